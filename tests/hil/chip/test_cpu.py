@@ -223,7 +223,7 @@ def test_instructions_are_counted_exactly(program):
         }""").run(5.9e-3)
     loop = run.image.symbol("loop")
     assert run[0] == 5
-    executed = sum(b.runs * b.instructions for b in run.chip.core.blocks_in(loop.address, loop.end))
+    executed = sum(b.runs * b.instructions for b in run.chip.core.counter.within(loop.address, loop.end))
     assert executed == 5 * (1000 * 6 + 1)
     around = run.chip.core.handled(15).instructions - 5 * (1000 * 6 + 1)
     assert 0 < around == 5 * (around // 5) < 5 * 20

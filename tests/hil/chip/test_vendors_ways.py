@@ -113,7 +113,7 @@ def test_pins_of_a_g4_are_cleared_by_a_register_of_their_own():
 def test_a_converter_that_is_off_takes_no_trigger_and_any_choice_of_one():
     chip = Bare(F4)
     chip.writes(0, (RCC4 + 0x44, 1 << 8), (0x40012008, 1 << 20), (0x40012008, 1 << 20 | 1 << 16))  # TIM1_CC4 triggers
-    chip.chip.adc.triggered(float(chip.chip.core.now))
+    chip.chip.parts.do("converter_trigger", chip.chip.adc.slot, float(chip.chip.core.now))
     assert not chip.chip.adc.busy
     with pytest.raises(Unmodelled, match="only the rising edge"):
         chip.write(0x40012008, 1 << 20 | 1)

@@ -34,7 +34,8 @@ class Watched:
         self.program = Program(folder, more + START.format(code=code.replace(";", "\\n")))
         core, self.image = self.program.chip.core, self.program.image
         fetch, self.ticks, self._before = FlashFetch(MEMORY), [], 0
-        watch, = core.watch_flash({self.image.symbol("sys_tick").address: fetch}, FLASH_START, FLASH_START + (1 << 20))
+        watch, = core.counter.watch({self.image.symbol("sys_tick").address: fetch}, FLASH_START,
+                                    FLASH_START + (1 << 20))
 
         def ended(number, handled):
             watch.running = 0

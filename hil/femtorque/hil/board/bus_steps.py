@@ -17,16 +17,16 @@ Places = NDArray[np.int64]
 
 class BusSteps:
     """servos, drives: by the number of their joint. signs, gears, zeros (J,): as in femtorque.hil.board.buses.
-    interval: s for which a servo's voltage or a drive's torque is held. line: the struct in C; None if plant or servos
-    are not all in C. plant: the plant in C, or None."""
+    interval: s for which a servo's voltage or a drive's torque is held. line: the struct in C; None if the
+    plant is not in C. plant: the plant in C, or None."""
 
     def __init__(self, servos: Mapping[int, Servo], drives: Mapping[int, Drive], signs: Array, gears: Array,
                  zeros: Array, plant: Driven, interval: float) -> None:
         self.plant, motors, outputs = _inside(plant)
-        in_c = [servo.in_c for servo in servos.values() if servo.in_c is not None]
+        in_c = [servo.in_c for servo in servos.values()]
         self._servos = servos
         self.line: Any = None
-        if self.plant is None or not (servos or drives) or len(in_c) < len(servos):
+        if self.plant is None or not (servos or drives):
             return
         ffi, self._lib = library()
 

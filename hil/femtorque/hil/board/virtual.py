@@ -1,7 +1,7 @@
 """The virtual board: the exact flash image on a modelled chip. The board drives a plant and talks over a cable or a
 socket.
 
-Time is the chip's. Time passes only in `run`, `advance` or a sleep of `VirtualClock`. So outcomes do not depend on the
+Time is the chip's. Time passes only in `run` or a sleep of `VirtualClock`. So outcomes do not depend on the
 machine's speed. On a cable they do not depend on its network either. Parts at the chip's pins are in
 femtorque.hil.board.wiring. The coupler (femtorque.hil.board.coupler) keeps the plant at the chip's time.
 """
@@ -156,10 +156,6 @@ class VirtualBoard:
     def at(self, seconds: float, action: Callable[[], None]) -> None:
         """Plan an action at a time after power-on, s, or at the next step if the time is past."""
         self._agenda.add(max(seconds, self.seconds), action)
-
-    def advance(self, ticks: int) -> None:
-        """Let a number of control periods pass."""
-        self.run(ticks * self.dt)
 
     def serve(self, speed: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
         """Run at `speed` times real time until interrupted, or until until() is true.

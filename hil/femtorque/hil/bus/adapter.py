@@ -18,10 +18,6 @@ class Adapter(TimedNode):
         wire.attach(self)
 
     @property
-    def listening(self) -> bool:
-        return not self.counters.off
-
-    @property
     def waiting(self) -> int:
         """Number of frames that have not been sent yet."""
         return len(self._queue)

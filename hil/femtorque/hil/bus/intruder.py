@@ -22,10 +22,6 @@ class Intruder(TimedNode):
             wire.clock.after(period, self._again)
         wire.clock.after(RETURNS, self._return)
 
-    @property
-    def listening(self) -> bool:
-        return not self.counters.off
-
     def offer(self) -> Frame | None:
         return self.frame if self._ready and self.listening else None
 

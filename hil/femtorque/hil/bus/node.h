@@ -35,7 +35,9 @@ struct node;
  * transceiver, s. The other functions handle events. The wire updates the error
  * counters before an event. began: the node's frame is on the wire. lost: the
  * node has lost arbitration. sent, failed: its frame was sent or disturbed.
- * heard, disturbed: the frame of another node was good or disturbed. */
+ * heard, disturbed: the frame of another node was good or disturbed. A kind may
+ * have 0 for sees_itself, began or lost. The wire then takes true, and calls
+ * nothing. */
 typedef struct {
     void (*look)(struct node *n);
     int32_t (*offer)(struct node *n, can_frame *f);

@@ -148,11 +148,15 @@ class Node(OnWire, ABC):
 
 
 class TimedNode(Node):
-    """A node with given bit timings."""
+    """A node with given bit timings, which listens unless it is bus off."""
 
     def __init__(self, timing: BitTiming, fast: BitTiming | None = None) -> None:
         super().__init__()
         self._timing, self._fast = timing, fast
+
+    @property
+    def listening(self) -> bool:
+        return not self.counters.off
 
     @property
     def timing(self) -> BitTiming:

@@ -235,7 +235,8 @@ static int see_themselves(const wire *w)
 {
     node *n;
     for (n = w->nodes; n != 0; n = n->next)
-        if (n->sends && !n->ways->sees_itself(n, w->loop_delay))
+        if (n->sends && n->ways->sees_itself != 0 &&
+            !n->ways->sees_itself(n, w->loop_delay))
             return 0;
     return 1;
 }
@@ -292,7 +293,7 @@ static void play(wire *w)
     trouble t;
     for (n = w->nodes; n != 0; n = n->next) {
         n->sends = n->offers;
-        if (n->sends)
+        if (n->sends && n->ways->began != 0)
             n->ways->began(n);
         if (n->sends && sender == 0)
             sender = n;
@@ -336,7 +337,8 @@ static void begin(void *of)
     for (n = w->nodes; n != 0; n = n->next)
         if (n->offers && can_arbitration(&n->offered) != lowest) {
             n->offers = 0;
-            n->ways->lost(n);
+            if (n->ways->lost != 0)
+                n->ways->lost(n);
         }
     play(w);
 }

@@ -29,8 +29,9 @@ class BlockCounter:
         hook(uc, UC_HOOK_BLOCK, self._lib.before_block, self.state)
 
     def watch(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
-        """Count the cycles that handlers wait for flash at addresses [start, end). handlers: their addresses. Returns
-        each handler's row in C. The caller clears the row's `running` when the handler has ended."""
+        """Count the cycles that handlers wait for flash at addresses [start, end). Call this before any code has run.
+        handlers: their addresses. Returns each handler's row in C. The caller clears the row's `running` when the
+        handler has ended."""
         hook(self._uc, UC_HOOK_MEM_READ, self._lib.before_read, self.state, start, end - 1)
         self.state.flash_start = start
         for i, (handler, fetch) in enumerate(fetches.items()):

@@ -172,12 +172,6 @@ static void look(node *n)
                    can_connected(&b->can);
 }
 
-static int32_t sees_itself(node *n, double loop_delay)
-{
-    (void)n, (void)loop_delay;
-    return 1;
-}
-
 static void frame_of(const bxcan *b, int32_t m, can_frame *f)
 {
     const uint32_t *box = &b->words[TIR + 4 * m];
@@ -376,8 +370,8 @@ static void write_fifo(bxcan *b, bxcan_fifo *q, uint32_t value)
     ask(b);
 }
 
-static const node_ways ways = {look, offer,  sees_itself, began,    lost,
-                               sent, failed, heard,       disturbed};
+static const node_ways ways = {look, offer,  0,     began,    lost,
+                               sent, failed, heard, disturbed};
 
 /* -- registers ------------------------------------------------------------- */
 

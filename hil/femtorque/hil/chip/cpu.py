@@ -20,7 +20,6 @@ from femtorque.hil.chip.block_counter import BlockCounter
 from femtorque.hil.chip.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, SVCALL, SYSTICK, USAGE_FAULT, Nvic
 from femtorque.hil.chip.registers import WORD, Bus, Unmodelled
 from femtorque.hil.chip.scs import BASE as SCS_BASE, Dwt, SystemControl
-from femtorque.hil.chip.timing import FlashFetch
 from femtorque.hil.chip.unicorn_calls import grant_pages, hook, map_memory, map_peripherals, unicorn_calls
 from femtorque.hil.clock import EXCEPTIONS, ChipState, Events, Member, library
 
@@ -58,7 +57,8 @@ class CortexM4:
 
     vectors: address of the vector table out of reset, where `image` lies. asleep: the processor waits for an interrupt.
     locked_up: true after a fault inside a fault handler, until a reset. halted: true if a debugger holds the processor,
-    or without power. pc: address of the next instruction. instructions: executed since power-on.
+    or without power. pc: address of the next instruction. instructions: executed since power-on. counter: of the
+    executed blocks.
     """
 
     asleep, locked_up, halted = Member(bool, "_core"), Member(bool, "_core"), Member(bool, "_core")
@@ -74,8 +74,8 @@ class CortexM4:
             rights = const.UC_PROT_ALL if region.writable else const.UC_PROT_READ | const.UC_PROT_EXEC
             self._held.append(map_memory(self.uc, region.start, memory, rights))
         self.uc.mem_write(vectors, image)
-        self._counter = BlockCounter(self.uc)
-        self._count = self._counter.state
+        self.counter = BlockCounter(self.uc)
+        self._count = self.counter.state
         self._core = self._core_in_c()
         self.parts = self._parts_in_c()
         self.events, self.nvic = Events(self.parts), Nvic(self._core.nvic)
@@ -254,30 +254,26 @@ class CortexM4:
         block = timing.block(address, self.memory(address, size))
         if block.floating_point and not self.floating_point:
             raise Unmodelled(f"floating-point instruction in the block at pc 0x{address:08X} while CPACR is off")
-        self._counter.add(block)
-
-    def blocks_in(self, start: int, end: int) -> list[Any]:
-        """Return the known blocks that start at addresses [start, end). Each has `runs` and `instructions`."""
-        return self._counter.within(start, end)
-
-    def watch_flash(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
-        """Call BlockCounter.watch, before any code has run."""
-        return self._counter.watch(fetches, start, end)
-
-    @property
-    def flash_readers(self) -> set[int]:
-        """Addresses of the instructions that have loaded from the watched flash."""
-        return self._counter.readers
+        self.counter.add(block)
 
     # -- memory-mapped registers --------------------------------------------
 
     def _bus_in_c(self, base: int) -> Any:
         """Return a range of peripherals' addresses in C, with callbacks to their models."""
         (ffi, _), bus = library(), self.bus
-        failed = {"error": 0, "onerror": self.parts.refuse}
+
+        def read(engine: object, offset: int, size: int, user: object) -> int:
+            peripheral = bus.at(base + offset)
+            return peripheral.read(base + offset - peripheral.base, size)
+
+        def write(engine: object, offset: int, size: int, value: int, user: object) -> None:
+            peripheral = bus.at(base + offset)
+            peripheral.write(base + offset - peripheral.base, size, value)
+
         calls = {
-            "read": ffi.callback("uint64_t(void *, uint64_t, unsigned, void *)", self._reader(base), **failed),
-            "write": ffi.callback("void(void *, uint64_t, unsigned, uint64_t, void *)", self._writer(base),
+            "read": ffi.callback("uint64_t(void *, uint64_t, unsigned, void *)", read, error=0,
+                                 onerror=self.parts.refuse),
+            "write": ffi.callback("void(void *, uint64_t, unsigned, uint64_t, void *)", write,
                                   onerror=self.parts.refuse),
             "note": ffi.callback("void(uint32_t, unsigned, int64_t)", self._note, onerror=self.parts.refuse)}
         in_c = ffi.new("bus *", {"core": self._core, "start": base, **calls, "places": bus.places,
@@ -288,24 +284,6 @@ class CortexM4:
     def _note(self, address: int, size: int, value: int) -> None:
         assert self.bus.watch is not None
         self.bus.watch(address, size, None if value < 0 else value)
-
-    def _reader(self, base: int) -> Callable[[object, int, int, object], int]:
-        bus = self.bus
-
-        def read(engine: object, offset: int, size: int, user: object) -> int:
-            peripheral = bus.at(base + offset)
-            return peripheral.read(base + offset - peripheral.base, size)
-
-        return read
-
-    def _writer(self, base: int) -> Callable[[object, int, int, int, object], None]:
-        bus = self.bus
-
-        def write(engine: object, offset: int, size: int, value: int, user: object) -> None:
-            peripheral = bus.at(base + offset)
-            peripheral.write(base + offset - peripheral.base, size, value)
-
-        return write
 
     def _protected(self, uc: Uc, access: int, address: int, size: int, value: int, data: object) -> bool:
         """Handle a write to memory that is not writable. Returns false if the write is a fault."""

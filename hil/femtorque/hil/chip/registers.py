@@ -41,7 +41,8 @@ class Peripheral:
     """A block of registers at `base`. Subclasses name the registers in REGISTERS, by offset.
 
     A method `read_NAME(self) -> int` or `write_NAME(self, value)` gives a register behaviour. Other registers are plain
-    storage. Stored values are in `self.value[NAME]`. resets: values after reset from the chip's table.
+    storage. A register whose `write_NAME` stores nothing reads as its reset value. Stored values are in
+    `self.value[NAME]`. resets: values after reset from the chip's table.
     """
 
     REGISTERS: dict[int, Register] = {}

@@ -36,7 +36,7 @@ class FlashWatch:
         self._fetches = [FlashFetch(memory) for _ in handlers]
         addresses = [symbols[name].address for name in handlers]
         end = FLASH_START + board.chip.REGIONS[0].size
-        self._watches = core.watch_flash(dict(zip(addresses, self._fetches, strict=True)), FLASH_START, end)
+        self._watches = core.counter.watch(dict(zip(addresses, self._fetches, strict=True)), FLASH_START, end)
         self._before = 0
         done = core.on_exception
 

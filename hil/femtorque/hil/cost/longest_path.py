@@ -46,13 +46,13 @@ class Seen:
         addresses = sorted(at for function in functions for at in function.instructions)
         runs: dict[int, int] = defaultdict(int)
         for region in core.regions:
-            for block in core.blocks_in(region.start, region.start + region.size):
+            for block in core.counter.within(region.start, region.start + region.size):
                 first = bisect_left(addresses, block.address)
                 for at in addresses[first:bisect_left(addresses, block.address + block.size)]:
                     runs[at] += block.most
         for at, count in runs.items():
             self.most[at] = max(self.most.get(at, 0), count)
-        self.readers |= core.flash_readers
+        self.readers |= core.counter.readers
 
 
 @dataclass

@@ -15,16 +15,11 @@
 #define TORQUE_STEPS 2047.0 /* steps on either side of zero in the coarsest
                              * field, of 12 bits */
 
-static drive *of_node(node *n)
-{
-    return n->owner;
-}
-
 /* -- the node -------------------------------------------------------------- */
 
 static void look(node *n)
 {
-    const drive *d = of_node(n);
+    const drive *d = n->owner;
     n->listening = d->powered && !d->cut && !node_off(n) &&
                    (d->boot == 0.0 ||
                     parts_seconds(d->wire->parts) >= d->listens_from);
@@ -32,22 +27,11 @@ static void look(node *n)
 
 static int32_t offer(node *n, can_frame *f)
 {
-    const drive *d = of_node(n);
+    const drive *d = n->owner;
     if (d->queued == 0 || !node_listens(n))
         return 0;
     *f = d->queue[0];
     return 1;
-}
-
-static int32_t sees_itself(node *n, double loop_delay)
-{
-    (void)n, (void)loop_delay;
-    return 1;
-}
-
-static void ignore(node *n)
-{
-    (void)n;
 }
 
 static void ignore_error(node *n, int32_t error)
@@ -57,7 +41,7 @@ static void ignore_error(node *n, int32_t error)
 
 static void sent(node *n)
 {
-    drive *d = of_node(n);
+    drive *d = n->owner;
     int32_t i;
     if (d->queued == 0)
         return;
@@ -75,7 +59,7 @@ static void recover(void *of)
 
 static void failed(node *n, int32_t error)
 {
-    drive *d = of_node(n);
+    drive *d = n->owner;
     (void)error;
     if (node_off(n))
         wire_wait(d->wire, &d->recovers, n, RECOVERY);
@@ -146,7 +130,7 @@ static int concerns(const drive *d, const can_frame *f)
 
 static void heard(node *n, const can_frame *f)
 {
-    drive *d = of_node(n);
+    drive *d = n->owner;
     if (d->catch_up != 0)
         d->catch_up(d->of);
     if (!d->powered || !concerns(d, f)) /* the supply may have failed during the
@@ -157,8 +141,8 @@ static void heard(node *n, const can_frame *f)
         reply_later(d);
 }
 
-const node_ways drive_ways = {look, offer, sees_itself, ignore, ignore, sent,
-                              failed, heard, ignore_error};
+static const node_ways drive_ways = {look, offer,  0,     0,           0,
+                              sent, failed, heard, ignore_error};
 
 void drive_begin(drive *d, wire *w)
 {

@@ -55,8 +55,6 @@ typedef struct drive {
                     double velocity);
 } drive;
 
-extern const node_ways drive_ways;
-
 void drive_begin(drive *d, wire *w);
 int32_t drive_obey(drive *d);
 uint8_t *drive_answer(drive *d, uint32_t id, int32_t size);

@@ -30,6 +30,7 @@ class Drive(CaughtUp, OnWire, ABC):
 
     kind = "drive"
     maker: Maker
+    hot_code: int  # of the fault for an overheated winding
     least_supply = 10.0
     late, boot = Member(float), Member(float)
     cut, powered = Member(bool), Member(bool)
@@ -89,11 +90,6 @@ class Drive(CaughtUp, OnWire, ABC):
     def rescale(self, share: float) -> None:
         """Scale the drive's range of velocity."""
         self.ranges = replace(self.ranges, velocity=share * self.ranges.velocity)
-
-    @property
-    @abstractmethod
-    def hot_code(self) -> int:
-        """Code of the fault for an overheated winding."""
 
     def calm(self) -> None:
         """React when the torque has fallen below `calm_below` of the C struct."""

@@ -24,9 +24,9 @@ class Maker:
     limit: timeout of commands, s, or UNTIMED. mode: number of the control mode. sample, fast: sample points of
     arbitration and of CAN FD's data phase, shares of a bit; None for a servo on a half-duplex wire."""
 
-    boot: Said
-    answers: Said
     limit: Said
+    boot: Said = Said(0.0, "not published; 0 is the hardest to notice")
+    answers: Said = Said(20e-6, "chosen: an interrupt and a packing")
     mode: Said = Said(0, "it has one alone")
     sample: Said | None = None
     fast: Said | None = None

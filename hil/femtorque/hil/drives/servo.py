@@ -1,5 +1,4 @@
-"""Virtual servos on a half-duplex wire: their interface to wire, motor and supply, and the common part of the servos
-written in C."""
+"""The common part of the virtual servos on a half-duplex wire."""
 
 from __future__ import annotations
 
@@ -7,83 +6,32 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import cffi
 
 from femtorque.codegen.toolchain import host_compiler
-from femtorque.hil.bus import OnLine
 from femtorque.hil.clock import EventClock, Member, interface
 from femtorque.hil.drives.caught_up import CaughtUp
 
 PERIOD = 1e-3  # s: a servo reads its encoder and its registers once in this time
 
 
-class Servo(OnLine, Protocol):
-    """A virtual servo on a half-duplex wire.
-
-    catch_up: advances the plant and the motor to the present time. cut: true if its wire is off while it has supply.
-    supplied: true if its branch of the supply is intact. late: delay added to its answers, s. volts: supply voltage for
-    C, V. driven: time at which the motor last had a voltage, s; -inf if never. least_supply: voltage below which
-    the servo is off, V. hot_code: code of the error for an overheated winding. on_change: called when the servo is
-    switched, and when its supply is cut or mended."""
-
-    catch_up: Callable[[], None]
-    cut: bool
-    supplied: bool
-    late: float
-    volts: float
-    driven: float
-    least_supply: float
-    on_change: Callable[[], None]
-
-    @property
-    def id(self) -> int: ...
-
-    @property
-    def powered(self) -> bool: ...
-
-    @property
-    def driving(self) -> bool:
-        """True if the servo's bridge is on."""
-
-    @property
-    def turning(self) -> bool:
-        """True if the servo gives its motor a voltage."""
-
-    @property
-    def hot_code(self) -> int: ...
-
-    @property
-    def in_c(self) -> tuple[int, int, int] | None:
-        """Addresses of the C functions of `terminal` and `driving`, and of the C struct (bus_steps.h), or None."""
-
-    def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
-        """Catch up by a C function that does the same as `call`. address, of: the function's and its argument's."""
-
-    def power_up(self, angle: float) -> None:
-        """Switch the power on while the output is at this angle, rad."""
-
-    def power_off(self) -> None: ...
-
-    def twin(self) -> Servo:
-        """Return another servo with this number and the factory settings."""
-
-    def fail(self, code: int) -> None:
-        """Cause one of the servo's errors."""
-
-    def terminal(self, now: float, angle: float, velocity: float, current: float) -> float:
-        """Return the motor's voltage from now on, V; NaN if the motor floats. angle rad, velocity: of the output."""
-
-
-class ServoInC(CaughtUp, ABC):
-    """A servo whose packets and motor are in C. The family's struct has `wired`, `registers` and `stored` registers,
-    which keep their values without power.
+class Servo(CaughtUp, ABC):
+    """A virtual servo on a half-duplex wire, whose packets and motor are in C. The family's struct has `wired`,
+    `registers` and `stored` registers, which keep their values without power.
 
     number: its id. supply: returns the present supply voltage, V. ohm: resistance of the motor. centre: angle of the
-    output at the middle of the encoder, rad. phase: start of the servo's own milliseconds, s. temperature: deg C."""
+    output at the middle of the encoder, rad. phase: start of the servo's own milliseconds, s. temperature: deg C. cut:
+    true if its wire is off while it has supply. supplied: true if its branch of the supply is intact. late: delay added
+    to its answers, s. volts: supply voltage for C, V. driven: time at which the motor last had a voltage, s; -inf if
+    never. least_supply: voltage below which the servo is off, V. on_change: called when the servo is switched, and when
+    its supply is cut or mended."""
 
     NAME: str  # name of the struct, and prefix of its functions
+    ID: int  # register
+    hot_code: int  # of the error for an overheated winding
+    least_supply: float
 
     late, cut, powered = Member(float, "wired"), Member(bool, "wired"), Member(bool, "wired")
     ohm, centre, phase, volts, temperature, driven = (Member(float) for _ in range(6))
@@ -116,6 +64,19 @@ class ServoInC(CaughtUp, ABC):
 
     def _function(self, name: str) -> Any:
         return getattr(self._lib, f"{self.NAME}_{name}")
+
+    @property
+    def id(self) -> int:
+        return self.registers[self.ID]
+
+    @property
+    @abstractmethod
+    def turning(self) -> bool:
+        """True if the servo gives its motor a voltage."""
+
+    @abstractmethod
+    def twin(self) -> Servo:
+        """Return another servo with this number and the factory settings."""
 
     # -- registers ----------------------------------------------------------
 
@@ -166,7 +127,7 @@ class ServoInC(CaughtUp, ABC):
 
     @property
     def in_c(self) -> tuple[int, int, int]:
-        """Addresses of the C functions of `terminal` and `driving`, and of the C struct."""
+        """Addresses of the C functions of `terminal` and `driving`, and of the C struct (bus_steps.h)."""
         terminal, drives, state = (int(self._ffi.cast("uintptr_t", at)) for at in (
             self._function("terminal"), self._function("drives"), self.state))
         return terminal, drives, state

@@ -46,10 +46,8 @@ def two_link(short: bool) -> Finding:
              "centrifugal, -h q2'^2": -h * qd[:, 1] ** 2, "Coriolis, -2 h q1' q2'": -2.0 * h * qd[:, 0] * qd[:, 1]}
     for k, (name, curve) in enumerate(parts.items()):
         middle.plot(fem.t, curve, color=colours.joint(k), linewidth=1.2, label=name)
-    label(left, "joint torques", y="N m")
-    label(middle, "what makes up the torque of joint 1", y="N m")
-    label(right, "FEM minus Lagrange", y="N m")
-    for axes in (left, middle, right):
-        axes.legend(fontsize=7)
+    label(left, "joint torques", y="N m", legend=7)
+    label(middle, "what makes up the torque of joint 1", y="N m", legend=7)
+    label(right, "FEM minus Lagrange", y="N m", legend=7)
     return Finding(numbers, (picture(figure, "Planar two-link arm, gravity along -y: three formulations, one result"),),
                    (Table("coefficients (kg m^2, N m) and torques (N m) along the motion", columns, tuple(rows)),))

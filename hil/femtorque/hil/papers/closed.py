@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from femtorque.codegen.common import colours
 from femtorque.codegen.model import ClosedMotion, Model, assemble, placed_links, pose
 from femtorque.hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture
-from femtorque.hil.play import wrapped
 from femtorque.hil.scenarios import CHANGING, EXAMPLES, LAWS, Played, example, on_board, play_closed_loops
 
 IDEAL_BETTER = 50.0  # times: least ratio of the rms errors of PD and of PD + lambda with an ideal board
@@ -71,19 +70,16 @@ def changing(short: bool) -> Finding:
     left, right, error = figure.subplots(1, 3)
     for ramp, style in ((False, ":"), (True, "-")):
         result = steps[ramp]
-        t = result.record.seconds[result.moving] - result.record.seconds[result.moving.start]
+        t, _, gap = result.tracked
         for axes, arm in ((left, (0, 1)), (right, (2, 3))):
             for j in arm:
                 axes.plot(t, result.record.torque_ff[result.moving, j], color=colours.joint(j), linestyle=style,
                           label=result.mechanism.streamed[j].name if ramp else None)
-    gap = wrapped(steps[True].target_positions - steps[True].record.q, mechanism)[steps[True].moving]
     for j, joint in enumerate(mechanism.streamed):
-        error.plot(t[: len(gap)], 1e3 * gap[: len(t), j], color=colours.joint(j), label=joint.name)
-    label(left, "left arm, which takes the object", y="feed-forward, N m")
-    label(right, "right arm, joined by the closure", y="feed-forward, N m")
-    label(error, "target minus true angle", y="mrad")
-    for axes in (left, right, error):
-        axes.legend(fontsize=7)
+        error.plot(t, 1e3 * gap[:, j], color=colours.joint(j), label=joint.name)
+    label(left, "left arm, which takes the object", y="feed-forward, N m", legend=7)
+    label(right, "right arm, joined by the closure", y="feed-forward, N m", legend=7)
+    label(error, "target minus true angle", y="mrad", legend=7)
     return Finding(tuple(numbers), (picture(figure, "Two arms grasp at 0.7 s, carry and release at 1.9 s; dotted: the "
                                             "closure's force not ramped"),))
 
@@ -93,19 +89,14 @@ def _picture(played: Played) -> Picture:
     drawing, path, error = figure.subplots(1, 3)
     _draw(drawing, played)
     for law, colour in zip(LAWS, (colours.FEEDBACK, colours.REST, colours.FEED_FORWARD), strict=True):
-        result = played.board[law]
-        record, moving = result.record, result.moving
-        t = record.seconds[moving] - record.seconds[moving.start]
-        gap = wrapped(result.target_positions - record.q, result.mechanism)[moving]
+        t, q, gap = played.board[law].tracked
         if law == "PD":
-            path.plot(t, (record.q[moving] + gap)[:, 0], color=colours.DESIRED, linewidth=4.0, label="target")
-        path.plot(t, record.q[moving][:, 0], color=colour, linewidth=1.0, label=law)
+            path.plot(t, (q + gap)[:, 0], color=colours.DESIRED, linewidth=4.0, label="target")
+        path.plot(t, q[:, 0], color=colour, linewidth=1.0, label=law)
         error.plot(t, 1e3 * gap[:, 0], color=colour, label=law)
     joint = played.mechanism.streamed[0].name
-    label(path, f"{joint}", y="angle, rad")
-    label(error, f"{joint}: target minus true angle", y="mrad")
-    for axes in (path, error):
-        axes.legend(fontsize=8)
+    label(path, f"{joint}", y="angle, rad", legend=8)
+    label(error, f"{joint}: target minus true angle", y="mrad", legend=8)
     return picture(figure, f"{played.name}: one motor, two passive joints; the exact image on the virtual board")
 
 

@@ -68,6 +68,9 @@ def canvas(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def label(axes: Axes, title: str, x: str = "t, s", y: str = "") -> None:
+def label(axes: Axes, title: str, x: str = "t, s", y: str = "", legend: float = 0.0) -> None:
+    """Label axes. legend: size of the legend's letters; 0: no legend."""
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.grid(alpha=0.3)
+    if legend:
+        axes.legend(fontsize=legend)

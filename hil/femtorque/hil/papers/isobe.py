@@ -13,9 +13,9 @@ from femtorque.codegen.model import Model, pose
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import newmark_growth, newmark_torque, pinocchio, rigid
 from femtorque.codegen.toolchain import CompiledStep
-from femtorque.codegen.verify import torque
+from femtorque.codegen.verify import Torque, torque
 from femtorque.hil.papers.finding import Finding, Number, Picture, canvas, label, picture, within
-from femtorque.hil.play import Result, wrapped
+from femtorque.hil.play import Result
 from femtorque.hil.scenarios import Scenario, checks, difference, load_scenario, play_scenario
 
 Array = NDArray[np.float64]
@@ -38,33 +38,39 @@ def newton_euler(mechanism: Mechanism, motion: Trajectory, t: Array) -> tuple[Ar
     return rigid.newton_euler(Model.of(mechanism), *motion.at(t)), "the project's own Newton-Euler (no Pinocchio)"
 
 
+def _worst(tau: Array, against: Array) -> float:
+    return float(np.max(np.abs(tau - against)) / np.max(np.abs(against)))
+
+
+def _accuracy(mechanism: Mechanism, motion: Trajectory) -> tuple[Torque, Array, str, tuple[Number, Number]]:
+    """Return the torques by FEM and by the oracle, the oracle's name, and the errors of FEM."""
+    fem = torque(mechanism, motion)
+    single = torque(mechanism, motion, lambda m, positions: CompiledStep(m, "single").torque(positions))
+    exact, oracle = newton_euler(mechanism, motion, fem.t)
+    return fem, exact, oracle, (
+        within("FEM, matrix form in float64, 1 ms", _worst(fem.tau, exact), REFERENCE, oracle),
+        within("FEM, the emitted C in float32, 1 ms", _worst(single.tau, exact), SINGLE, oracle))
+
+
 def eight_link(short: bool) -> Finding:
     """Return Fig. 4: joint torques of the eight-link chain by Newton-Euler and by FEM."""
     mechanism, motion = example("eight_link")
     model = Model.of(mechanism)
-    fem = torque(mechanism, motion)
-    single = torque(mechanism, motion, lambda m, positions: CompiledStep(m, "single").torque(positions))
-    exact, oracle = newton_euler(mechanism, motion, fem.t)
-    peak = np.max(np.abs(exact))
+    fem, exact, oracle, accuracy = _accuracy(mechanism, motion)
     slow = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=100, knot_hz=100)))
     growth = newmark_growth(*NEWMARK)
-
-    def worst(tau: Array, against: Array) -> float:
-        return float(np.max(np.abs(tau - against)) / np.max(np.abs(against)))
-
     numbers = (
-        within("FEM, matrix form in float64, 1 ms", worst(fem.tau, exact), REFERENCE, oracle),
-        within("FEM, the emitted C in float32, 1 ms", worst(single.tau, exact), SINGLE, oracle),
+        *accuracy,
         within("FEM with the paper's Newmark beta = 1/4, 10 ms, motion of zero initial jerk",
-               worst(*_newmark(slow, motion)), 1e-2, oracle),
+               _worst(*_newmark(slow, motion)), 1e-2, oracle),
         Number("the same on a motion with initial jerk (quintic): the scheme used inversely is not stable",
-               f"{worst(*_newmark(slow, _quintic(motion))):.2g} of peak",
+               f"{_worst(*_newmark(slow, _quintic(motion))):.2g} of peak",
                f"largest eigenvalue {growth:g}, twice: errors grow in "
                "proportion to time, so the momentum form is the default"),
     )
     return Finding(numbers, (_torque_picture(fem.t, exact, fem.tau, [b.joint.name for b in model.bodies],
                                              f"Eight links of 20 cm and 107.5 g; worst difference "
-                                             f"{np.max(np.abs(fem.tau - exact)) / peak:.1e} of peak"),))
+                                             f"{_worst(fem.tau, exact):.1e} of peak"),))
 
 
 def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
@@ -100,18 +106,14 @@ def six_joints(short: bool) -> Finding:
     """Return Fig. 5: a six-joint arm carries 5.0 kg along a straight line."""
     mechanism, motion = example("six_axis_line")
     model, load = Model.of(mechanism), mechanism.payloads[0]
-    fem = torque(mechanism, motion)
-    single = torque(mechanism, motion, lambda m, positions: CompiledStep(m, "single").torque(positions))
-    exact, oracle = newton_euler(mechanism, motion, fem.t)
-    peak = np.max(np.abs(exact))
+    fem, exact, _, accuracy = _accuracy(mechanism, motion)
     at = pose(model, motion.at(fem.t)[0])
     path = at.origin[:, -1] + at.R[:, -1] @ load.com
     way = path[-1] - path[0]
     along = (path - path[0]) @ way / (way @ way)
     aside = float(np.max(np.linalg.norm(path - path[0] - along[:, None] * way, axis=1)))
     numbers = (
-        within("FEM, matrix form in float64, 1 ms", float(np.max(np.abs(fem.tau - exact)) / peak), REFERENCE, oracle),
-        within("FEM, the emitted C in float32, 1 ms", float(np.max(np.abs(single.tau - exact)) / peak), SINGLE, oracle),
+        *accuracy,
         within(f"the object's path of {np.linalg.norm(way):.3f} m is straight", aside, 1e-6,
                "the line between its ends", "m"),
     )
@@ -123,8 +125,7 @@ def six_joints(short: bool) -> Finding:
         for j, colour in zip(which, colours.joints(3), strict=True):
             axes.plot(fem.t, exact[:, j], color=colour, linewidth=3.0, alpha=0.35)
             axes.plot(fem.t, fem.tau[:, j], color=colour, linewidth=1.0, label=fem.joints[j])
-        label(axes, f"{name}: rnea pale, FEM thin", y="torque, N m")
-        axes.legend(fontsize=7)
+        label(axes, f"{name}: rnea pale, FEM thin", y="torque, N m", legend=7)
     return Finding(numbers,
                    (picture(figure, "(a) the arm and the straight line of its 5.0 kg object; (b), (c) joint torques"),))
 
@@ -161,15 +162,12 @@ def _tracking(results: dict[str, Result]) -> Picture:
     pd, ff = results["PD"], results["feed-forward + PD"]
     for result, colour, style, name in ((pd, colours.FEEDBACK, "-", "PD"),
                                         (ff, colours.FEED_FORWARD, "--", "feed-forward + PD")):
-        record, moving = result.record, result.moving
-        t = record.seconds[moving] - record.seconds[moving.start]
-        gap = wrapped(result.target_positions - record.q, result.mechanism)[moving]
-        wanted = record.q[moving] + gap
+        t, q, gap = result.tracked
         if result is pd:
             for j, joint in enumerate(result.mechanism.streamed):
-                target.plot(t, wanted[:, j], color=colours.joint(j), label=f"link {j + 1} ({joint.name})")
-            control.plot(t, wanted[:, 0], color=colours.DESIRED, linewidth=4.0, label="target")
-        control.plot(t, record.q[moving][:, 0], color=colour, linestyle=style, label=name)
+                target.plot(t, (q + gap)[:, j], color=colours.joint(j), label=f"link {j + 1} ({joint.name})")
+            control.plot(t, (q + gap)[:, 0], color=colours.DESIRED, linewidth=4.0, label="target")
+        control.plot(t, q[:, 0], color=colour, linestyle=style, label=name)
         error.plot(t, 1e3 * gap[:, 0], color=colour, label=name)
     label(target, "Fig. 7: target motion", y="angle, rad")
     label(control, "Fig. 8: control result for link 1", y="angle, rad")
@@ -207,7 +205,6 @@ def changed_picture(s: Scenario, results: dict[str, Result], short: bool) -> Pic
         for j, joint in enumerate(s.mechanism.streamed):
             axes.plot(t, 1e3 * d.error[:, j], color=colours.joint(j), linewidth=3.0, alpha=0.35)
             axes.plot(t, 1e3 * d.theory.error[:, j], color=colours.joint(j), linewidth=1.0, label=joint.name)
-        label(axes, f"{case.name}: change of the tracking error", y="mrad")
-        axes.legend(fontsize=7)
+        label(axes, f"{case.name}: change of the tracking error", y="mrad", legend=7)
     return picture(figure,
                    "The plant changed on purpose against what the board believes: measured (pale) and by theory (thin)")

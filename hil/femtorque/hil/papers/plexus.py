@@ -17,7 +17,7 @@ from femtorque.hil.papers.isobe import changed_picture
 from femtorque.hil.plant import RigidTree
 from femtorque.hil.plant.articulated import solids
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.play import Result, wrapped
+from femtorque.hil.play import Result
 from femtorque.hil.scenarios import (
     DESIGN_COLUMNS, FOLDER, Scenario, checks, form, load_scenario, optimise, plant_of, play_scenario, servo_arm,
     without_friction)
@@ -76,10 +76,8 @@ def flexible_arm(short: bool) -> Finding:
         left.plot(s.t, s.hub, color=colours.joint(k), linewidth=1.2, label=s.name)
         right.plot(s.t, 1e3 * s.tip, color=colours.joint(k), linewidth=1.2,
                    label=f"{s.name}, {s.theory[0]:.2f} Hz by theory")
-    label(left, "angle of the motor", y="rad")
-    label(right, "tip from where the target points", y="mm")
-    for axes in (left, right):
-        axes.legend(fontsize=8)
+    label(left, "angle of the motor", y="rad", legend=8)
+    label(right, "tip from where the target points", y="mm", legend=8)
     numbers = [Number.of(check) for s in swings for check in s.checks()]
     softer = [s.measured[0] for s in swings]
     numbers.append(Number("the additional flexibility provided by the servo-control: frequency over that of a clamped "
@@ -114,23 +112,18 @@ def _arm_picture(mechanism: Mechanism, results: dict[str, Result]) -> Picture:
     figure = canvas(13.0, 4.4)
     arm = figure.add_subplot(1, 3, 1, projection="3d")
     names = list(results)
-    record, moving = results[names[-1]].record, results[names[-1]].moving
-    _draw_arm(arm, mechanism, record.q[moving])
+    t, q, _ = results[names[-1]].tracked
+    _draw_arm(arm, mechanism, q)
     angles, errors = figure.add_subplot(1, 3, 2), figure.add_subplot(1, 3, 3)
-    t = record.seconds[moving] - record.seconds[moving.start]
     for j, joint in enumerate(mechanism.streamed):
-        angles.plot(t, record.q[moving][:, j], color=colours.joint(j), label=joint.name)
+        angles.plot(t, q[:, j], color=colours.joint(j), label=joint.name)
     for name, style in zip(names[:2], ("-", "--"), strict=True):
-        result = results[name]
-        gap = wrapped(result.target_positions - result.record.q, mechanism)[result.moving]
-        seconds = result.record.seconds[result.moving]
+        seconds, _, gap = results[name].tracked
         for j in range(gap.shape[1]):
-            errors.plot(seconds - seconds[0], 1e3 * gap[:, j], color=colours.joint(j), linestyle=style, linewidth=1.0,
+            errors.plot(seconds, 1e3 * gap[:, j], color=colours.joint(j), linestyle=style, linewidth=1.0,
                         label=name if j == 0 else None)
-    label(angles, "joint angles", y="rad")
-    label(errors, "target minus true angle", y="mrad")
-    angles.legend(fontsize=7)
-    errors.legend(fontsize=7)
+    label(angles, "joint angles", y="rad", legend=7)
+    label(errors, "target minus true angle", y="mrad", legend=7)
     return picture(figure, "The arm at some instants, its motion and its tracking, all from the articulated plant")
 
 
@@ -161,12 +154,10 @@ def industrial_robot(short: bool) -> Finding:
     paints = {"start, PD": colours.FEEDBACK, "start, feed-forward + PD": colours.FEED_FORWARD,
               "optimised, PD": colours.ALL}
     for name, result in results.items():
-        gap = wrapped(result.target_positions - result.record.q, result.mechanism)[result.moving]
-        seconds = result.record.seconds[result.moving]
-        axes.semilogy(seconds - seconds[0], 1e3 * np.maximum(np.linalg.norm(gap, axis=1), 1e-7), linewidth=1.0,
+        seconds, _, gap = result.tracked
+        axes.semilogy(seconds, 1e3 * np.maximum(np.linalg.norm(gap, axis=1), 1e-7), linewidth=1.0,
                       color=paints.get(name, colours.REST), label=name)
-    label(axes, "tracking error on the virtual board, all joints", y="mrad")
-    axes.legend(fontsize=8)
+    label(axes, "tracking error on the virtual board, all joints", y="mrad", legend=8)
     table = Table(f"chosen in {choice.trials} simulations: start -> optimum", DESIGN_COLUMNS, tuple(choice.table()))
     return Finding(tuple(numbers), (picture(figure, "The robot's solids, and its error before and after"),), (table,))
 

@@ -56,8 +56,7 @@ def slew(short: bool) -> Finding:
             axes.plot(t, 1e3 * w, color=colours.joint(k), linewidth=1.2, label=name)
             worst[name, duration] = float(np.ptp(w[t > duration + 0.25]))
         axes.axvline(duration, color=colours.DESIRED, linewidth=0.8)
-        axes.legend(fontsize=8)
-        label(axes, f"60 degrees in {duration:g} s", y="tip from where the motor points, mm")
+        label(axes, f"60 degrees in {duration:g} s", y="tip from where the motor points, mm", legend=8)
     found = tuple((f"{d:g}", *(f"{1e3 * worst[name, d]:.3g}" for name in kinds)) for d in (0.5, 1.0))
     falls = all(b < 0.5 * a for a, b in zip(left, left[1:], strict=False))
     exact = corrected(flexible_arm(mechanism), Slew((0.0,), (ANGLE,), 0.5), 0.5, DT, (0.25, 0.25))
@@ -102,8 +101,8 @@ def spin_up(short: bool) -> Finding:
         axes.plot(march.t, march.exact, color=colours.DESIRED, linewidth=3.0, label="exact link")
         axes.plot(march.t, march.emitted, color=colours.MEASURED, linewidth=1.0, label="emitted step")
         axes.plot(march.t, march.rigid, color=colours.ERROR, linewidth=1.0, linestyle="--", label="rigid link")
-        axes.legend(fontsize=8)
-        label(axes, f"spun up to {share:g} of its first frequency, {velocity:g} rad/s", y="torque of the hub, N m")
+        label(axes, f"spun up to {share:g} of its first frequency, {velocity:g} rad/s", y="torque of the hub, N m",
+              legend=8)
         numbers.append(within(f"spun up to {share:g} of the first frequency", march.error / march.peak, allowed,
                               "chains of segments, extrapolated to none"))
     return Finding(tuple(numbers), (picture(figure, "The single flexible link spun up in 1.5 s, after Kane, Ryan and "
@@ -229,8 +228,7 @@ def force(short: bool) -> Finding:
         axes.plot(found.done.times, found.done.force[:, 1], color=colour, linewidth=1.2,
                   label=f"{name}: {found.rms:.2g} N rms")
     axes.axhline(wall.file.contact.press, color=colours.DESIRED, linewidth=0.8)
-    axes.legend(fontsize=8)
-    label(axes, "t_f = 0.5 s", y="force on the surface, N")
+    label(axes, "t_f = 0.5 s", y="force on the surface, N", legend=8)
     open_loop, closed = (found.rms for found in runs.values())
     return Finding(
         (within("rms error of the force, feed-forward alone", open_loop, 0.05, "2 N asked for", "N"),
@@ -252,8 +250,7 @@ def force_error(short: bool) -> Finding:
         axes.loglog(durations, [runs[d][k].rms for d in durations], marker="o", color=colour, label=name)
     axes.set_xticks(durations, [f"{d:g}" for d in durations], minor=False)
     axes.minorticks_off()
-    axes.legend(fontsize=8)
-    label(axes, "error of the force", x="t_f, s", y="rms, N")
+    label(axes, "error of the force", x="t_f, s", y="rms, N", legend=8)
     rms = [runs[d][0].rms for d in durations]
     rows = tuple((f"{d:g}", f"{runs[d][0].rms:.2e}", f"{np.abs(runs[d][0].error).max():.2e}", f"{runs[d][1].rms:.2e}",
                   f"{np.abs(runs[d][1].error).max():.2e}") for d in durations)

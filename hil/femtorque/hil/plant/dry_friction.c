@@ -54,7 +54,7 @@ static int hold(int64_t n, const double *compliance, const double *velocity,
         for (j = 0; j < count; j++)
             a[i * count + j] = compliance[stuck[i] * n + stuck[j]];
     }
-    if (!linear_solve(count, a, b, x) || !solves(count, a, x, b))
+    if (!linear_solve(count, a, 1, b, x) || !solves(count, a, x, b))
         return 0;
     for (i = 0; i < count; i++)
         m[stuck[i]] = -x[i];
@@ -183,7 +183,7 @@ static int want(const problem *w, double *wanted)
         for (j = 0; j < count; j++)
             a[i * count + j] = w->c[at[i] * n + at[j]];
     }
-    if (!linear_solve(count, a, b, x))
+    if (!linear_solve(count, a, 1, b, x))
         return 0;
     for (i = 0; i < count; i++)
         wanted[at[i]] = x[i];

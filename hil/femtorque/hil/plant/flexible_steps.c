@@ -226,7 +226,7 @@ static int find(const flexible_arm *a, step *s)
     }
     for (i = 0; i < size * size; i++)
         s->system[i] = e.mass[i] + s->soft[i];
-    return linear_solve(size, s->system, right, s->a);
+    return linear_solve(size, s->system, 1, right, s->a);
 }
 
 /* Apply dry friction to the velocities. Return 0 for NaN. */
@@ -265,8 +265,9 @@ static void go_on(flexible_arm *a, const motors_at *at, const step *s)
 
 /* Take one step. Return 0, with the state unchanged, if its equations have no
  * solution. */
-static int take_step(flexible_arm *a, const motors_at *at, double h)
+static int take_step(void *arm, const motors_at *at, double h)
 {
+    flexible_arm *a = arm;
     step s;
     int64_t i;
     int round, rubs = 0;
@@ -287,15 +288,8 @@ static int take_step(flexible_arm *a, const motors_at *at, double h)
     return 1;
 }
 
-/* Take steps of h seconds. Return their number, which is smaller if the
- * equations have no solution. */
 int64_t flexible_steps(void *arm, double h, int64_t count)
 {
     flexible_arm *a = arm;
-    motors_at at;
-    int64_t done = 0;
-    motors_connect(&a->motors, h, &at);
-    while (done < count && take_step(a, &at, h))
-        done++;
-    return done;
+    return motors_steps(&a->motors, h, count, a, take_step);
 }

@@ -76,20 +76,10 @@ void linear_times(int64_t n, const double *a, const double *x, double *out)
     }
 }
 
-/* Solve a x = b. Return 0 if the matrix is singular. */
-int linear_solve(int64_t n, const double *a, const double *b, double *x)
-{
-    factors f;
-    if (!factor(&f, n, a))
-        return 0;
-    substitute(&f, b, x);
-    return 1;
-}
-
 /* Solve a x = b for several b and x, one per row. Return 0 if the matrix is
  * singular. */
-int linear_solve_each(int64_t n, const double *a, int64_t count,
-                      const double *b, double *x)
+int linear_solve(int64_t n, const double *a, int64_t count, const double *b,
+                 double *x)
 {
     factors f;
     int64_t i;

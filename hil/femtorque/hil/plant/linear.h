@@ -6,9 +6,8 @@
 
 #define MOST 32 /* rows */
 
-int linear_solve(int64_t n, const double *a, const double *b, double *x);
-int linear_solve_each(int64_t n, const double *a, int64_t count,
-                      const double *b, double *x);
+int linear_solve(int64_t n, const double *a, int64_t count, const double *b,
+                 double *x);
 int linear_invert(int64_t n, const double *a, double *inverse);
 int linear_finite(int64_t n, const double *a);
 void linear_times(int64_t n, const double *a, const double *x, double *out);

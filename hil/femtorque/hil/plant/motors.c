@@ -22,6 +22,19 @@ void motors_connect(const motors *m, double h, motors_at *at)
     }
 }
 
+/* Take steps of h seconds of an arm with these motors. Return their number,
+ * which is smaller if the equations of a step have no solution. */
+int64_t motors_steps(const motors *m, double h, int64_t count, void *arm,
+                     int (*take)(void *arm, const motors_at *at, double h))
+{
+    motors_at at;
+    int64_t done = 0;
+    motors_connect(m, h, &at);
+    while (done < count && take(arm, &at, h))
+        done++;
+    return done;
+}
+
 /* Form the mean torque of the coming step, without the damping. */
 double motors_torque(const motors *m, const motors_at *at, int64_t i)
 {

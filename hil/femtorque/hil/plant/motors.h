@@ -20,6 +20,8 @@ typedef struct {
 } motors_at;
 
 void motors_connect(const motors *m, double h, motors_at *at);
+int64_t motors_steps(const motors *m, double h, int64_t count, void *arm,
+                     int (*take)(void *arm, const motors_at *at, double h));
 double motors_torque(const motors *m, const motors_at *at, int64_t i);
 void motors_turn(const motors *m, const motors_at *at, int64_t i,
                  double velocity);

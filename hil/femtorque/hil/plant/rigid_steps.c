@@ -103,8 +103,9 @@ static void go_on(rigid_arm *a, const motors_at *at, const step *s)
 
 /* Take one step. Return 0, with the state unchanged, if its equations have no
  * solution. */
-static int take_step(rigid_arm *a, const motors_at *at, double h)
+static int take_step(void *arm, const motors_at *at, double h)
 {
+    rigid_arm *a = arm;
     int64_t n = a->tree->n;
     double system[MOST * MOST];
     step s;
@@ -123,15 +124,8 @@ static int take_step(rigid_arm *a, const motors_at *at, double h)
     return 1;
 }
 
-/* Take steps of h seconds. Return their number, which is smaller if the
- * equations have no solution. */
 int64_t rigid_steps(void *arm, double h, int64_t count)
 {
     rigid_arm *a = arm;
-    motors_at at;
-    int64_t done = 0;
-    motors_connect(&a->motors, h, &at);
-    while (done < count && take_step(a, &at, h))
-        done++;
-    return done;
+    return motors_steps(&a->motors, h, count, a, take_step);
 }

@@ -86,6 +86,14 @@ class Result:
         return self.ended == "done" and not self.faults and self.bit_identical is not False
 
     @property
+    def tracked(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return of the ticks in motion: times from its start (T,), s, true positions, and targets minus these (T, J).
+        """
+        record, moving = self.record, self.moving
+        gap = wrapped(self.target_positions - record.q, self.mechanism)[moving]
+        return record.seconds[moving] - record.seconds[moving.start], record.q[moving], gap
+
+    @property
     def dangers(self) -> list[str]:
         """Return a line for each joint that is still driven, or one line for outputs that are not safe."""
         if self.outputs_safe:

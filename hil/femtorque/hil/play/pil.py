@@ -51,6 +51,7 @@ class Relay:
         self.encoder_faults = [EncoderFault() for _ in self.joints]
         self._line = GrantedTicks(device, len(self.joints), tag, wall or WallClock())
         self.name, self.listeners = self._line.name, self._line.listeners
+        self.read, self.write = self._line.read, self._line.write  # of the host's link
         self.incoming, self.outgoing = self._line.incoming, self._line.outgoing
         self.ticks = 0
         self._top = self.board.chip.sysclk_hz // (2 * mechanism.board.pwm_hz)
@@ -60,6 +61,7 @@ class Relay:
         self._modes = ModeFollower(mechanism)
         self.switched = self._modes.switched
         self._agenda, self._recorder = Agenda(), StatusRecorder(len(self.joints))
+        self.record, self.truth = self._recorder.record, self._recorder.truth
 
     def __enter__(self) -> Relay:
         return self
@@ -72,12 +74,6 @@ class Relay:
     def plug_in(self) -> Relay:
         """Return the device for the host's link."""
         return self
-
-    def read(self, size: int) -> bytes:
-        return self._line.read(size)
-
-    def write(self, data: bytes) -> int:
-        return self._line.write(data)
 
     def close(self) -> None:
         """Close the host's end. Plant and board continue when somebody runs them."""
@@ -143,15 +139,6 @@ class Relay:
     def outputs_safe(self) -> bool:
         """Return True if the board's outputs were off at its last message."""
         return not self._outputs
-
-    def record(self) -> Record:
-        """All ticks."""
-        return self._recorder.record()
-
-    def truth(self, tick: int) -> tuple[Array, Array]:
-        """Return positions and rates (J,) of the plant at the start of a recent tick; NaN where they were not
-        recorded."""
-        return self._recorder.truth(tick)
 
     def target_positions(self, record: Record) -> Array:
         """Return desired positions (T, J) in rad or m."""

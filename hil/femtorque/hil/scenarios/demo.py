@@ -24,7 +24,7 @@ from femtorque.codegen.common import MECHANISMS, BadInput, colours, output
 from femtorque.codegen.mechanism import Gains, Mechanism, load_mechanism
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.verify import blank, check_format
-from femtorque.hil.play import BUILD, Result, run_closed_loop, wrapped
+from femtorque.hil.play import BUILD, run_closed_loop
 from femtorque.host.record import claim_log, read_log
 from femtorque.host.show import compared_runs, write_comparison, write_report
 
@@ -86,15 +86,9 @@ def measure(case: Case, log: Path | None = None) -> DemoRun:
     mechanism = case.mechanism
     result = run_closed_loop(mechanism, Trajectory.load(TRAJECTORY, mechanism), feedforward=case.feedforward,
                              out=case.folder, log=log)
+    t, actual, gap = result.tracked
     return DemoRun(case, result.report(), tuple(j.name for j in mechanism.moving), result.good, result.tracking_rms,
-                   result.tracking_max, *_curves(mechanism, result))
-
-
-def _curves(mechanism: Mechanism, result: Result) -> tuple[NDArray[np.float64], ...]:
-    record, moving = result.record, result.moving
-    actual = record.q[moving]
-    target = actual + wrapped(result.target_positions[moving] - actual, mechanism)
-    return record.seconds[moving] - record.seconds[moving.start], target, actual
+                   result.tracking_max, t, actual + gap, actual)
 
 
 def cases(sweep: bool) -> list[Case]:

@@ -25,7 +25,7 @@ from femtorque.hil.board import FAULTS
 from femtorque.hil.plant import MujocoPlant
 from femtorque.hil.plant.articulated import shapes
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.play import BUILD, Result, run_closed_loop, wrapped
+from femtorque.hil.play import BUILD, Result, run_closed_loop
 from femtorque.hil.scenarios import sensitivity
 
 Array = NDArray[np.float64]
@@ -427,12 +427,8 @@ def difference(scenario: Scenario, case: PlannedRun, believed: Result, changed: 
     """Return the difference of a run with a changed plant from a run with the plant of the file."""
     ticks = min(r.moving.stop - r.moving.start for r in (believed, changed))
 
-    def part(result: Result) -> tuple[Array, Array]:
-        in_motion = slice(result.moving.start, result.moving.start + ticks)
-        error = wrapped(result.target_positions - result.record.q, result.mechanism)
-        return result.record.torque[in_motion].astype(float), error[in_motion]
-
-    (torque, error), (torque_before, error_before) = part(changed), part(believed)
+    (torque, error), (torque_before, error_before) = (
+        (r.record.torque[r.moving][:ticks].astype(float), r.tracked[2][:ticks]) for r in (changed, believed))
     theory = sensitivity.predict(scenario.mechanism, scenario.trajectory(short), ticks, case.mass_scale,
                                  case.friction_scale)
     return Difference(torque - torque_before, error - error_before, theory)

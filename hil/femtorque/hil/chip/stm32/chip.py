@@ -88,7 +88,7 @@ class Stm32(ABC):
         self.watchdog = self.WATCHDOG(0x40003000, events, lambda: self.rcc.hclk)
         self._wire(links)
         self.resets: list[str] = []
-        self._reset("power")
+        self.reset("power")
 
     # -- parts of a family --------------------------------------------------
 
@@ -122,10 +122,10 @@ class Stm32(ABC):
         self.detector.set(volts)
         if volts < POWER_DOWN and self.powered:
             self.powered, self.unpowered_at = False, self.seconds
-            self._reset("power")
+            self.reset("power")
         elif volts > POWER_ON and not self.powered:
             self.powered = True
-            self._reset("power")
+            self.reset("power")
 
     @property
     def out_of_specification(self) -> bool:
@@ -169,7 +169,7 @@ class Stm32(ABC):
         self.rcc.on_clock = self._clock_changed
         self.rcc.on_tree = self._tree_changed
         self.rcc.on_clock_failure = self._clock_failed
-        self.watchdog.on_bite = self._bite
+        self.watchdog.on_bite = lambda: self._request_reset("watchdog")
 
     # -- time ---------------------------------------------------------------
 
@@ -204,7 +204,7 @@ class Stm32(ABC):
 
             self.core.run(self.core.now + max(int(left), 1), stop=clock_changed)
             if self.core.reset_requested:
-                self._reset(self._why)
+                self.reset(self._why)
 
     # -- debugging ----------------------------------------------------------
 
@@ -227,8 +227,8 @@ class Stm32(ABC):
 
     _why = "software"
 
-    def _bite(self) -> None:
-        self._why = "watchdog"
+    def _request_reset(self, why: str) -> None:
+        self._why = why
         self.core.request_reset()
 
     @property
@@ -237,10 +237,7 @@ class Stm32(ABC):
         return SYSTEM_START <= self.core.pc < SYSTEM_START + SYSTEM_SIZE
 
     def reset(self, cause: str = "pin") -> None:
-        """Reset the chip from outside, by 'pin', 'brownout' or 'power'. Only 'power' loses the memory."""
-        self._reset(cause)
-
-    def _reset(self, cause: str) -> None:
+        """Reset the chip, from outside by 'pin', 'brownout' or 'power'. Only 'power' loses the memory."""
         self.resets.append(cause)
         self._why = "software"
         if cause == "power":

@@ -3,7 +3,7 @@ and clock security. A family names its registers and limits."""
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from femtorque.hil.chip.registers import Peripheral, Unmodelled
 from femtorque.hil.clock import Event, Events
@@ -29,12 +29,13 @@ class ClockController(Peripheral):
     LIMITS_HZ: ClassVar[dict[str, int]]
     RESET_FLAGS: ClassVar[dict[str, int]]
     CLEAR_FLAGS: ClassVar[int]
+    FAILURE: ClassVar[tuple[str, int]]  # register and flag of the clock security system
     GATES: ClassVar[tuple[str, ...]]
     PLL_OUTPUTS: ClassVar[int] = 0  # bits of PLLCFGR that enable its outputs; they may change at any time
     hsi_hz = HSI_HZ  # of this individual chip
 
-    def __init__(self, base: int, events: Events, hse_hz: int | None) -> None:
-        self.events, self.hse_hz = events, hse_hz
+    def __init__(self, base: int, events: Events, flash: Any, power: Any, hse_hz: int | None) -> None:
+        self.events, self.flash, self.power, self.hse_hz = events, flash, power, hse_hz
         self.hse_alive = hse_hz is not None
         self.gates: dict[tuple[str, int], Peripheral] = {}  # by enable register and bit
         self.on_clock: Callable[[int, int], None] = lambda old, new: None  # called when HCLK changes, with Hz
@@ -62,9 +63,13 @@ class ClockController(Peripheral):
         self._apply()
 
     # clock tree
-    @abstractmethod
     def _source_hz(self, source: int) -> int:
         """Return the frequency of one of SOURCES."""
+        ready = self.SOURCES[source]
+        return self.hsi_hz if ready == self.HSIRDY else self.hse_hz or 0 if ready == HSERDY else self._pll_hz()
+
+    @abstractmethod
+    def _pll_hz(self) -> int: ...
 
     @abstractmethod
     def _check(self, hclk: int) -> None:
@@ -167,15 +172,11 @@ class ClockController(Peripheral):
         if not control & CSSON:
             raise Unmodelled("the clock of the processor stopped without clock security: the chip is dead")
         self.value["CR"] &= ~(HSEON | PLLON | CSSON)
-        self._note_failure()
+        self.value[self.FAILURE[0]] |= self.FAILURE[1]
         hsi = next(source for source, bit in self.SOURCES.items() if bit == self.HSIRDY)
         self.value["CFGR"] = self.value["CFGR"] & ~0xF | hsi | hsi << 2
         self._apply()
         self.on_clock_failure()
-
-    @abstractmethod
-    def _note_failure(self) -> None:
-        """Set the flag of the clock security system."""
 
     # gates
     def _gate(self, register: str, value: int) -> None:

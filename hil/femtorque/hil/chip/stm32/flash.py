@@ -6,8 +6,9 @@ Not modelled: the processor's wait for a busy bank, write protection and read pr
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
+from femtorque.hil.chip.cpu import CortexM4
 from femtorque.hil.chip.registers import Peripheral
 from femtorque.hil.clock import NEVER, Events
 
@@ -18,21 +19,13 @@ EOPIE, START = 1 << 24, 1 << 16
 ERASED = b"\xff"
 
 
-class Memory(Protocol):
-    """The processor's memory, for the flash interface."""
-
-    def memory(self, address: int, size: int) -> bytes: ...
-
-    def load(self, address: int, data: bytes) -> None: ...
-
-
 class FlashInterface(Peripheral):
     """hz: of the processor. options: option bytes, which a reset keeps. ERRORS: bits of SR."""
 
     ERRORS: ClassVar[int]
     options: int
 
-    def __init__(self, name: str, base: int, events: Events, hz: Callable[[], int], core: Memory) -> None:
+    def __init__(self, name: str, base: int, events: Events, hz: Callable[[], int], core: CortexM4) -> None:
         self.events, self._hz, self._core = events, hz, core
         self._until, self._keys = 0.0, {"KEYR": 0, "OPTKEYR": 0}
         super().__init__(name, base)
@@ -77,12 +70,6 @@ class FlashInterface(Peripheral):
         if self._keys[register] == len(keys):
             self._keys[register] = 0
             unlock()
-
-    def read_KEYR(self) -> int:
-        return 0
-
-    def read_OPTKEYR(self) -> int:
-        return 0
 
     def write_KEYR(self, value: int) -> None:
         self._key("KEYR", value, KEYS, self._unlock)

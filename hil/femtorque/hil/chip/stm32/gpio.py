@@ -108,17 +108,11 @@ class Gpio(PeripheralInC):
             self.say("IDR", levels & ~analogue)
         return levels & ~analogue
 
-    def _output(self, levels: int) -> None:
-        self.parts.do("port_set", self.slot, levels)
-
     def write_ODR(self, value: int) -> None:
-        self._output(value)
+        self.parts.do("port_set", self.slot, value)
 
     def write_BSRR(self, value: int) -> None:
         self.tell_c(0x18, value)
-
-    def read_BSRR(self) -> int:
-        return 0
 
     def write_MODER(self, value: int) -> None:
         self.parts.announce()
@@ -132,10 +126,7 @@ class GpioG4(Gpio):
     REGISTERS = Gpio.REGISTERS | {0x28: Register("BRR", 0, 0xFFFF)}
 
     def write_BRR(self, value: int) -> None:
-        self._output(self.value["ODR"] & ~value)
-
-    def read_BRR(self) -> int:
-        return 0
+        self.write_ODR(self.value["ODR"] & ~value)
 
 
 @cache

@@ -147,10 +147,6 @@ class Injected(PeripheralInC):
         """Start the sequence now."""
         self.parts.do("converter_start", self.slot, float(self.events.now))
 
-    def triggered(self, at: float) -> None:
-        """Start the sequence by a trigger of a cycle, if the converter waits for a trigger."""
-        self.parts.do("converter_trigger", self.slot, at)
-
     def _armed(self) -> bool:
         """Return true if the converter waits for the timer's trigger."""
         return bool(self.parts.lib.converter_armed(self._here))

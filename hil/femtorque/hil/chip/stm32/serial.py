@@ -35,6 +35,7 @@ class Serial(PeripheralPartlyInC):
     STEPS: ClassVar[int] = 1
     LEAST: ClassVar[int] = 16
     BY_READING: ClassVar[bool]  # true if reading the flags and then the data register clears the flags
+    DATA: ClassVar[dict[str, int]]  # offsets of the data registers that DMA accesses, by side
     PLACES: ClassVar[dict[int, str]]  # by offset, names in C (link.h) of the registers that C answers
 
     def __init__(self, name: str, base: int, events: Events, cycles_per_clock: Callable[[], float]) -> None:
@@ -64,15 +65,6 @@ class Serial(PeripheralPartlyInC):
 
     def _what(self, offset: int) -> int:
         return self._named("A_LINK", self.slot, getattr(self.parts.lib, self.PLACES[offset]))
-
-    @property
-    @abstractmethod
-    def receive_address(self) -> int:
-        """Address of the data register that DMA reads."""
-
-    @property
-    @abstractmethod
-    def transmit_address(self) -> int: ...
 
     @property
     def byte_cycles(self) -> float:
@@ -185,6 +177,7 @@ class Controller(PeripheralPartlyInC):
     RUNNING: ClassVar[str]
 
     def __init__(self, name: str, base: int, parts: ChipState) -> None:
+        self.requests: dict[Any, tuple[Serial, str]] = {}
         self._slots, self.streams = zip(*(parts.member("streams") for _ in range(8)), strict=True)
         self._words: dict[int, tuple[int, str]] = {}  # by the offset of a register: its stream, and its name in C
         for i, stream in enumerate(self.streams):
@@ -234,7 +227,7 @@ class Controller(PeripheralPartlyInC):
 
     def _start(self, number: int, stream: Any, value: int) -> None:
         link, side = self._served(number, stream, value)
-        address = getattr(link, f"{side}_address")
+        address = link.base + link.DATA[side]
         if (side == "transmit") != bool(value & self.TRANSMITS) or stream.peripheral != address:
             raise Unmodelled(f"{self._called(number)} does not fit {link.name} {side}")
         stream.usual, stream.address, stream.request = value & ~1, stream.peripheral, stream.asked

@@ -5,7 +5,6 @@ G474's thresholds are the same within 0.05 V, but its level 7 is an external inp
 """
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from femtorque.hil.chip.nvic import Nvic
 from femtorque.hil.chip.registers import Peripheral, Register
@@ -19,48 +18,37 @@ _PVD_INTERRUPT = 1
 
 
 class ExternalInterrupts(Peripheral):
-    """External interrupts: only line 16, of the voltage detector. Writing 1 clears PR."""
+    """External interrupts: only line 16, of the voltage detector. Writing 1 clears PR. suffix: of the registers' names
+    in the family."""
 
-    def __init__(self, base: int, nvic: Nvic) -> None:
-        self.nvic = nvic
+    def __init__(self, base: int, nvic: Nvic, suffix: str = "") -> None:
+        self.nvic, self._mask, self._rising, self._pending = nvic, f"IMR{suffix}", f"RTSR{suffix}", f"PR{suffix}"
+        self.REGISTERS = {0x00: Register(self._mask, 0, LINE), 0x08: Register(self._rising, 0, LINE),
+                          0x14: Register(self._pending)}
+        setattr(self, f"write_{self._mask}", self._enable)
+        setattr(self, f"write_{self._pending}", self._clear_flags)
         super().__init__("EXTI", base)
 
     def edge(self) -> None:
         """Set the line's flag at a rising edge of the detector's output."""
-        if self.value[self.RTSR] & LINE:
-            self.value[self.PR] |= LINE
+        if self.value[self._rising] & LINE:
+            self.value[self._pending] |= LINE
         self._ask()
 
     def _ask(self) -> None:
-        self.nvic.line(_PVD_INTERRUPT, bool(self.value[self.PR] & self.value[self.IMR] & LINE))
+        self.nvic.line(_PVD_INTERRUPT, bool(self.value[self._pending] & self.value[self._mask] & LINE))
 
     def reset(self) -> None:
         self.clear()
         self._ask()
 
-    def _mask(self, value: int) -> None:
-        self.value[self.IMR] = value
+    def _enable(self, value: int) -> None:
+        self.value[self._mask] = value
         self._ask()
 
-    def _pending(self, value: int) -> None:
-        self.value[self.PR] &= ~value
+    def _clear_flags(self, value: int) -> None:
+        self.value[self._pending] &= ~value
         self._ask()
-
-    IMR: ClassVar[str]
-    RTSR: ClassVar[str]
-    PR: ClassVar[str]
-
-
-class ExternalInterruptsF4(ExternalInterrupts):
-    REGISTERS = {0x00: Register("IMR", 0, LINE), 0x08: Register("RTSR", 0, LINE), 0x14: Register("PR")}
-    IMR, RTSR, PR = "IMR", "RTSR", "PR"
-    write_IMR, write_PR = ExternalInterrupts._mask, ExternalInterrupts._pending
-
-
-class ExternalInterruptsG4(ExternalInterrupts):
-    REGISTERS = {0x00: Register("IMR1", 0, LINE), 0x08: Register("RTSR1", 0, LINE), 0x14: Register("PR1")}
-    IMR, RTSR, PR = "IMR1", "RTSR1", "PR1"
-    write_IMR1, write_PR1 = ExternalInterrupts._mask, ExternalInterrupts._pending
 
 
 class VoltageDetector:

@@ -218,9 +218,6 @@ class Timer(PeripheralInC):
             self.value["CNT"] = 0
             self.parts.do("timer_update", self._here, not self.value["CR1"] & URS)
 
-    def read_EGR(self) -> int:
-        return 0
-
     def write_ARR(self, value: int) -> None:
         if value > self._full:
             raise Unmodelled(f"{self.name}.ARR is {self.width} bits wide")

@@ -64,9 +64,6 @@ class Watchdog(Peripheral):
         if value in (_START, _FEED) and self._running:
             self.events.parts.do("watchdog_feed")
 
-    def read_KR(self) -> int:
-        return 0
-
     def write_PR(self, value: int) -> None:
         if self._unlocked:
             self.value["PR"] = value

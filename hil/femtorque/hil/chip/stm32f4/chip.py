@@ -9,7 +9,7 @@ from femtorque.hil.chip.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate,
 from femtorque.hil.chip.stm32.debug import DebugUnitF4
 from femtorque.hil.chip.stm32.serial import Serial
 from femtorque.hil.chip.stm32.spi import Spi
-from femtorque.hil.chip.stm32.supply import ExternalInterruptsF4, VoltageDetector
+from femtorque.hil.chip.stm32.supply import ExternalInterrupts, VoltageDetector
 from femtorque.hil.chip.stm32.timer import Timer
 from femtorque.hil.chip.stm32f4.adc import Adc, AdcCommon
 from femtorque.hil.chip.stm32f4.bxcan import BxCan, Filters
@@ -64,7 +64,7 @@ class Stm32F405(Stm32):
         self.flash = Flash("FLASH", 0x40023C00, self.core.events, lambda: self.rcc.hclk, self.core)
         self.power = Power("PWR", 0x40007000)
         self._adc_common, self.debug = AdcCommon("ADC_Common", 0x40012300), DebugUnitF4()
-        self.interrupts = ExternalInterruptsF4(0x40013C00, self.core.nvic)
+        self.interrupts = ExternalInterrupts(0x40013C00, self.core.nvic)
         self.detector = VoltageDetector(self.power.level)
         self.power.on_level, self.power.is_low = self.detector.look, lambda: self.detector.low
         return Rcc(0x40023800, self.core.events, self.flash, self.power, hse_hz)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
 from femtorque.hil.chip.stm32.flash import LOCK, START, FlashInterface
-from femtorque.hil.clock import Events
 
 _HZ_PER_WAIT_STATE = 30_000_000  # at 2.7 to 3.6 V
 _SER, _MER, _PGPERR, _OPTLOCK, _OPTSTRT = 1 << 1, 1 << 2, 1 << 6, 1 << 0, 1 << 1
@@ -105,21 +104,13 @@ class Rcc(ClockController):
     APB_SHIFTS = (10, 13)
     LIMITS_HZ = {"HCLK": 168_000_000, "APB1": 42_000_000, "APB2": 84_000_000}
     RESET_FLAGS = {"brownout": 1 << 25, "pin": 1 << 26, "power": 1 << 27, "software": 1 << 28, "watchdog": 1 << 29}
-    CLEAR_FLAGS = 1 << 24
+    CLEAR_FLAGS, FAILURE = 1 << 24, ("CIR", 1 << 7)
     GATES = ("AHB1ENR", "APB1ENR", "APB2ENR")
-
-    def __init__(self, base: int, events: Events, flash: Flash, power: Power, hse_hz: int | None) -> None:
-        self.flash, self.power = flash, power
-        super().__init__(base, events, hse_hz)
 
     def _pll_uses_hse(self) -> bool:
         return bool(self.value["PLLCFGR"] >> 22 & 1)
 
-    def _source_hz(self, source: int) -> int:
-        if source == 0:
-            return self.hsi_hz
-        if source == 1:
-            return self.hse_hz or 0
+    def _pll_hz(self) -> int:
         pll = self.value["PLLCFGR"]
         m, n, p = pll & 0x3F, pll >> 6 & 0x1FF, 2 * (pll >> 16 & 3) + 2
         vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else self.hsi_hz) / max(m, 1)
@@ -132,9 +123,6 @@ class Rcc(ClockController):
             raise Unmodelled(f"HCLK at {hclk} Hz with flash wait states for {self.flash.fastest_hz} Hz")
         if hclk > _LOW_VOLTAGE_HZ and not self.power.value["CR"] & 0x4000:
             raise Unmodelled(f"HCLK at {hclk} Hz with the regulator at its low scale")
-
-    def _note_failure(self) -> None:
-        self.value["CIR"] |= 1 << 7
 
     def write_CIR(self, value: int) -> None:
         if value & 1 << 23:

@@ -4,25 +4,18 @@ from typing import Any
 
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.serial import DMAR, DMAT, EIE, HDSEL, IDLEIE, RE, TC, TE, TXE, Controller, Serial
-from femtorque.hil.clock import ChipState
 
 
 class Usart(Serial):
     """A USART with 16 times oversampling. Reading SR and then DR clears the errors and the idle flag."""
 
-    UE, BY_READING = 1 << 13, True
+    UE, BY_READING, DATA = 1 << 13, True, {"receive": 0x04, "transmit": 0x04}
     PLACES = {0x00: "LINK_STATUS", 0x04: "LINK_DATA"}
     REGISTERS = {
         0x00: Register("SR", TXE | TC), 0x04: Register("DR", 0, 0x1FF), 0x08: Register("BRR", 0, 0xFFFF),
         0x0C: Register("CR1", 0, UE | TE | RE | IDLEIE), 0x10: Register("CR2", 0, 0),
         0x14: Register("CR3", 0, DMAR | DMAT | EIE | HDSEL),
     }
-
-    @property
-    def receive_address(self) -> int:
-        return self.base + 4
-
-    transmit_address = receive_address
 
 
 _FLAG_SHIFT = (0, 6, 16, 22)  # of a stream's FEIF 0, DMEIF 2, TEIF 3, HTIF 4, TCIF 5
@@ -48,10 +41,6 @@ class Dma(Controller):
     REGISTERS = _dma_registers()
     WRITABLE, CIRCULAR, TRANSMITS, GROUP = CONTROL_BITS, 1 << 8, 1 << 6, 4
     WORD, RUNNING = "stream", "the stream runs"
-
-    def __init__(self, name: str, base: int, parts: ChipState) -> None:
-        self.requests: dict[tuple[int, int], tuple[Serial, str]] = {}
-        super().__init__(name, base, parts)
 
     def _describe(self, number: int, stream: Any) -> None:
         shift = _FLAG_SHIFT[number % 4]

@@ -10,7 +10,7 @@ from femtorque.hil.chip.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate,
 from femtorque.hil.chip.stm32.debug import DebugUnitG4
 from femtorque.hil.chip.stm32.gpio import GpioG4
 from femtorque.hil.chip.stm32.serial import Serial
-from femtorque.hil.chip.stm32.supply import ExternalInterruptsG4, VoltageDetector
+from femtorque.hil.chip.stm32.supply import ExternalInterrupts, VoltageDetector
 from femtorque.hil.chip.stm32.watchdog import WatchdogG4
 from femtorque.hil.chip.stm32g4.adc import Adc, AdcCommon, SecondAdc
 from femtorque.hil.chip.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc, SystemConfiguration
@@ -50,9 +50,9 @@ class Stm32G474(Stm32):
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash = Flash("FLASH", 0x40022000, self.core.events, lambda: self.rcc.hclk, self.core)
         self.power = Power("PWR", 0x40007000)
-        self.flash.on_launch = self._launch
+        self.flash.on_launch = lambda: self._request_reset("options")
         self._adc_common, self.debug = AdcCommon("ADC12_Common", 0x50000300), DebugUnitG4()
-        self.interrupts = ExternalInterruptsG4(0x40010400, self.core.nvic)
+        self.interrupts = ExternalInterrupts(0x40010400, self.core.nvic, "1")
         self.detector = VoltageDetector(self.power.level)
         self.system = SystemConfiguration("SYSCFG", 0x40010000)
         self.power.on_level, self.power.is_low = self.detector.look, lambda: self.detector.low
@@ -61,10 +61,6 @@ class Stm32G474(Stm32):
         self.capture = CaptureTimer("TIM16", 0x40014400, self.core.events, self._lsi_period, self._timer_cycles(True))
         self._tree = Rcc(0x40021000, self.core.events, self.flash, self.power, hse_hz)
         return self._tree
-
-    def _launch(self) -> None:
-        self._why = "options"
-        self.core.request_reset()
 
     @property
     def debug_closed(self) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
 from femtorque.hil.chip.stm32.flash import ERASED, LOCK, START, FlashInterface
-from femtorque.hil.clock import Events
 
 _HZ_PER_WAIT_STATE = {False: 30_000_000, True: 34_000_000}  # range 1 without and with boost (table 29)
 _PER, _MER1, _MER2, _OPTSTRT, _LAUNCH, _OPTLOCK = 1 << 1, 1 << 2, 1 << 15, 1 << 17, 1 << 27, 1 << 30  # of CR
@@ -138,25 +137,14 @@ class Rcc(ClockController):
     LIMITS_HZ = {"HCLK": 170_000_000, "APB1": 170_000_000, "APB2": 170_000_000}
     RESET_FLAGS = {"options": 1 << 25, "brownout": 1 << 27, "pin": 1 << 26, "power": 1 << 27, "software": 1 << 28,
                    "watchdog": 1 << 29}
-    CLEAR_FLAGS = 1 << 23
+    CLEAR_FLAGS, FAILURE = 1 << 23, ("CIFR", 1 << 8)
     PLL_OUTPUTS = 1 << 16 | 1 << 20 | 1 << 24  # P, Q, R (RM0440 7.4.4)
     GATES = ("AHB1ENR", "AHB2ENR", "APB1ENR1", "APB1ENR2", "APB2ENR")
-
-    def __init__(self, base: int, events: Events, flash: Flash, power: Power, hse_hz: int | None) -> None:
-        self.flash, self.power = flash, power
-        super().__init__(base, events, hse_hz)
 
     def _pll_uses_hse(self) -> bool:
         return self.value["PLLCFGR"] & 3 == 3
 
-    def _source_hz(self, source: int) -> int:
-        if source == 1:
-            return self.hsi_hz
-        if source == 2:
-            return self.hse_hz or 0
-        return self._pll_hz(24, 25)
-
-    def _pll_hz(self, lets_out: int, divides: int) -> int:
+    def _pll_hz(self, lets_out: int = 24, divides: int = 25) -> int:
         """Return the frequency of an output of the PLL. lets_out, divides: its bits in PLLCFGR."""
         pll = self.value["PLLCFGR"]
         m, n, divider = (pll >> 4 & 15) + 1, pll >> 8 & 0x7F, 2 * (pll >> divides & 3) + 2
@@ -191,9 +179,6 @@ class Rcc(ClockController):
             raise Unmodelled(f"HCLK at {hclk} Hz with {waits} flash wait states")
         if hclk > _NORMAL_HZ and not boost:
             raise Unmodelled(f"HCLK at {hclk} Hz without the regulator's boost")
-
-    def _note_failure(self) -> None:
-        self.value["CIFR"] |= 1 << 8
 
     def write_CICR(self, value: int) -> None:
         if value & 1 << 8:

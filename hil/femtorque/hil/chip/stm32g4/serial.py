@@ -20,7 +20,7 @@ _PARTS = 160  # of a byte: sixteenths of ten bits
 class Usart(Serial):
     """A USART with 16 times oversampling and without FIFO. ICR clears flags."""
 
-    UE, BY_READING = 1 << 0, False
+    UE, BY_READING, DATA = 1 << 0, False, {"receive": 0x24, "transmit": 0x28}
     PLACES = {0x1C: "LINK_STATUS", 0x20: "LINK_CLEAR", 0x24: "LINK_DATA", 0x28: "LINK_SENDS"}
     REGISTERS = {
         0x00: Register("CR1", 0, UE | TE | RE | IDLEIE | GUARDS), 0x04: Register("CR2", 0, 0),
@@ -29,14 +29,6 @@ class Usart(Serial):
         0x1C: Register("ISR", TXE | TC, 0), 0x20: Register("ICR", 0, ERRORS | IDLE | TC),
         0x24: Register("RDR", 0, 0), 0x28: Register("TDR", 0, 0x1FF), 0x2C: Register("PRESC", 0, 0),
     }
-
-    @property
-    def receive_address(self) -> int:
-        return self.base + 0x24
-
-    @property
-    def transmit_address(self) -> int:
-        return self.base + 0x28
 
     @property
     def guards(self) -> tuple[float, float]:
@@ -112,10 +104,6 @@ class Dma(Controller):
     REGISTERS = _registers()
     WRITABLE, CIRCULAR, TRANSMITS, GROUP = CONTROL_BITS, 1 << 5, 1 << 4, 8
     WORD, RUNNING = "channel", "the channel is enabled"
-
-    def __init__(self, name: str, base: int, parts: ChipState) -> None:
-        self.requests: dict[int, tuple[Serial, str]] = {}
-        super().__init__(name, base, parts)
 
     def _describe(self, number: int, stream: Any) -> None:
         shift = 4 * number

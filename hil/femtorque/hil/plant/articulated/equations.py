@@ -35,16 +35,11 @@ class Equations:
         self.structure = s
         self.free = FreeSolids(s, z)
         self.x = system.points(z)
-        u, w = system.forms.factors(self.x)
-        self.forms = np.einsum("kc,kc->k", u, w)
-        coordinates, n = system.coordinates, len(system.coordinates)
-        self.q = coordinates.values(self.forms[s.m:])
-        weights = np.concatenate([np.ones(s.m), coordinates.weights(self.forms[s.m:])])[:, None]
-        gradient = system.forms.gradient((weights * u, weights * w))[:, 4:].reshape(s.m + 2 * n, s.split)
-        self.G = np.zeros((n, system.size))
-        self.G[:, : s.split] = gradient[s.m: s.m + n] + gradient[s.m + n:]
+        self.forms, self.q, rows, along = s.gradients(z)
+        self.G = np.zeros((len(along), system.size))
+        self.G[:, : s.split] = along
         self.C = s.rotor_columns.copy()
-        self.C[: s.m, : s.split] = gradient[: s.m]
+        self.C[: s.m, : s.split] = rows
         self.C[s.m: s.m + s.r, : s.split] = self.G[system.geared, : s.split]
         for row, coupling in enumerate(s.couplings, s.m + s.r):
             self.C[row] = coupling.across(self.G)
@@ -109,7 +104,6 @@ class Along:
     under unit torques. compliance (n, n): rows times responses, the inverse of the joint-space inertia.
     """
 
-    equations: Equations
     rows: Array
     responses: Array
     multipliers: Array
@@ -121,4 +115,4 @@ class Along:
         free = equations.free.mobility(rows)
         multipliers = -equations.back(equations.C @ free)
         responses = free + equations.Y @ multipliers
-        return Along(equations, rows, responses, multipliers, rows @ responses)
+        return Along(rows, responses, multipliers, rows @ responses)

@@ -97,7 +97,7 @@ static int damp(int64_t n, const double *viscous, double *compliance,
         }
         right[n * n + i] = velocity[i];
     }
-    if (!linear_solve_each(n, damped, n + 1, right, found))
+    if (!linear_solve(n, damped, n + 1, right, found))
         return 0;
     for (i = 0; i < n; i++) {
         for (j = 0; j < n; j++)

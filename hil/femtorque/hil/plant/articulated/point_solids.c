@@ -10,16 +10,13 @@
  * given values, by a Cholesky factor. */
 #include "point_solids.h"
 
+#include "point_forms.h"
+
 #include <math.h>
 #include <string.h>
 
 static const int ENDS[6][2] = {{0, 1}, {0, 2}, {0, 3},
                                {1, 2}, {1, 3}, {2, 3}};
-
-static double dot(const double *a, const double *b)
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
 
 /* Add a x b. */
 static void add_cross(double *out, const double *a, const double *b)
@@ -78,7 +75,7 @@ static int factor_edges(free_solid *s)
         for (j = 0; j <= i; j++) {
             double sum = meet(i, j) == 0.0
                              ? 0.0
-                             : meet(i, j) * dot(s->edge[i], s->edge[j]);
+                             : meet(i, j) * point_dot(s->edge[i], s->edge[j]);
             for (k = 0; k < j; k++)
                 sum -= s->keep[i][k] * s->keep[j][k];
             if (i == j && !(sum > 0.0))
@@ -143,7 +140,7 @@ void free_solid_distances(const free_solid *s, const double *v, double *out)
         double apart[3];
         for (c = 0; c < 3; c++)
             apart[c] = to[c] - from[c];
-        out[e] = dot(s->edge[e], apart);
+        out[e] = point_dot(s->edge[e], apart);
     }
 }
 
@@ -181,5 +178,5 @@ double free_solid_residual(const double *x, double length, int64_t edge)
     int c;
     for (c = 0; c < 3; c++)
         apart[c] = to[c] - from[c];
-    return dot(apart, apart) * (0.5 / length) - 0.5 * length;
+    return point_dot(apart, apart) * (0.5 / length) - 0.5 * length;
 }

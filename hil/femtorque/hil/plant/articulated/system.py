@@ -135,18 +135,17 @@ class Structure:
 
     def row_gradient(self, z: Array) -> Array:
         """Return C of the mechanisms' rows (m, 12 S)."""
-        forms = self.system.forms
-        gradient = forms.gradient(forms.factors(self.system.points(z)))
-        return gradient[: self.m, 4:].reshape(self.m, self.split)
+        return self.gradients(z)[2]
 
-    def coordinates(self, z: Array) -> tuple[Array, Array]:
-        """Return the coordinates (n,), angles within half a turn of zero, and their gradient (n, 12 S)."""
-        system = self.system
+    def gradients(self, z: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the values of the system's forms, the coordinates (n,), angles within half a turn of zero, C of the
+        mechanisms' rows (m, 12 S), and the gradient of the coordinates (n, 12 S)."""
+        system, m = self.system, self.m
         n, (u, w) = len(system.coordinates), system.forms.factors(system.points(z))
-        forms = np.einsum("kc,kc->k", u, w)[self.m:]
-        weights = np.concatenate([np.ones(self.m), system.coordinates.weights(forms)])[:, None]
-        gradient = system.forms.gradient((weights * u, weights * w))[self.m:, 4:].reshape(2 * n, self.split)
-        return system.coordinates.values(forms), gradient[:n] + gradient[n:]
+        forms = np.einsum("kc,kc->k", u, w)
+        weights = np.concatenate([np.ones(m), system.coordinates.weights(forms[m:])])[:, None]
+        gradient = system.forms.gradient((weights * u, weights * w))[:, 4:].reshape(m + 2 * n, self.split)
+        return forms, system.coordinates.values(forms[m:]), gradient[:m], gradient[m:m + n] + gradient[m + n:]
 
     def _distances(self, scale: ArrayLike) -> Array:
         """Return the edges of all solids as combinations of the points (6 S, P), times scale (S, 6)."""
@@ -260,7 +259,7 @@ def close(system: System, z: Array, held: Mapping[int, float] | None = None, wit
     worst = np.inf
     for _ in range(50):
         distances, others = structure.residual(moved)
-        at, gradient = structure.coordinates(moved)
+        _, at, _, gradient = structure.gradients(moved)
         off = unwrap(at[numbers], values, system.coordinates.turning[numbers]) - values
         residual = np.concatenate([distances.ravel(), others, off])
         last, worst = worst, float(np.abs(residual).max(initial=0.0))

@@ -3,7 +3,5 @@
 from femtorque.hil.drives.maker import UNTIMED, Maker, Said
 
 MAKER = Maker(
-    boot=Said(0.0, "not published; 0 is the hardest to notice"),
-    answers=Said(20e-6, "chosen: an interrupt and a packing"),
     limit=Said(UNTIMED, "manual V1.0.8 names none"),
     sample=Said(0.75, "CiA 301; SocketCAN's default at 1 Mbit/s"))

@@ -37,6 +37,7 @@ class Damiao(Drive):
     """A Damiao drive. feedback: MST_ID. timeout_units: register TIMEOUT; 0 as delivered, which is off."""
 
     kind, maker = "damiao", MAKER
+    hot_code = FAULTS["rotor over temperature"]
     status = Member(int, "own")
 
     def __init__(self, wire: Wire, number: int, feedback: int, ranges: Ranges, gear: float = 10.0,
@@ -118,10 +119,6 @@ class Damiao(Drive):
     def fail(self, code: int) -> None:
         self.status = code
         self.motor.stop()
-
-    @property
-    def hot_code(self) -> int:
-        return FAULTS["rotor over temperature"]
 
     def power_up(self, angle: float) -> None:
         super().power_up(angle)

@@ -3,8 +3,6 @@
 from femtorque.hil.drives.maker import UNTIMED, Maker, Said
 
 MAKER = Maker(
-    boot=Said(0.0, "not published; 0 is the hardest to notice"),
-    answers=Said(20e-6, "chosen: an interrupt and a packing"),
     limit=Said(UNTIMED, "python-damiao-driver, docs/concept: register 9, TIMEOUT, 0 as delivered"),
     mode=Said(1, "register 10, CTRL_MODE: MIT, as openarm_can has it set"),
     sample=Said(0.75, "openarm_can, CLI: sample-point; the drive's own is not published"),

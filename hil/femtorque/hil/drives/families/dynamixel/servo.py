@@ -27,7 +27,7 @@ import cffi
 
 from femtorque.hil.clock import EventClock, Member
 from femtorque.hil.drives.families.dynamixel.maker import MAKER
-from femtorque.hil.drives.servo import ServoInC, built
+from femtorque.hil.drives.servo import Servo, built
 
 PING, READ, WRITE, REBOOT, STATUS, SYNC_READ, SYNC_WRITE, FAST_SYNC_READ = 1, 2, 3, 8, 0x55, 0x82, 0x83, 0x8A
 EVERYBODY = 0xFE
@@ -93,11 +93,12 @@ def library() -> tuple[cffi.FFI, Any]:
                  TOO_HOT=ERRORS["over temperature"])
 
 
-class Dynamixel(ServoInC):
+class Dynamixel(Servo):
     """A Dynamixel X servo. bitrate: its setting, and the rate of its wire. ready: time from which it is on the wire, s.
     angle: angle of its output, rad; current: A; seen: reported velocity, rad/s."""
 
-    NAME, library = "dxl", staticmethod(library)
+    NAME, ID, library = "dxl", ID, staticmethod(library)
+    hot_code = ERRORS["over temperature"]
     angle, current, seen, ready = Member(float), Member(float), Member(float), Member(float)
 
     def __init__(self, clock: EventClock, number: int, model: Model, bitrate: float, centre: float,
@@ -115,10 +116,6 @@ class Dynamixel(ServoInC):
         self.power_up(centre)
 
     @property
-    def id(self) -> int:
-        return self.registers[ID]
-
-    @property
     def turning(self) -> bool:
         """True if the servo gives its motor a voltage."""
         return self.driving and self.driven == self.state.at
@@ -126,7 +123,3 @@ class Dynamixel(ServoInC):
     def twin(self) -> Dynamixel:
         """Return another servo with this number and the factory settings."""
         return Dynamixel(self.clock, self.id, self.model, self.bitrate, 0.0, lambda: self.model.volts)
-
-    @property
-    def hot_code(self) -> int:
-        return ERRORS["over temperature"]

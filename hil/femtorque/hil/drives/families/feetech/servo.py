@@ -25,7 +25,7 @@ import cffi
 
 from femtorque.hil.clock import EventClock, Member
 from femtorque.hil.drives.families.feetech.maker import MAKER
-from femtorque.hil.drives.servo import ServoInC, built
+from femtorque.hil.drives.servo import Servo, built
 
 HEADER, BEFORE_IDS = 4, 7  # bytes before the counted bytes; bytes before the ids
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
@@ -53,10 +53,11 @@ def library() -> tuple[cffi.FFI, Any]:
                  TOO_HOT=ERRORS["over temperature"], OVER_CURRENT=ERRORS["over current"])
 
 
-class Sts3215(ServoInC):
+class Sts3215(Servo):
     """An STS3215. volts: nominal supply, V. latched: errors that have switched the motor off."""
 
-    NAME, library = "sts", staticmethod(library)
+    NAME, ID, library = "sts", ID, staticmethod(library)
+    hot_code = ERRORS["over temperature"]
     least_supply = 4.0  # V: of its sheet
     latched = Member(int)
 
@@ -72,10 +73,6 @@ class Sts3215(ServoInC):
         self.power_up(centre)
 
     @property
-    def id(self) -> int:
-        return self.registers[ID]
-
-    @property
     def errors(self) -> int:
         """Reported errors: the latched errors, and errors for presently exceeded limits."""
         self.volts = self.supply()
@@ -89,7 +86,3 @@ class Sts3215(ServoInC):
     def twin(self) -> Sts3215:
         """Return another servo for 12 V with this number, the factory settings and another supply."""
         return Sts3215(self.clock, self.id, 12.0, 0.0, lambda: 12.0)
-
-    @property
-    def hot_code(self) -> int:
-        return ERRORS["over temperature"]

@@ -35,6 +35,7 @@ class MiniCheetah(Drive):
     2021, which keeps constant voltages after the timeout."""
 
     kind, maker = "mini_cheetah", MAKER
+    hot_code = 1
     timeout = Member(float)
     early = Member(bool, "own")
 
@@ -56,10 +57,6 @@ class MiniCheetah(Drive):
 
     def fail(self, code: int) -> None:
         self.motor.stop()
-
-    @property
-    def hot_code(self) -> int:
-        return 1
 
     @property
     def filters(self) -> tuple[tuple[int, int], ...]:

@@ -71,6 +71,7 @@ class Moteus(Drive):
     """A moteus. home: state of its reference; 2 with an encoder at its output. version: version of its register map."""
 
     kind, maker = "moteus", MAKER
+    hot_code = FAULTS["over temperature"]
     mode, fault = Member(int, "own"), Member(int, "own")
     home, version = Member(int, "own"), Member(int, "own")
 
@@ -155,10 +156,6 @@ class Moteus(Drive):
         if self.mode != STOPPED:
             self.mode, self.fault, self.commanded = FAULT, code, None
         self._lib.moteus_let_go(self.own)
-
-    @property
-    def hot_code(self) -> int:
-        return FAULTS["over temperature"]
 
     def rescale(self, share: float) -> None:
         """Report another version of the register map. Registers have no range that could be wrong."""

@@ -3,8 +3,6 @@
 from femtorque.hil.drives.maker import Maker, Said
 
 MAKER = Maker(
-    boot=Said(0.0, "not published; 0 is the hardest to notice"),
-    answers=Said(20e-6, "chosen: an interrupt and a packing"),
     limit=Said(0.1, "mjbots/moteus, fw/bldc_servo_structs.h: default_timeout_s"),
     mode=Said(0, "docs/protocol/registers.md: 0x000, stopped"),
     # docs/integration/can-fd.md asks for 0.666

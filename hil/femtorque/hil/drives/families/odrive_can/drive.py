@@ -52,6 +52,7 @@ class ODrive(Drive):
     velocity here."""
 
     kind, maker = "odrive_can", MAKER
+    hot_code = FAULTS["motor over temperature"]
     timeout = Member(float)
     beat, pos_gain, vel_gain = Member(float, "own"), Member(float, "own"), Member(float, "own")
     errors, control, input = Member(int, "own"), Member(int, "own"), Member(int, "own")
@@ -99,23 +100,18 @@ class ODrive(Drive):
             self._go(int.from_bytes(data[:4], "little"))
         elif message == MODE and len(data) >= 8:
             self.control, self.input = struct.unpack("<2I", data[:8])
-            self._regulate()
-            self._lib.odrive_can_follow(self.own)
         elif message == LIMITS and len(data) >= 8:
             self.vel_limit = struct.unpack("<f", data[:4])[0]
-            self._regulate()
         elif message == POS_GAINS and len(data) >= 4:
             self.pos_gain = struct.unpack("<f", data[:4])[0]
-            self._regulate()
-            self._lib.odrive_can_follow(self.own)
         elif message == VEL_GAINS and len(data) >= 8:
             self.vel_gain, self.integrator = struct.unpack("<2f", data)
-            self._regulate()
-            self._lib.odrive_can_follow(self.own)
         elif message == CLEAR:
             self.errors = 0
         elif message == SET_POSITION and len(data) >= 4:
             self.motor.set_zero()
+        self._regulate()
+        self._lib.odrive_can_follow(self.own)
 
     def _go(self, state: int) -> None:
         """Enter the requested state. Errors prevent closed loop."""
@@ -123,7 +119,6 @@ class ODrive(Drive):
             self.motor.stop()
         elif not self.errors and not self.motor.active:
             self.motor.active = True
-            self._lib.odrive_can_follow(self.own)
 
     @property
     def limited(self) -> bool:
@@ -154,10 +149,6 @@ class ODrive(Drive):
     def fail(self, code: int) -> None:
         self.errors |= code
         self.motor.stop()
-
-    @property
-    def hot_code(self) -> int:
-        return FAULTS["motor over temperature"]
 
     def rescale(self, share: float) -> None:
         """Report another version of the protocol. Messages have plain numbers, so no range can be wrong."""

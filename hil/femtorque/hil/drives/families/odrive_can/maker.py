@@ -3,8 +3,6 @@
 from femtorque.hil.drives.maker import UNTIMED, Maker, Said
 
 MAKER = Maker(
-    boot=Said(0.0, "not published; 0 is the hardest to notice"),
-    answers=Said(20e-6, "chosen: an interrupt and a packing"),
     limit=Said(UNTIMED, "docs.odriverobotics.com: enable_watchdog is false as it comes"),
     mode=Said(3, "ODrive 0.5, controller.hpp: control_mode, position"),
     sample=Said(0.75, "CiA 301; SocketCAN's default at 1 Mbit/s"))

@@ -34,6 +34,7 @@ class RobStride(Drive):
     operation command has the torque in these bits."""
 
     kind, maker = "robstride", MAKER
+    hot_code = FAULTS["over temperature"]
     host, faults = Member(int, "own"), Member(int, "own")
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges) -> None:
@@ -95,10 +96,6 @@ class RobStride(Drive):
     def fail(self, code: int) -> None:
         self.faults |= code
         self.motor.stop()
-
-    @property
-    def hot_code(self) -> int:
-        return FAULTS["over temperature"]
 
     def power_up(self, angle: float) -> None:
         self.parameters, self.faults = dict(self._saved), 0

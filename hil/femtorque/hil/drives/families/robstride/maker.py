@@ -3,8 +3,6 @@
 from femtorque.hil.drives.maker import UNTIMED, Maker, Said
 
 MAKER = Maker(
-    boot=Said(0.0, "not published; 0 is the hardest to notice"),
-    answers=Said(20e-6, "chosen: an interrupt and a packing"),
     limit=Said(UNTIMED, "kscalelabs/robstride, parameters.rs: 0x7028, canTimeout, 0 as delivered"),
     mode=Said(0, "parameters.rs: 0x7005, run_mode, operation"),
     sample=Said(0.75, "CiA 301; SocketCAN's default at 1 Mbit/s"))
