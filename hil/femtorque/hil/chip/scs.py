@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from femtorque.hil.chip.nvic import FIRST_IRQ
+from femtorque.hil.chip.nvic import FIRST_IRQ, Nvic
 from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
-from femtorque.hil.clock import ChipState, Member
-
-if TYPE_CHECKING:
-    from femtorque.hil.chip.cpu import CortexM4
+from femtorque.hil.clock import ChipState, Events, Member
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines
@@ -41,12 +38,24 @@ def _registers() -> dict[int, Register]:
     return table
 
 
+class Core(Protocol):
+    """The parts of the core that these registers need."""
+
+    nvic: Nvic
+    events: Events
+    dwt: Dwt
+    floating_point: bool
+    vector_table: int
+
+    def request_reset(self) -> None: ...
+
+
 class SystemControl(Peripheral):
     """SCB and NVIC: registers over the core's exception state."""
 
     REGISTERS = _registers()
 
-    def __init__(self, core: CortexM4) -> None:
+    def __init__(self, core: Core) -> None:
         self.core, self.systick = core, SysTick(core.events.parts)
         self.read_SYST_CSR, self.read_SYST_CVR = self.systick.control, self.systick.counter
         super().__init__("SCS", BASE)
@@ -235,7 +244,7 @@ class Dwt(Peripheral):
 
     REGISTERS = {0x0: Register("CTRL", 0x40000000, 1), 0x4: Register("CYCCNT"), 0xFB0: Register("LAR")}
 
-    def __init__(self, core: CortexM4) -> None:
+    def __init__(self, core: Core) -> None:
         self.core, self.traced = core, False
         self._base = self._held = 0
         super().__init__("DWT", DWT_BASE)

@@ -4,17 +4,12 @@ Shapes: https://mujoco.readthedocs.io/en/stable/XMLreference.html#body-geom. Hei
 are not drawn. The groups that MuJoCo's viewer hides at first are not drawn either.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.host.scene import CELLS, FACES, Contact, Moment, Place, Solid, Thing, clustered
-
-if TYPE_CHECKING:
-    from femtorque.hil.plant.mujoco import MujocoPlant
 
 Array = NDArray[np.float64]
 
@@ -26,42 +21,53 @@ VISIBLE = 3  # groups of geoms from here on are hidden
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
 
 
-def things(world: MujocoPlant) -> tuple[Thing, ...]:
+class World(Protocol):
+    """MuJoCo, a model with an arm, and the model's state."""
+
+    mujoco: Any
+    model: Any
+    data: Any
+
+    def link_of(self, geom: int) -> str | None:
+        """Return the arm's link to which a geom belongs, or None for a geom of the scene."""
+
+
+def things(world: World) -> tuple[Thing, ...]:
     """Return the drawable part of the scene, without the arm."""
     model = world.model
     return tuple(Thing(name(world, k), solid, _place(world, k), _moves(world, k)) for k in _around(world)
                  if (solid := _solid(model, k, _moves(world, k))) is not None)
 
 
-def moment(world: MujocoPlant) -> Moment:
+def moment(world: World) -> Moment:
     """Return the present places of the scene's moving bodies, and all contacts of the arm with the scene."""
     return Moment({name(world, k): _place(world, k) for k in _around(world) if _moves(world, k)}, _contacts(world))
 
 
-def name(world: MujocoPlant, geom: int) -> str:
+def name(world: World, geom: int) -> str:
     """Return the name of a geom: its name, its body's name, or its number."""
     model = world.model
     body = model.body(model.geom_bodyid[geom]).name
     return str(model.geom(geom).name or (f"{body} {geom}" if body else f"geom {geom}"))
 
 
-def _around(world: MujocoPlant) -> list[int]:
+def _around(world: World) -> list[int]:
     """Return the numbers of the visible geoms of the scene."""
     model = world.model
     return [k for k in range(model.ngeom) if world.link_of(k) is None and model.geom_group[k] < VISIBLE]
 
 
-def _moves(world: MujocoPlant, geom: int) -> bool:
+def _moves(world: World, geom: int) -> bool:
     return bool(world.model.body_weldid[world.model.geom_bodyid[geom]] != 0)
 
 
-def _place(world: MujocoPlant, geom: int) -> Place:
+def _place(world: World, geom: int) -> Place:
     turn = np.zeros(4)
     world.mujoco.mju_mat2Quat(turn, world.data.geom_xmat[geom])
     return (*map(float, world.data.geom_xpos[geom]), *map(float, np.roll(turn, -1)))
 
 
-def _contacts(world: MujocoPlant) -> tuple[Contact, ...]:
+def _contacts(world: World) -> tuple[Contact, ...]:
     """Return one contact for each link and thing that touch."""
     found: dict[tuple[str, str], list[tuple[Array, Array]]] = {}
     wrench = np.zeros(6)
