@@ -1,26 +1,18 @@
 """Dynamixel X servos: the frames to them, their answers, and the packets of a wire, byte for byte against ROBOTIS'
 client."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from dynamixel_sdk import GroupSyncRead, GroupSyncWrite, Protocol2PacketHandler
 
-from femtorque.codegen.drive import application
 from femtorque.codegen.drive.families.dynamixel import frames as x
 from femtorque.codegen.drive.families.dynamixel.frames import Part
-from tests.firmware import app
+from tests.firmware import frames
+from tests.firmware.frames import (
+    RUN, SERVOS, SET, SETTING, STATE, SWITCH, WIRE_CALLS, Meant, Port, ServoFrames, compiled)
 
-SERVOS = 6
 OUT, IN = 112 + 20 * SERVOS, 112 + 20 * SERVOS + 24 * SERVOS + 16
-ROW = ("typedef struct { uint32_t id, reply; float position, velocity, torque, kp, kd, share, scale, gear; } "
-       "ft_drive_config;\n")
-NAMES = ("ft_dynamixel.h", "ft_dynamixel.c", "ft_dxl.h", "ft_dxl.c", "ft_frame.h", "ft_drive.h")
-CONFIG = (f"#pragma once\n#include <stdint.h>\n{ROW}#define FT_WIRES 1\n#define FT_WIRE_MOST {SERVOS}u\n"
-          "#define FT_SILENT_TICKS 5u\n")
-CDEF = ROW + f"""
-typedef struct {{ uint32_t id, size; uint8_t data[8]; }} ft_frame;
+CDEF = f"""
 typedef struct {{ uint8_t id; _Bool asked, on, prompt, late, takes_part, old;
     uint8_t error, alert, volts, warmth, missed; }} ft_dxl_servo;
 typedef struct {{
@@ -34,31 +26,15 @@ typedef struct {{
     ft_dxl_servo servo[{SERVOS}];
     uint16_t echoes, damaged;
 }} ft_dxl;
-void ft_dxl_pack(ft_dxl *, const ft_frame *, uint32_t);
-void ft_dxl_came(ft_dxl *, uint32_t);
-_Bool ft_dxl_next(ft_dxl *, ft_frame *);
-typedef struct {{ float position, velocity, kp, kd, torque, share, seen; }} ft_drive_target;
-typedef struct {{ uint32_t position; float velocity, torque; _Bool enabled, rests; uint8_t error, warmth, volts;
-    uint32_t setting, value; }} ft_drive_said;
-void ft_dynamixel_enable(ft_frame *, const ft_drive_config *);
-void ft_dynamixel_disable(ft_frame *, const ft_drive_config *, _Bool);
-void ft_dynamixel_command(ft_frame *, const ft_drive_config *, const ft_drive_target *, float *);
-void ft_dynamixel_ask(ft_frame *, const ft_drive_config *, uint32_t, uint32_t);
-void ft_dynamixel_write(ft_frame *, const ft_drive_config *, uint32_t, uint32_t, uint32_t);
-void ft_dynamixel_wake(ft_frame *, const ft_drive_config *, uint32_t);
-void ft_dynamixel_look(ft_frame *, uint32_t, _Bool);
-int ft_dynamixel_hear(const ft_frame *, const ft_drive_config *, ft_drive_said *);
-"""
-RUN, SWITCH, SET, LATE, REBOOT = 1, 2, 4, 8, 16
-NOTHING, STATE, SETTING = range(3)
+""" + WIRE_CALLS.format("dxl")
+LATE, REBOOT = 8, 16
 IDS = range(1, SERVOS + 1)
 STEPS = 150.0  # a N m
 
 
 @pytest.fixture(scope="module")
 def c():
-    return app.load({name: application()[name].read_text() for name in NAMES} | {
-        "ft_config.h": CONFIG, "ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n"}, CDEF)
+    return compiled("dynamixel", "dxl", cdef=CDEF)
 
 
 # -- ROBOTIS' client --------------------------------------------------------------------------------------------------
@@ -70,23 +46,6 @@ class Handler(Protocol2PacketHandler):
     def addStuffing(self, packet):
         packet[:] = super().addStuffing(list(packet))
         return packet
-
-
-class Port:
-    """A port that keeps the sent bytes."""
-
-    def __init__(self) -> None:
-        self.sent, self.is_using = b"", False
-
-    def clearPort(self) -> None: ...
-
-    def setPacketTimeout(self, size: int) -> None: ...
-
-    def setPacketTimeoutMillis(self, time: float) -> None: ...
-
-    def writePort(self, packet) -> int:
-        self.sent += bytes(packet)
-        return len(packet)
 
 
 def written(values: dict[int, int], register: int, size: int) -> bytes:
@@ -133,47 +92,17 @@ def test_that_packets_are_those_of_robotis_client_and_its_documents():
 # -- the wire ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Meant:
-    """The message to one servo: meaning bits, a register and its size, the goal or setting in data, and the goal's
-    register."""
+class Wire(frames.Wire):
+    kind, size, OUT = "dxl", 5, OUT
 
-    meant: int = 0
-    number: int = 0
-    size: int = 0
-    data: bytes = b""
-    goal: int = 102
-
-
-class Wire:
     def __init__(self, c, takes_part: bool = True) -> None:
-        self.ffi, self.lib = c
-        self.state, self.frame = self.ffi.new("ft_dxl *"), self.ffi.new("ft_frame *")
+        super().__init__(c)
         for servo in self.state.servo:
             servo.takes_part = servo.prompt = takes_part
 
     def pack(self, *each: Meant) -> bytes:
         """Pack a frame for each servo. Their numbers begin at 1. A single frame is for all servos."""
-        each = each if len(each) > 1 else each * SERVOS
-        frames = self.ffi.new("ft_frame[]", len(each))
-        for k, m in enumerate(each):
-            frames[k].id, frames[k].size = k + 1 | m.meant << 8 | m.number << 16 | m.size << 24, 5
-            frames[k].data = m.data.ljust(4, b"\0") + bytes([m.goal, 0, 0, 0])
-        self.lib.ft_dxl_pack(self.state, frames, len(each))
-        return bytes(self.state.out)[:self.state.size]
-
-    def came(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Return number and bytes of every answer."""
-        return [(id & 0xFF, parameters) for id, parameters in self.told(data)]
-
-    def told(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Return every answer with all bits that are reported with the number."""
-        self.ffi.buffer(self.state)[OUT:OUT + len(data)] = data
-        self.lib.ft_dxl_came(self.state, len(data))
-        found = []
-        while self.lib.ft_dxl_next(self.state, self.frame):
-            found.append((self.frame.id, bytes(self.frame.data)[:self.frame.size]))
-        return found
+        return self.pack_each(each if len(each) > 1 else each * SERVOS)
 
 
 def states(chance: np.random.Generator, count: int = SERVOS) -> list[Part]:
@@ -334,36 +263,18 @@ def test_that_what_came_back_otherwise_is_worth_nothing_unless_it_is_answers_alo
 # -- servos -----------------------------------------------------------------------------------------------------------
 
 
-class Servo:
-    """The frame to one servo, in memory with old bytes."""
+class Servo(ServoFrames):
+    family, size = "dynamixel", 5
 
     def __init__(self, c, scale: float = STEPS, share: float = 1193.0) -> None:
-        self.ffi, self.lib = c
-        self.frame, self.said = self.ffi.new("ft_frame *"), self.ffi.new("ft_drive_said *")
-        self.row = self.ffi.new("ft_drive_config *", {"id": 5, "scale": scale, "share": share, "gear": 2.0})
-        self.left = self.ffi.new("float *")
+        super().__init__(c, scale=scale, share=share, gear=2.0)
 
-    def of(self, does: str, *what) -> tuple[int, int, int, bytes]:
-        """Return meaning, register, size, and the bytes without the goal's register."""
-        self.ffi.buffer(self.frame)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
-        getattr(self.lib, f"ft_dynamixel_{does}")(self.frame, self.row, *what)
-        return self.sent()
-
-    def sent(self) -> tuple[int, int, int, bytes]:
-        f = self.frame
-        assert f.id & 0xFF == 5 and f.size == 5 and bytes(f.data)[5:] == bytes(3)
-        assert f.data[4] == (102 if self.row.scale else 100)
-        return f.id >> 8 & 0xFF, f.id >> 16 & 0xFF, f.id >> 24, bytes(f.data)[:4]
+    def meant(self) -> tuple[int, int, int, bytes]:
+        assert self.frame.data[4] == (102 if self.row.scale else 100)
+        return super().meant()
 
     def goal(self, **target: float) -> int:
-        meant, number, size, data = self.of("command", self.ffi.new("ft_drive_target *", target), self.left)
-        assert (meant, number, size, data[2:]) == (RUN, 0, 0, bytes(2))
-        return int.from_bytes(data[:2], "little", signed=True)
-
-    def hear(self, data: bytes, number: int, size: int, beside: int = 0, id: int = 5) -> int:
-        self.ffi.buffer(self.said)[:] = b"\xa5" * self.ffi.sizeof("ft_drive_said")
-        self.frame[0] = (id | beside << 8 | number << 16 | size << 24, size, data)
-        return self.lib.ft_dynamixel_hear(self.frame, self.row, self.said)
+        return int.from_bytes(self.output(**target), "little", signed=True)
 
 
 @pytest.mark.parametrize(("target", "steps"), [
@@ -399,12 +310,12 @@ def test_what_else_a_servo_is_told(c):
     for phase in range(101):
         servo.of("disable", False)
         servo.lib.ft_dynamixel_wake(servo.frame, servo.row, phase)
-        assert servo.sent()[0] == (LATE if phase % 8 == 0 and phase < 64 else SWITCH)
+        assert servo.meant()[0] == (LATE if phase % 8 == 0 and phase < 64 else SWITCH)
     for enabled, every in ((True, 8), (False, 2)):
         for tick in range(32):
             servo.of("enable")
             servo.lib.ft_dynamixel_look(servo.frame, tick, enabled)
-            assert servo.sent() == (SWITCH | RUN, *((64, 7) if tick % every == 0 else (0, 0)), bytes(4))
+            assert servo.meant() == (SWITCH | RUN, *((64, 7) if tick % every == 0 else (0, 0)), bytes(4))
 
 
 @pytest.mark.parametrize(("told", "counts"), [(0, 0), (4095, 4095), (4096, 0), (-1, 4095), (-4096, 0), (30000, 1328)])
@@ -417,7 +328,6 @@ def test_what_a_state_tells(c, told, counts):
         s = servo.said
         assert (s.position, s.enabled, s.error, s.volts, s.warmth) == (counts, is_on, 0x24, 121, 37)
         assert s.velocity == pytest.approx(-50 * 0.229 * 2 * np.pi / 60 / 2.0, rel=1e-4) and s.torque == 1.0
-    assert servo.hear(data, 126, 8, id=6) == NOTHING
 
 
 def test_that_settings_of_up_to_four_bytes_are_heard(c):

@@ -2,74 +2,40 @@
 
 import math
 import struct
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
-from femtorque.codegen.drive import DRIVES, DriveType, application
+from femtorque.codegen.drive import DRIVES, DriveType
 from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.catalogue import CATALOGUE
 from femtorque.codegen.drive.families.moteus import frames
 from femtorque.codegen.drive.family import Target
-from tests.firmware import app
+from tests.firmware.frames import HZ, LONG, NOTHING, SETTING, STATE, Frames, compiled
 
-NAMES = ("ft_frame.h", "ft_drive.h", "ft_moteus.h", "ft_moteus.c")
-ROW = "typedef struct { uint32_t id, reply; float step, gear, position, torque, kp, kd; } ft_drive_config;\n"
-HZ = 500
-GIVEN = {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 32u\n", "ft_model.h": f"#define FT_TICK_HZ {HZ}\n",
-         "ft_config.h": f"#pragma once\n#include <stdint.h>\n#define FT_WATCHDOG_MS 20u\n{ROW}"}
-CDEF = ROW + """
-typedef struct { uint32_t id, size; uint8_t data[32]; } ft_frame;
-typedef struct { float position, velocity, kp, kd, torque, share, seen; } ft_drive_target;
-typedef struct { uint32_t position; float velocity, torque; _Bool enabled, rests; uint8_t error, warmth, volts;
-    uint32_t setting, value; } ft_drive_said;
-void ft_moteus_enable(ft_frame *, const ft_drive_config *);
-void ft_moteus_disable(ft_frame *, const ft_drive_config *, _Bool);
-void ft_moteus_command(ft_frame *, const ft_drive_config *, const ft_drive_target *, float *);
-void ft_moteus_ask(ft_frame *, const ft_drive_config *, uint32_t, uint32_t);
-void ft_moteus_write(ft_frame *, const ft_drive_config *, uint32_t, uint32_t, uint32_t);
-int ft_moteus_hear(const ft_frame *, const ft_drive_config *, ft_drive_said *);
-"""
-NOTHING, STATE, SETTING = range(3)
-LONG, ID = 1 << 31, 0x12
+ID = 0x12
 OWN = replace(DRIVES["moteus-r4"], kp=60.0, kd=3.0)
 REPORT = bytes.fromhex("21000a29017ba1ffff220e1900505050")
 
 
 @pytest.fixture(scope="module")
 def c():
-    paths = application()
-    return Codec(*app.load({name: paths[name].read_text() for name in NAMES} | GIVEN, CDEF))
+    return Codec(*compiled("moteus", size=32))
 
 
-class Codec:
-    def __init__(self, ffi, lib) -> None:
-        self.ffi, self.lib, self.frame = ffi, lib, ffi.new("ft_frame *")
-
+class Codec(Frames):
     def row(self, drive: DriveType = OWN, gear: float = 1.0, id: int = ID):
         kind = drive.behind(gear)
         return self.ffi.new("ft_drive_config *", {
             "id": id, "step": math.tau / 100_000 / gear, "gear": gear,
             **{name: getattr(kind, name) for name in ("position", "torque", "kp", "kd")}})
 
-    def sent(self) -> Frame:
-        f = self.frame
-        frame = Frame(f.id & ~LONG, bytes(f.data)[:f.size], extended=bool(f.id & LONG), fd=True)
-        self.ffi.buffer(f)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
-        return frame
-
     def command(self, target: Target, carried: float = 0.0, drive: DriveType = OWN, gear: float = 1.0):
-        left = self.ffi.new("float *", carried)
-        asked = self.ffi.new("ft_drive_target *", {f.name: getattr(target, f.name) for f in fields(target)})
-        self.lib.ft_moteus_command(self.frame, self.row(drive, gear), asked, left)
-        return self.sent(), left[0]
+        return self.commanded("moteus", self.row(drive, gear), asdict(target), carried)
 
     def hear(self, frame: Frame, id: int = ID):
-        heard = self.ffi.new("ft_frame *", (frame.id | LONG * frame.extended, len(frame.data), frame.data[:32]))
-        said = self.ffi.new("ft_drive_said *")
-        return self.lib.ft_moteus_hear(heard, self.row(id=id), said), said
+        return self.heard("moteus", self.row(id=id), frame.id | LONG * frame.extended, frame.data)
 
 
 def on_steps(drive: DriveType, share: np.ndarray) -> Target:
@@ -128,19 +94,15 @@ def test_that_what_rounding_leaves_over_is_made_up_for(c):
 
 
 def test_that_a_drive_is_enabled_by_a_command_of_nothing_and_stopped_by_mode_0_whatever_it_has(c):
-    c.lib.ft_moteus_enable(c.frame, c.row())
-    assert c.sent() == frames.command(OWN, ID, Target())
+    assert c.told("moteus_enable", c.row()) == frames.command(OWN, ID, Target())
     for clear in (False, True):
-        c.lib.ft_moteus_disable(c.frame, c.row(), clear)
-        assert c.sent() == frames.stop(ID)
+        assert c.told("moteus_disable", c.row(), clear) == frames.stop(ID)
 
 
 def test_that_registers_are_asked_for_and_written_as_the_table_has_it(c):
     for name, r in frames.REGISTERS.items():
-        c.lib.ft_moteus_ask(c.frame, c.row(), r.number, r.size)
-        assert c.sent() == frames.read(ID, name)
-        c.lib.ft_moteus_write(c.frame, c.row(), r.number, r.size, 0x55)
-        assert c.sent() == frames.write(ID, name, 0x55)
+        assert c.told("moteus_ask", c.row(), r.number, r.size) == frames.read(ID, name)
+        assert c.told("moteus_write", c.row(), r.number, r.size, 0x55) == frames.write(ID, name, 0x55)
 
 
 @pytest.mark.parametrize("id", [1, 7, 8, 118])
@@ -175,16 +137,3 @@ def test_which_states_are_heard(c, id, data, heard):
 def test_that_registers_are_heard_and_those_that_cannot_be_read_have_no_value(c, data, number, value):
     kind, said = c.hear(Frame(0x1277, bytes.fromhex(data.replace(" ", "")), extended=True, fd=True))
     assert (kind, said.setting, said.value) == (SETTING, number, value)
-
-
-@given(st.binary(max_size=32), st.sampled_from([0x1277, 0x1276, 0x77]))
-def test_that_any_bytes_are_either_understood_as_the_table_has_it_or_not_heard(c, data, id):
-    size = next(s for s in (*range(9), 12, 16, 20, 24, 32) if s >= len(data))
-    frame = Frame(id, data.ljust(size, b"\x50"), extended=True, fd=True)
-    kind, _ = c.hear(frame)
-    try:
-        frames.state(ID, frame.data)
-        is_state = id == 0x1277
-    except ValueError:
-        is_state = False
-    assert (kind == STATE) == is_state and (kind == SETTING) <= (id == 0x1277 and 3 <= size <= 7)

@@ -7,62 +7,29 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from femtorque.codegen.drive import DRIVES, application
+from femtorque.codegen.drive import DRIVES
 from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.families.odrive_can import frames
 from femtorque.codegen.drive.family import Target
-from tests.firmware import app
+from tests.firmware.frames import BEAT, LONG, NOTHING, SETTING, STATE, Frames, compiled
 
-NAMES = ("ft_frame.h", "ft_drive.h", "ft_odrive_can.h", "ft_odrive_can.c")
-ROW = "typedef struct { uint32_t id; float gear, torque; } ft_drive_config;\n"
-GIVEN = {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n", "ft_config.h": f"#pragma once\n#include <stdint.h>\n{ROW}"}
-CDEF = ROW + """
-typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
-typedef struct { float position, velocity, kp, kd, torque, share, seen; } ft_drive_target;
-typedef struct { uint32_t position; float velocity, torque; _Bool enabled, rests; uint8_t error, warmth, volts;
-    uint32_t setting, value; } ft_drive_said;
-void ft_odrive_can_enable(ft_frame *, const ft_drive_config *);
-void ft_odrive_can_disable(ft_frame *, const ft_drive_config *, _Bool);
-void ft_odrive_can_command(ft_frame *, const ft_drive_config *, const ft_drive_target *, float *);
-void ft_odrive_can_poll(ft_frame *, const ft_drive_config *);
-void ft_odrive_can_ask(ft_frame *, const ft_drive_config *, uint32_t, uint32_t);
-void ft_odrive_can_release(ft_frame *, const ft_drive_config *, uint32_t);
-void ft_odrive_can_look(ft_frame *, uint32_t, _Bool);
-int ft_odrive_can_hear(const ft_frame *, const ft_drive_config *, ft_drive_said *);
-"""
-NOTHING, STATE, SETTING, _, BEAT = range(5)
-REMOTE, ID, DRIVE = 1 << 30, 0x12, DRIVES["odrive-s1"]
+ID, DRIVE = 0x12, DRIVES["odrive-s1"]
 
 
 @pytest.fixture(scope="module")
 def c():
-    paths = application()
-    return Codec(*app.load({name: paths[name].read_text() for name in NAMES} | GIVEN, CDEF))
+    return Codec(*compiled("odrive_can"))
 
 
-class Codec:
-    def __init__(self, ffi, lib) -> None:
-        self.ffi, self.lib, self.frame = ffi, lib, ffi.new("ft_frame *")
-
+class Codec(Frames):
     def row(self, gear: float = 1.0, id: int = ID):
         return self.ffi.new("ft_drive_config *", {"id": id, "gear": gear, "torque": DRIVE.torque * gear})
 
-    def sent(self) -> Frame:
-        f = self.frame
-        frame = Frame(f.id & ~REMOTE, bytes(f.data)[:f.size], remote=bool(f.id & REMOTE))
-        self.ffi.buffer(f)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
-        return frame
-
     def command(self, gear: float = 1.0, **target: float) -> Frame:
-        self.lib.ft_odrive_can_command(self.frame, self.row(gear), self.ffi.new("ft_drive_target *", target),
-                                       self.ffi.new("float *"))
-        return self.sent()
+        return self.commanded("odrive_can", self.row(gear), target, 0.0)[0]
 
     def hear(self, frame: Frame, gear: float = 1.0):
-        number = frame.id | (1 << 31) * frame.extended
-        heard = self.ffi.new("ft_frame *", (number, len(frame.data), frame.data))
-        said = self.ffi.new("ft_drive_said *")
-        return self.lib.ft_odrive_can_hear(heard, self.row(gear), said), said
+        return self.heard("odrive_can", self.row(gear), frame.id | LONG * frame.extended, frame.data)
 
 
 def test_that_commands_are_bit_for_bit_those_of_the_table_behind_any_gear(c):
@@ -73,31 +40,20 @@ def test_that_commands_are_bit_for_bit_those_of_the_table_behind_any_gear(c):
         assert c.command(gear=4.0, torque=4.0 * torque) == wanted
 
 
-@pytest.mark.parametrize("value", [1e30, -1e30, math.inf, -math.inf, math.nan])
-def test_that_no_number_beyond_the_range_is_sent(c, value):
-    assert c.command(torque=value) == frames.command(DRIVE, ID, Target(torque=value))
-    assert abs(struct.unpack("<f", c.command(kd=2.0, seen=value).data)[0]) <= DRIVE.torque
-
-
 def test_that_the_board_damps_by_the_velocity_that_the_drive_has_reported(c):
     assert struct.unpack("<f", c.command(kd=2.0, seen=1.5).data)[0] == -3.0
     assert struct.unpack("<f", c.command(gear=2.0, kd=2.0, seen=-1.5).data)[0] == 1.5
 
 
 def test_that_it_is_switched_as_the_table_has_it(c):
-    c.lib.ft_odrive_can_enable(c.frame, c.row())
-    assert c.sent() == frames.set_state(ID, frames.CLOSED_LOOP)
-    c.lib.ft_odrive_can_disable(c.frame, c.row(), False)
-    assert c.sent() == frames.set_state(ID, frames.IDLE)
-    c.lib.ft_odrive_can_disable(c.frame, c.row(), True)
-    assert c.sent() == frames.clear_errors(ID)
+    assert c.told("odrive_can_enable", c.row()) == frames.set_state(ID, frames.CLOSED_LOOP)
+    assert c.told("odrive_can_disable", c.row(), False) == frames.set_state(ID, frames.IDLE)
+    assert c.told("odrive_can_disable", c.row(), True) == frames.clear_errors(ID)
 
 
 def test_that_it_is_asked_by_remote_frames(c):
-    c.lib.ft_odrive_can_poll(c.frame, c.row())
-    assert c.sent() == frames.poll(ID)
-    c.lib.ft_odrive_can_ask(c.frame, c.row(), frames.VERSION.number, 4)
-    assert c.sent() == frames.ask(ID, frames.GET_VERSION)
+    assert c.told("odrive_can_poll", c.row()) == frames.poll(ID)
+    assert c.told("odrive_can_ask", c.row(), frames.VERSION.number, 4) == frames.ask(ID, frames.GET_VERSION)
 
 
 def test_that_it_is_told_its_mode_and_no_torque_while_it_is_off_and_while_it_is_being_enabled(c):
@@ -107,16 +63,13 @@ def test_that_it_is_told_its_mode_and_no_torque_while_it_is_off_and_while_it_is_
     loop = frames.set_state(ID, frames.CLOSED_LOOP)
     for tick in range(16):
         c.lib.ft_odrive_can_disable(c.frame, c.row(), False)
-        c.lib.ft_odrive_can_release(c.frame, c.row(), tick)
-        assert c.sent() == (idle, mode, idle, nothing)[tick % 4]
+        assert c.told("odrive_can_release", c.row(), tick) == (idle, mode, idle, nothing)[tick % 4]
         c.lib.ft_odrive_can_enable(c.frame, c.row())
-        c.lib.ft_odrive_can_look(c.frame, tick, False)
-        assert c.sent() == (loop, mode, nothing, mode)[tick % 4]
+        assert c.told("odrive_can_look", tick, False) == (loop, mode, nothing, mode)[tick % 4]
         for enabled in (False, True):
             c.lib.ft_odrive_can_command(c.frame, c.row(), c.ffi.new("ft_drive_target *", {"torque": 1.0}),
                                         c.ffi.new("float *"))
-            c.lib.ft_odrive_can_look(c.frame, tick, enabled)
-            assert c.sent() == frames.command(DRIVE, ID, Target(torque=1.0))
+            assert c.told("odrive_can_look", tick, enabled) == frames.command(DRIVE, ID, Target(torque=1.0))
 
 
 def test_that_positions_are_counts_of_a_turn_to_half_a_count(c):

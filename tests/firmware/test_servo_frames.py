@@ -3,70 +3,23 @@
 import numpy as np
 import pytest
 
-from femtorque.codegen.drive import application
 from femtorque.codegen.drive.families.feetech import frames as feetech
-from tests.firmware import app
+from tests.firmware.frames import RUN, SET, SETTING, STATE, STS, SWITCH, ServoFrames, compiled
 
-NAMES = ("ft_feetech.h", "ft_feetech.c", "ft_sts.h", "ft_frame.h", "ft_drive.h")
-ROW = "typedef struct { uint32_t id, reply; float position, velocity, torque, kp, kd, share; } ft_drive_config;\n"
-CONFIG = f"#pragma once\n#include <stdint.h>\n{ROW}#define FT_WIRES 1\n#define FT_WIRE_MOST 6u\n"
-FRAMES = "#define FT_FRAME_BYTES 8u\n"
-CDEF = ROW + """
-typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
-typedef struct { float position, velocity, kp, kd, torque, share, seen; } ft_drive_target;
-typedef struct { uint32_t position; float velocity, torque; _Bool enabled, rests; uint8_t error, warmth, volts;
-    uint32_t setting, value; } ft_drive_said;
-void ft_feetech_enable(ft_frame *, const ft_drive_config *);
-void ft_feetech_disable(ft_frame *, const ft_drive_config *, _Bool);
-void ft_feetech_command(ft_frame *, const ft_drive_config *, const ft_drive_target *,
-                        float *);
-void ft_feetech_ask(ft_frame *, const ft_drive_config *, uint32_t, uint32_t);
-void ft_feetech_write(ft_frame *, const ft_drive_config *, uint32_t, uint32_t, uint32_t);
-void ft_feetech_wake(ft_frame *, const ft_drive_config *, uint32_t);
-void ft_feetech_look(ft_frame *, uint32_t, _Bool);
-int ft_feetech_hear(const ft_frame *, const ft_drive_config *, ft_drive_said *);
-"""
-ID, STEP = 5, 1e-3
-NOTHING, STATE, SETTING = range(3)
-RUN, SWITCH, SET, QUIET = 1, 2, 4, 8
+STEP, QUIET = 1e-3, 8
 
 
 @pytest.fixture(scope="module")
 def c():
-    files = {name: application()[name].read_text() for name in NAMES}
-    return app.load(files | {"ft_config.h": CONFIG, "ft_frame_bytes.h": FRAMES}, CDEF)
+    return compiled("feetech", "sts", cdef=STS)
 
 
-class Servo:
-    """The frame to one servo, in memory with old bytes."""
-
-    def __init__(self, c) -> None:
-        self.ffi, self.lib = c
-        self.frame, self.said = self.ffi.new("ft_frame *"), self.ffi.new("ft_drive_said *")
-        self.address, self.left = self.ffi.new("ft_drive_config *", {"id": ID}), self.ffi.new("float *")
-
-    def frame_of(self, does: str, *what) -> tuple[int, int, int, int, bytes]:
-        """Return the frame's number, meaning, register, size and bytes."""
-        self.ffi.buffer(self.frame)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
-        getattr(self.lib, f"ft_feetech_{does}")(self.frame, self.address, *what)
-        return self.sent()
-
-    def sent(self) -> tuple[int, int, int, int, bytes]:
-        f = self.frame
-        assert f.size == 4 and bytes(f.data)[4:] == bytes(4)
-        return f.id & 0xFF, f.id >> 8 & 0xFF, f.id >> 16 & 0xFF, f.id >> 24, bytes(f.data)[:4]
+class Servo(ServoFrames):
+    family = "feetech"
 
     def duty(self, share: float, most: float = 1.0) -> bytes:
-        self.address.share = most
-        target = self.ffi.new("ft_drive_target *", {"share": share})
-        id, meant, number, size, data = self.frame_of("command", target, self.left)
-        assert (id, meant, number, size, data[2:]) == (ID, RUN, 0, 0, bytes(2))
-        return data[:2]
-
-    def hear(self, data: bytes, number: int, size: int, beside: int = 0, id: int = ID) -> int:
-        self.ffi.buffer(self.said)[:] = b"\xa5" * self.ffi.sizeof("ft_drive_said")
-        self.frame[0] = (id | beside << 8 | number << 16 | size << 24, size, data)
-        return self.lib.ft_feetech_hear(self.frame, self.address, self.said)
+        self.row.share = most
+        return self.output(share=share)
 
 
 def counts(duty: bytes) -> int:
@@ -110,12 +63,12 @@ def test_that_what_rounding_leaves_over_of_a_duty_is_made_up_for(c, sign):
 
 def test_what_else_a_servo_is_told(c):
     servo = Servo(c)
-    assert servo.frame_of("enable") == (ID, SWITCH | RUN, 0, 0, bytes(4))
+    assert servo.of("enable") == (SWITCH | RUN, 0, 0, bytes(4))
     for clear in (False, True):
-        assert servo.frame_of("disable", clear) == (ID, SWITCH, 0, 0, bytes(4))
-    assert servo.frame_of("ask", 48, 2) == (ID, 0, 48, 2, bytes(4))
-    assert servo.frame_of("ask", feetech.FIRMWARE, 2) == (ID, 0, 0, 2, bytes(4))
-    assert servo.frame_of("write", 48, 2, 0x1234) == (ID, SET, 48, 2, b"\0\0\x34\x12")
+        assert servo.of("disable", clear) == (SWITCH, 0, 0, bytes(4))
+    assert servo.of("ask", 48, 2) == (0, 48, 2, bytes(4))
+    assert servo.of("ask", feetech.FIRMWARE, 2) == (0, 0, 2, bytes(4))
+    assert servo.of("write", 48, 2, 0x1234) == (SET, 48, 2, b"\0\0\x34\x12")
 
 
 @pytest.mark.parametrize(("phase", "added"), [
@@ -123,19 +76,19 @@ def test_what_else_a_servo_is_told(c):
     (3, (SWITCH, 0, 0, bytes(4)))])
 def test_that_a_silent_servo_is_given_quiet_then_told_to_forget_then_to_answer_at_once(c, phase, added):
     servo = Servo(c)
-    servo.frame_of("disable", False)
-    servo.lib.ft_feetech_wake(servo.frame, servo.address, phase)
-    assert servo.sent() == (ID, *added)
+    servo.of("disable", False)
+    servo.lib.ft_feetech_wake(servo.frame, servo.row, phase)
+    assert servo.meant() == added
 
 
 @pytest.mark.parametrize(("enabled", "every"), [(True, 8), (False, 2)])
 def test_that_it_is_asked_now_and_then_whether_its_motor_is_on(c, enabled, every):
     servo = Servo(c)
     for tick in range(32):
-        servo.frame_of("enable")
+        servo.of("enable")
         servo.lib.ft_feetech_look(servo.frame, tick, enabled)
         asked = (feetech.TORQUE_ENABLE, 1) if tick % every == 0 else (0, 0)
-        assert servo.sent() == (ID, SWITCH | RUN, *asked, bytes(4))
+        assert servo.meant() == (SWITCH | RUN, *asked, bytes(4))
 
 
 @pytest.mark.parametrize(("told", "counts"), [
@@ -168,9 +121,3 @@ def test_that_settings_of_one_and_two_bytes_are_heard(c):
         assert servo.hear(bytes([on]), feetech.TORQUE_ENABLE, 1) == SETTING and servo.said.rests == (not on)
     assert servo.hear(b"\3\x0a", 0, 2) == SETTING
     assert (servo.said.setting, servo.said.value) == (feetech.FIRMWARE, feetech.firmware_word("3.10"))
-
-
-def test_that_what_other_servos_say_is_not_heard(c):
-    servo = Servo(c)
-    assert servo.hear(bytes(8), feetech.POSITION, feetech.STATE, id=ID + 1) == NOTHING
-    assert servo.hear(bytes(2), 48, 2, id=ID + 1) == NOTHING

@@ -1,86 +1,26 @@
 """Bytes from a wire of servos are split into answers. Only whole answers with a right check sum are reported."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
-from femtorque.codegen.drive import application
 from femtorque.codegen.drive.families.feetech import frames as feetech
-from tests.firmware import app
+from tests.firmware import frames
+from tests.firmware.frames import RUN, SERVOS, SET, STS, STS_IN, STS_OUT, SWITCH, Meant, compiled
 
-SERVOS = 6
-OUT, IN = 32 + 7 * SERVOS, 32 + 7 * SERVOS + 16 * SERVOS + 16
-CDEF = f"""
-typedef struct {{ uint32_t id, size; uint8_t data[8]; }} ft_frame;
-typedef struct {{
-    uint8_t out[{OUT}], in[{IN}];
-    uint32_t size;
-    ft_frame answer[{SERVOS}];
-    uint32_t answers, read;
-    uint8_t number, width;
-    uint32_t servos;
-    uint8_t servo[{SERVOS}];
-    _Bool on[{SERVOS}];
-    uint16_t echoes, damaged;
-}} ft_sts;
-void ft_sts_pack(ft_sts *, const ft_frame *, uint32_t);
-void ft_sts_came(ft_sts *, uint32_t);
-_Bool ft_sts_next(ft_sts *, ft_frame *);
-"""
-RUN, SWITCH, SET, QUIET = 1, 2, 4, 8
+QUIET = 8
 
 
 @pytest.fixture(scope="module")
 def c():
-    names = ("ft_sts.h", "ft_sts.c", "ft_frame.h")
-    config = f"#define FT_WIRES 1\n#define FT_WIRE_MOST {SERVOS}u\n"
-    frames = "#define FT_FRAME_BYTES 8u\n"
-    return app.load({name: application()[name].read_text() for name in names} | {
-        "ft_config.h": config, "ft_frame_bytes.h": frames}, CDEF)
+    return compiled("sts", cdef=STS)
 
 
-@dataclass(frozen=True)
-class Meant:
-    """The message to one servo: meaning bits, a register and its size, duty and setting in data."""
-
-    meant: int
-    number: int = 0
-    size: int = 0
-    data: bytes = b""
-
-
-class Wire:
-    def __init__(self, c) -> None:
-        self.ffi, self.lib = c
-        self.state = self.ffi.new("ft_sts *")
-        self.frame = self.ffi.new("ft_frame *")
+class Wire(frames.Wire):
+    kind, OUT = "sts", STS_OUT
 
     def pack(self, meant: int, number: int = 0, size: int = 0, data: bytes = b"") -> bytes:
         """Pack the same message for all servos."""
         return self.pack_each([Meant(meant, number, size, data)] * SERVOS)
-
-    def pack_each(self, meant: list[Meant]) -> bytes:
-        """Pack one message for each servo. Their numbers begin at 1."""
-        frames = self.ffi.new("ft_frame[]", len(meant))
-        for k, m in enumerate(meant):
-            frames[k].id, frames[k].size = k + 1 | m.meant << 8 | m.number << 16 | m.size << 24, 4
-            frames[k].data = m.data.ljust(8, b"\0")
-        self.lib.ft_sts_pack(self.state, frames, len(meant))
-        return bytes(self.state.out)[:self.state.size]
-
-    def came(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Return number and bytes of every answer."""
-        return [(id & 0xFF, parameters) for id, parameters in self.told(data)]
-
-    def told(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Return every answer with all bits that are reported with the number."""
-        self.ffi.buffer(self.state)[OUT:OUT + len(data)] = data
-        self.lib.ft_sts_came(self.state, len(data))
-        found = []
-        while self.lib.ft_sts_next(self.state, self.frame):
-            found.append((self.frame.id, bytes(self.frame.data)[:self.frame.size]))
-        return found
 
     def on(self, said: list[tuple[int, bytes]]) -> list[bool]:
         """Return for each motor whether it is on by its answer to the last packet."""
@@ -125,10 +65,10 @@ def test_that_noise_tells_nothing_and_stays_within_its_bounds(c):
     for _ in range(2000):
         sent = wire.pack(int(chance.integers(16)), int(chance.integers(256)), int(chance.integers(16)),
                          chance.bytes(4))
-        assert len(sent) <= OUT
-        noise = chance.bytes(int(chance.integers(IN + 1)))
+        assert len(sent) <= STS_OUT
+        noise = chance.bytes(int(chance.integers(STS_IN + 1)))
         head = sent if chance.integers(2) and len(sent) <= len(noise) else b""
-        assert wire.came((head + noise)[:IN]) == []
+        assert wire.came((head + noise)[:STS_IN]) == []
 
 
 @pytest.mark.parametrize(("meant", "number", "size", "sent"), [

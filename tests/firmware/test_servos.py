@@ -11,6 +11,7 @@ from femtorque.codegen.drive.families.feetech import frames as feetech
 from femtorque.codegen.mechanism import Safety
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.host.link import drives
+from tests.firmware.frames import Port
 from tests.support.servos import Served, so101
 
 PAN, LIFT, ELBOW = range(3)
@@ -41,21 +42,6 @@ def held(**changes) -> Served:
     app.run(30)
     assert app.state == "HOLD"
     return app
-
-
-class Port:
-    """Registers that the published library writes."""
-
-    def __init__(self) -> None:
-        self.sent, self.is_using = b"", False
-
-    def clearPort(self) -> None: ...
-
-    def setPacketTimeout(self, size: int) -> None: ...
-
-    def writePort(self, packet) -> int:
-        self.sent += bytes(packet)
-        return len(packet)
 
 
 def published(register: int, size: int, values: dict[int, int]) -> bytes:
