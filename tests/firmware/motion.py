@@ -1,5 +1,6 @@
 """The application's motion alone on this computer (motion_host.c), one call a tick."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,22 +21,9 @@ from tests.support import oracle
 HERE = Path(__file__).resolve().parent
 IDLE, RUNNING, PAUSED = range(3)
 
-CDEF = """
-typedef {real} ft_real;
-typedef int{bits}_t ft_turn;
-void motion_reset(void);
-void motion_open(const ft_turn *q, const ft_real *v, const ft_real *a);
-int motion_push(const ft_turn *q, const ft_real *v, const ft_real *a, int end);
-int motion_start(void);
-void motion_brake(void);
-void motion_resume(void);
-void motion_forget(void);
-void motion_tick(void *r);
-int motion_half_one(void);
-void pace_brake(int32_t *half, int32_t *slope);
-void pace_run(int32_t *half, int32_t *slope);
-uint32_t pace_stop_length(int32_t half, int32_t slope);
-"""
+HOST = (HERE / "motion_host.c").read_text()
+CALLS = "".join(re.findall(r"^(?:void|int|uint32_t) \w+\([^()]*\);$", HOST, re.MULTILINE))
+CDEF = "typedef {real} ft_real; typedef int{bits}_t ft_turn;" + CALLS.replace("motion_record", "void")
 
 
 def mechanism(rate_hz: int = 1000, knot_hz: int = 250, joints: int = 2) -> Mechanism:
@@ -53,7 +41,7 @@ class Board:
             files.pop(unused)
         names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]
         files |= {n: application()[n].read_text() for n in names}
-        files["motion_host.c"] = (HERE / "motion_host.c").read_text()
+        files["motion_host.c"] = HOST
         for name, patch in (patches or {}).items():
             files[name] = app.patched(files[name], name, patch)
         double = precision == "double"

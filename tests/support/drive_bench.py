@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import can
 
-from femtorque.hil.bus import Frame, Wire
+from femtorque.hil.bus import Frame, OneWire, Wire
+from femtorque.hil.bus.half_duplex import Framing
 from femtorque.hil.clock import OwnClock
 from femtorque.hil.drives import Drive
 from tests.support.can_bench import Other
@@ -69,3 +71,40 @@ def damped(t: float, inertia: float, kp: float, kd: float, target: float) -> flo
     """Return the exact step response of inertia, spring and damper from rest (underdamped)."""
     a, w = kd / (2 * inertia), math.sqrt(kp / inertia - (kd / (2 * inertia)) ** 2)
     return target * (1 - math.exp(-a * t) * (math.cos(w * t) + a / w * math.sin(w * t)))
+
+
+class ServoBench:
+    """Servos on a wire, which is the port of a maker's client. Each write takes time on the wire."""
+
+    is_using = False
+    wait = 0.01  # s, the time after a write
+    writes: Any = None  # the client's class for writes to several servos
+
+    def __init__(self, rate: float, framing: Framing, volts: float, handler: Any) -> None:
+        self.clock, self.volts, self.handler = OwnClock(), volts, handler
+        self.line, self.came = OneWire(self.clock, rate, framing), b""
+        self.servos: list[Any] = []
+        self.line.arrive = lambda data, disturbed: setattr(self, "came", self.came + data)
+
+    def clearPort(self) -> None:
+        self.came = b""
+
+    def setPacketTimeout(self, size: int) -> None: ...
+
+    def isPacketTimeout(self) -> bool:
+        return not self.came
+
+    def writePort(self, packet: Any) -> int:
+        self.line.sent(bytes(packet), self.line.byte)
+        self.clock.run(self.wait)
+        return len(packet)
+
+    def readPort(self, size: int) -> list[int]:
+        data, self.came = self.came[:size], self.came[size:]
+        return list(data)
+
+    def write(self, register: int, size: int, value: int) -> None:
+        group = self.writes(self, self.handler, register, size)
+        for servo in self.servos:
+            group.addParam(servo.id, list((value & (1 << 8 * size) - 1).to_bytes(size, "little")))
+        assert group.txPacket() == 0  # success

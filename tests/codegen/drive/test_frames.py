@@ -17,6 +17,7 @@ from femtorque.codegen.drive.families.feetech import frames as feetech
 from femtorque.codegen.drive.families.robstride import frames as robstride
 from femtorque.codegen.drive.family import State, Target
 from femtorque.codegen.drive.fields import Field, Layout, Range
+from tests.firmware.frames import Port
 from tests.support import dialects
 
 MIT = [d for d in CATALOGUE if d.family not in ("robstride", "moteus", "odrive-can")]
@@ -122,22 +123,6 @@ def test_robstride_states_are_read_as_the_robstride_package_reads_them():
         assert len(ours.fault.split(", ")) * bool(ours.fault) == len(them.errors)
     sixth = robstride.Frame(robstride.identifier(robstride.STATE, 1 << 13 | 7, 0xFD), bytes(8), extended=True)
     assert robstride.reply(DRIVES["robstride-01"], sixth).fault == "not calibrated"
-
-
-class Port:
-    """Port that the servo SDK writes to."""
-
-    def __init__(self) -> None:
-        self.sent = b""
-        self.is_using = False
-
-    def clearPort(self) -> None: ...
-
-    def setPacketTimeout(self, size: int) -> None: ...
-
-    def writePort(self, packet) -> int:
-        self.sent += bytes(packet)
-        return len(packet)
 
 
 def test_servo_packets_are_those_of_the_published_sdk():

@@ -9,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from femtorque.codegen.common import MECHANISMS
-from femtorque.codegen.drive import Wire, application, bus_load
+from femtorque.codegen.drive import Wire, bus_load
 from femtorque.codegen.motion import Trajectory, knots
-from femtorque.codegen.toolchain.host_compiler import build as build_c
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.stm32.probe import Probe
 from femtorque.hil.chip.stm32.serial import FE
@@ -24,6 +23,7 @@ from femtorque.hil.play import Result, play_motion, session_with
 from femtorque.host.link import Session
 from femtorque.host.record import log as logs
 from femtorque.host.show import Findings
+from tests.firmware.frames import STS, compiled
 from tests.support import rig
 from tests.support.servos import arm
 
@@ -120,29 +120,17 @@ def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host():
 
         line.log, line.arrive = lambda seconds, packet: told.append(packet), arrive
         result = moved(on)
-    names = {name: application()[name].read_text() for name in ("ft_feetech.c", "ft_feetech.h", "ft_sts.h",
-                                                                "ft_drive.h", "ft_frame.h")}
-    config = f"#pragma once\n#include <stdint.h>\n{ROW}#define FT_WIRES 1\n#define FT_WIRE_MOST 6u\n"
-    ffi, lib = build_c(names | {"ft_config.h": config, "ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n"}, CDEF)
     sent = [p[7:-1] for p in told if p[4] == 0x83 and p[5] == sts.DUTY and any(p[8:-1:3]) | any(p[9:-1:3])]
     duty, limits = result.record.duty, [joint.drive.servo.limit for joint in on.mechanism.streamed]
     begins = int(np.flatnonzero(duty.any(axis=1))[0])  # first of the law; duties begin when servos are on
     count = len(sent) - 1
     assert count > 400
-    assert any(packs(ffi, lib, duty[k:k + count], limits) == sent[:count] for k in range(begins, begins + 60))
+    assert any(packs(duty[k:k + count], limits) == sent[:count] for k in range(begins, begins + 60))
 
 
-ROW = "typedef struct { uint32_t id, reply; float position, velocity, torque, kp, kd, share; } ft_drive_config;\n"
-CDEF = ROW + """
-typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
-typedef struct { float position, velocity, kp, kd, torque, share, seen; } ft_drive_target;
-void ft_feetech_command(ft_frame *, const ft_drive_config *, const ft_drive_target *,
-                        float *);
-"""
-
-
-def packs(ffi, lib, duty, limits) -> list[bytes]:
+def packs(duty, limits) -> list[bytes]:
     """Return the parameters of each tick's packet of duties. The remainder of rounding goes into the next tick."""
+    ffi, lib = compiled("feetech", "sts", cdef=STS)
     frame, carried = ffi.new("ft_frame *"), ffi.new("float[6]")
     packets = []
     for row in duty:

@@ -5,10 +5,9 @@ import math
 import pytest
 from dynamixel_sdk import COMM_RX_TIMEOUT, COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, PacketHandler
 
-from femtorque.hil.bus import OneWire
-from femtorque.hil.clock import OwnClock
 from femtorque.hil.drives.families.dynamixel import FAMILY, servo as x
 from femtorque.hil.drives.families.dynamixel.servo import ERRORS, MODELS, Dynamixel
+from tests.support.drive_bench import ServoBench
 
 RATE = 2e6
 PING = bytes.fromhex("fffffd0001030001194e")  # to servo 1: the e-manual's example
@@ -26,46 +25,20 @@ def test_an_answer_is_spoiled_while_the_boards_driver_is_still_on():
         assert [disturbed for _, disturbed in heard] == [spoiled]
 
 
-class Bench:
-    """Servos on a wire, which is the port of ROBOTIS' client. Each write takes time on the wire."""
-
-    is_using = False
+class Bench(ServoBench):
+    wait, writes = 0.06, GroupSyncWrite
 
     def __init__(self, count: int = 2, model: str = "xm430-w350") -> None:
-        self.clock = OwnClock()
-        self.line = OneWire(self.clock, RATE, FAMILY.framing)
-        self.volts = MODELS[model].volts
+        super().__init__(RATE, FAMILY.framing, MODELS[model].volts, PacketHandler(2.0))
         self.servos = [Dynamixel(self.clock, k, MODELS[model], RATE, 0.0, lambda: self.volts, 5.2)
                        for k in range(1, count + 1)]
         self.line.servos += tuple(self.servos)
-        self.came = b""
-        self.line.arrive = lambda data, disturbed: setattr(self, "came", self.came + data)
-        self.handler = PacketHandler(2.0)
-
-    # -- the client's port
-    def clearPort(self) -> None:
-        self.came = b""
-
-    def setPacketTimeout(self, size: int) -> None: ...
 
     def setPacketTimeoutMillis(self, time: float) -> None: ...
 
     def getBaudRate(self) -> int:
         return int(RATE)
 
-    def isPacketTimeout(self) -> bool:
-        return not self.came
-
-    def writePort(self, packet) -> int:
-        self.line.sent(bytes(packet), 10.0 / RATE)
-        self.clock.run(0.06)
-        return len(packet)
-
-    def readPort(self, size: int) -> list[int]:
-        data, self.came = self.came[:size], self.came[size:]
-        return list(data)
-
-    # -- a client
     def one(self, register: int, size: int, value: int, id: int = 1) -> tuple[int, int]:
         """Return result and error of a write to one servo."""
         write = {1: self.handler.write1ByteTxRx, 2: self.handler.write2ByteTxRx, 4: self.handler.write4ByteTxRx}[size]
@@ -74,12 +47,6 @@ class Bench:
     def read(self, register: int, size: int, id: int = 1) -> tuple[int, int, int]:
         read = {1: self.handler.read1ByteTxRx, 2: self.handler.read2ByteTxRx, 4: self.handler.read4ByteTxRx}[size]
         return read(self, id, register)
-
-    def write(self, register: int, size: int, value: int) -> None:
-        group = GroupSyncWrite(self, self.handler, register, size)
-        for servo in self.servos:
-            group.addParam(servo.id, list((value & (1 << 8 * size) - 1).to_bytes(size, "little")))
-        assert group.txPacket() == COMM_SUCCESS
 
     def group(self, register: int, size: int) -> GroupSyncRead:
         found = GroupSyncRead(self, self.handler, register, size)

@@ -5,51 +5,18 @@ import math
 import pytest
 from scservo_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, protocol_packet_handler
 
-from femtorque.hil.bus import OneWire
-from femtorque.hil.clock import OwnClock
 from femtorque.hil.drives.families.feetech import FAMILY, servo as sts
 from femtorque.hil.drives.families.feetech.servo import Sts3215
+from tests.support.drive_bench import ServoBench
 
 
-class Bench:
-    """Servos on a wire, which is the port of a published library's client. Each write takes time on the wire."""
-
-    is_using = False
+class Bench(ServoBench):
+    writes = GroupSyncWrite
 
     def __init__(self, count: int = 2) -> None:
-        self.clock = OwnClock()
-        self.line = OneWire(self.clock, 1e6, FAMILY.framing)
-        self.volts = 12.0
+        super().__init__(1e6, FAMILY.framing, 12.0, protocol_packet_handler())
         self.servos = [Sts3215(self.clock, k, 12.0, 0.0, lambda: self.volts) for k in range(1, count + 1)]
         self.line.servos += tuple(self.servos)
-        self.came = b""
-        self.line.arrive = lambda data, disturbed: setattr(self, "came", self.came + data)
-        self.handler = protocol_packet_handler()
-
-    # -- the library's port
-    def clearPort(self) -> None:
-        self.came = b""
-
-    def setPacketTimeout(self, size: int) -> None: ...
-
-    def isPacketTimeout(self) -> bool:
-        return not self.came
-
-    def writePort(self, packet) -> int:
-        self.line.sent(bytes(packet), 1e-5)
-        self.clock.run(0.01)
-        return len(packet)
-
-    def readPort(self, size: int) -> bytes:
-        data, self.came = self.came[:size], self.came[size:]
-        return data
-
-    # -- a client
-    def write(self, register: int, size: int, value: int) -> None:
-        group = GroupSyncWrite(self, self.handler, register, size)
-        for servo in self.servos:
-            group.addParam(servo.id, list(value.to_bytes(size, "little")))
-        assert group.txPacket() == COMM_SUCCESS
 
     def read(self, register: int, size: int) -> dict[int, int] | None:
         group = GroupSyncRead(self, self.handler, register, size)
