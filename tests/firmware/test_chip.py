@@ -735,54 +735,51 @@ def test_send_takes_all_or_nothing(machine):
 MUTATIONS = {
     "fault handler leaves the outputs on": (
         "f405rg-4", "stm32/ft_start.c", "    ft_chip_safe();\n", "",
-        lambda machine: test_a_fault_makes_outputs_safe_first_then_resets_and_is_remembered(machine, UNDEFINED, {6})),
+        test_a_fault_makes_outputs_safe_first_then_resets_and_is_remembered, UNDEFINED, {6}),
     "neutral is not preloaded": (
         "nucleo-g474re-6", "stm32/ft_outputs.c", "    ft_switch_directions();\n    ft_write_neutral();",
-        "    ft_switch_directions();",
-        lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, 1.12)),
+        "    ft_switch_directions();", test_a_tick_that_is_late_leaves_neutral_behind, 1.12),
     "neutral is not written": (
         "f405rg-6", "stm32/ft_outputs.c", "    } else {\n        ft_write_neutral();", "    } else {",
-        lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, 1.12)),
+        test_a_tick_that_is_late_leaves_neutral_behind, 1.12),
     "a late tick hands over": (
         "f405rg-4", "stm32/ft_outputs.c", "SysTick->VAL < FT_LATE_CYCLES)\n        return false;",
-        "SysTick->VAL < FT_LATE_CYCLES)\n        { }",
-        lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, 0.9997)),
+        "SysTick->VAL < FT_LATE_CYCLES)\n        { }", test_a_tick_that_is_late_leaves_neutral_behind, 0.9997),
     "a boundary that was missed is not told": (
         "f405rg-6", "stm32/ft_outputs.c", "    if (ft_boundary == next)", "    if (false)",
-        lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, 1.12)),
+        test_a_tick_that_is_late_leaves_neutral_behind, 1.12),
     "break input is off": (
         "nucleo-g474re-6", "stm32/ft_outputs.c", "? TIM_BDTR_BKE | FT_BREAK_FILTER : 0u", "? 0u : 0u",
-        lambda machine: test_estop_drops_the_outputs_and_they_do_not_come_back(machine)),
+        test_estop_drops_the_outputs_and_they_do_not_come_back),
     "break input has no filter": (
         "nucleo-g474re-6", "stm32/ft_outputs.c", "TIM_BDTR_BKE | FT_BREAK_FILTER", "TIM_BDTR_BKE",
-        lambda machine: test_a_glitch_on_the_break_input_drops_nothing_where_the_chip_can_filter_it(machine, 0.9,
-                                                                                                    False)),
+        test_a_glitch_on_the_break_input_drops_nothing_where_the_chip_can_filter_it, 0.9, False),
     "the loop is not looked at": (
         "f405rg-6", "stm32/ft_outputs.c", "ft_wanted && ft_chip_estop())", "false)",
-        lambda machine: test_estop_drops_the_outputs_and_they_do_not_come_back(machine)),
+        test_estop_drops_the_outputs_and_they_do_not_come_back),
     "direction switches with the tick that computes it": (
         "f405rg-4", "stm32/ft_outputs.c", "            ft_next[i].direction = ft_direction_of(d, x[i]);",
         "            GPIO(d->port)->BSRR = ft_next[i].direction = ft_direction_of(d, x[i]);",
-        lambda machine: test_duty_of_a_tick_is_held_over_the_next_whole_tick(machine)),
+        test_duty_of_a_tick_is_held_over_the_next_whole_tick),
     "outputs may go on without a crystal": (
         "nucleo-g474re-6", "stm32/ft_clock_start.c", "    return ft_clock_is_good;", "    return true;",
-        lambda machine: test_dead_crystal_leaves_link_and_tick_working_and_outputs_off(machine)),
+        test_dead_crystal_leaves_link_and_tick_working_and_outputs_off),
     "compare values are not preloaded": (
         "f405rg-4", "stm32/stm32_registers.h", "TIM_CCMR_OC_PRELOAD (1u << 3)", "TIM_CCMR_OC_PRELOAD 0u",
-        lambda machine: test_duty_of_a_tick_is_held_over_the_next_whole_tick(machine)),
+        test_duty_of_a_tick_is_held_over_the_next_whole_tick),
     "bridges that wake up are driven": (
         "f405rg-4", "stm32/ft_outputs.c", "    if (!ft_outputs_awake()) {", "    if (false) {",
-        lambda machine: test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing(machine)),
+        test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing),
     "bridges that sleep are believed": (
         "f405rg-6", "stm32/ft_outputs.c", "    if (!ft_outputs_awake())\n        return false;", "",
-        lambda machine: test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing(machine)),
+        test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing),
     "bridges are given their time once only": (
         "nucleo-g474re-6", "stm32/ft_outputs.c", "        ft_waking = FT_WAKE_TICKS;",
         "        static uint32_t once;\n        ft_waking = once++ ? 0 : FT_WAKE_TICKS;",
-        lambda machine: test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing(machine)),
+        test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing),
     "an idle line wakes nobody": (
         "nucleo-g474re-6", "stm32g4/ft_usart.c", " | USART_CR1_IDLEIE;", ";",
-        lambda machine: test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine)),
+        test_a_frame_is_answered_when_it_ends_however_long_a_tick_is),
 }
 
 
@@ -798,7 +795,7 @@ def mutate(folder, monkeypatch, file: str, old: str, new: str) -> None:
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
 def test_a_safety_measure_that_is_taken_out_is_noticed(tmp_path, monkeypatch, mutation):
-    name, file, old, new, check = MUTATIONS[mutation]
+    name, file, old, new, check, *given = MUTATIONS[mutation]
     mutate(tmp_path, monkeypatch, file, old, new)
     with pytest.raises(AssertionError):
-        check(lambda application, **options: Machine(tmp_path, application, **{"name": name, **options}))
+        check(lambda application, **options: Machine(tmp_path, application, **{"name": name, **options}), *given)

@@ -733,130 +733,120 @@ def test_identification_takes_the_duty_of_a_current_loop_for_a_current(tmp_path)
 
 LOOP_C, SAMPLING = "stm32/ft_current.c", "stm32f4/ft_sampling.c"
 HEADER = "ft_board.h"  # results of the board file and the mechanism file
-# removed safeguards: (board, file, old, new, the test that must fail)
+# removed safeguards: (board, file, old, new, the test that must fail, its arguments)
 MUTATIONS = {
     "the sign of a shunt below half bridge B": (
         "odrive-v3.6", HEADER, "2048, 168, -0.08", "2048, 168, 0.08",
-        lambda bench: test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(bench,
-                                                                                               "odrive-v3.6", 10.0)),
+        test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions, "odrive-v3.6", 10.0),
     "the bound of the duty where a shunt is blind": (
         "odrive-v3.6", HEADER, "0.9218285714285714f", "1.0f",
-        lambda bench: test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, -1.0)),
+        test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes, -1.0),
     "the bound of the duty, latched at full voltage": (
         "odrive-v3.6", HEADER, "0.9218285714285714f", "1.0f",
-        lambda bench: test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(bench,
-                                                                                               "odrive-v3.6", -10.0)),
+        test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions, "odrive-v3.6", -10.0),
     "the integral's bound": (
         "odrive-v3.6", LOOP_C, "if (inside || duty * error < 0.0f)", "if (inside || true)",
-        lambda bench: test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, 1.0)),
+        test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes, 1.0),
     "the converter's trigger": (
-        "f405rg-4", SAMPLING, "ADC_CR2_JEXTEN_RISING", "0u",
-        lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
+        "f405rg-4", SAMPLING, "ADC_CR2_JEXTEN_RISING", "0u", test_one_reading_that_is_off_ends_nothing),
     "the converter's trigger on the G4": (
         "nucleo-g474re-6", "stm32g4/ft_sampling.c", "                        ADC_JSQR_JEXTEN_RISING;", "0u;",
-        lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
+        test_one_reading_that_is_off_ends_nothing),
     "the timer's trigger at its update": (
         "f405rg-4", LOOP_C, "FT_CURRENT_TRIGGER->CR2 = TIM_CR2_MMS_UPDATE;", "",
-        lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
+        test_one_reading_that_is_off_ends_nothing),
     "the trip": (
         "f405rg-4", LOOP_C, "if (ft_loop_trips(c, l, amperes))", "if (ft_loop_trips(c, l, amperes) && false)",
-        lambda bench: test_a_short_ends_the_drive_at_the_second_reading_beyond_the_trip_and_stays_ended(bench,
-                                                                                                        SHORTED_CABLE,
-                                                                                                        85.0)),
+        test_a_short_ends_the_drive_at_the_second_reading_beyond_the_trip_and_stays_ended, SHORTED_CABLE, 85.0),
     "the memory of a reading beyond the trip": (
         "f405rg-4", LOOP_C, "(*count)--;", "*count = 0;",
-        lambda bench: test_a_current_that_is_too_large_every_other_period_ends_the_drive(bench)),
+        test_a_current_that_is_too_large_every_other_period_ends_the_drive),
     "the second reading beyond the trip": (
         "f405rg-4", LOOP_C, "*count > most * FT_FAR;", "*count >= most * FT_FAR;",
-        lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
+        test_one_reading_that_is_off_ends_nothing),
     "the outputs' drop in the interrupt": (
         "f405rg-4", LOOP_C, "    ft_chip_safe();\n    if (ft_loops_state.cause != FT_CURRENT_GOOD)\n        return;",
         "    if (joint < FT_LOOPS)\n        return;",
-        lambda bench: test_a_sensor_at_its_end_ends_the_drive_within_five_periods_and_is_latched(bench, 3.3)),
+        test_a_sensor_at_its_end_ends_the_drive_within_five_periods_and_is_latched, 3.3),
     "the latch": (
         "f405rg-4", LOOP_C, "    ft_loops_state.cause = cause;\n", "    (void)cause;\n",
-        lambda bench: test_a_sensor_at_its_end_ends_the_drive_within_five_periods_and_is_latched(bench, 0.0)),
+        test_a_sensor_at_its_end_ends_the_drive_within_five_periods_and_is_latched, 0.0),
     "the pulse": (
         "f405rg-4", LOOP_C, "ft_loops_state.pulse = FT_CURRENT_PULSE;", "ft_loops_state.pulse = 0;",
-        lambda bench: test_a_sensor_put_in_backwards_is_found_by_a_pulse_before_any_loop_is_closed(bench, "f405rg-4")),
+        test_a_sensor_put_in_backwards_is_found_by_a_pulse_before_any_loop_is_closed, "f405rg-4"),
     "the sign that the pulse shows": (
         "odrive-v3.6", LOOP_C, "if (amperes < -FT_LOW * rise)", "if (false)",
-        lambda bench: test_a_sensor_put_in_backwards_is_found_by_a_pulse_before_any_loop_is_closed(bench,
-                                                                                                   "odrive-v3.6")),
+        test_a_sensor_put_in_backwards_is_found_by_a_pulse_before_any_loop_is_closed, "odrive-v3.6"),
     "the short that the pulse shows": (
         "f405rg-4", LOOP_C, "if (amperes > FT_STEEP * rise)", "if (false)",
-        lambda bench: test_a_short_that_is_there_before_is_found_by_the_pulse(bench, SHORTED_WINDING)),
+        test_a_short_that_is_there_before_is_found_by_the_pulse, SHORTED_WINDING),
     "the cut cable that the pulse shows": (
         "f405rg-4", LOOP_C, "return amperes < FT_LOW * rise ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;",
         "return FT_CURRENT_GOOD;",
-        lambda bench: test_a_cable_that_is_off_is_found_by_the_pulse_and_one_that_comes_off_a_little_later(bench)),
+        test_a_cable_that_is_off_is_found_by_the_pulse_and_one_that_comes_off_a_little_later),
     "the sign of a current against its voltage": (
         "f405rg-4", LOOP_C, "if (l->against >= FT_AGAINST)", "if (false)",
-        lambda bench: test_a_sensor_that_turns_round_while_a_loop_is_closed_ends_the_drive(bench, "f405rg-4")),
+        test_a_sensor_that_turns_round_while_a_loop_is_closed_ends_the_drive, "f405rg-4"),
     "what tells a loop that swings from a wrong sign": (
         "odrive-v3.6", LOOP_C, "!comes && !swung ?", "!comes && (swung || true) ?",
-        lambda bench: test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, 3.0)),
+        test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round, 3.0),
     "the current that does not come": (
         "f405rg-4", LOOP_C, " || l->idle >= c->patience)", ")",
-        lambda bench: test_a_cable_that_is_off_is_found_by_the_pulse_and_one_that_comes_off_a_little_later(bench)),
+        test_a_cable_that_is_off_is_found_by_the_pulse_and_one_that_comes_off_a_little_later),
     "the gain that a pulse shows": (
         "f405rg-4", LOOP_C, "#define FT_LOW 0.7f", "#define FT_LOW 0.5f",
-        lambda bench: test_a_sensor_that_has_lost_gain_before_is_found_by_the_pulse(bench, "f405rg-4", 0.65)),
+        test_a_sensor_that_has_lost_gain_before_is_found_by_the_pulse, "f405rg-4", 0.65),
     "the current that all the voltage must bring": (
         "nucleo-g474re-6", LOOP_C, "flows < (FT_LITTLE * left - FT_UNSURE * most) * c->stall", "flows < -1e9f",
-        lambda bench: test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_little(
-            bench, "nucleo-g474re-6", 0.5, 8.0)),
+        test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_little, "nucleo-g474re-6", 0.5, 8.0),
     "the current that a part of the voltage must bring": (
         "f405rg-4", LOOP_C, "if (inside && ft_loop_lacks(c, l, amperes, duty))", "if (false)",
-        lambda bench: test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_little(
-            bench, "f405rg-4", 0.3, 2.0)),
+        test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_little, "f405rg-4", 0.3, 2.0),
     "the back-EMF that takes of the voltage": (
         "f405rg-4", LOOP_C, "left -= emf;", "left -= 0.0f * emf;",
-        lambda bench: test_a_sound_drive_at_the_bound_of_its_duty_is_let_be(bench, "f405rg-4", HOT, 0.75)),
+        test_a_sound_drive_at_the_bound_of_its_duty_is_let_be, "f405rg-4", HOT, 0.75),
     "the bus voltage of the moment": (
         "f405rg-4", LOOP_C, "ft_loops_state.supply = ft_bus_ratio();", "ft_loops_state.supply = 1.0f;",
-        lambda bench: test_a_sound_drive_at_the_bound_of_its_duty_is_let_be(bench, "f405rg-4", HOT, 0.75)),
+        test_a_sound_drive_at_the_bound_of_its_duty_is_let_be, "f405rg-4", HOT, 0.75),
     "the loop that swings": (
         "odrive-v3.6", LOOP_C, "if (ft_loop_swings(l, error < 0.0f) ||",
         "if ((ft_loop_swings(l, error < 0.0f) && false) ||",
-        lambda bench: test_a_loop_that_swings_in_jumps_that_may_be_noise_is_ended(bench)),
+        test_a_loop_that_swings_in_jumps_that_may_be_noise_is_ended),
     "the current that jumps as no winding lets it": (
         "f405rg-4", LOOP_C, "return ft_too_often(&l->jumps, jumps, FT_JUMPS);", "return false;",
-        lambda bench: test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(bench, 1.0, SHORTED_WINDING)),
+        test_a_short_ends_the_drive_within_five_periods_of_its_first_jump, 1.0, SHORTED_WINDING),
     "the third jump": (
         "f405rg-4", LOOP_C, "return ft_too_often(&l->jumps, jumps, FT_JUMPS);",
-        "return ft_too_often(&l->jumps, jumps, 1u);",
-        lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
+        "return ft_too_often(&l->jumps, jumps, 1u);", test_one_reading_that_is_off_ends_nothing),
     "the shorter wait for a current that has gone at once": (
         "f405rg-4", LOOP_C, "l->idle = c->patience - c->patience / FT_GONE;", "l->idle = 0;",
-        lambda bench: test_a_sensor_that_goes_blind_under_current_ends_the_drive_before_the_bus_is_on_the_motor(bench,
-                                                                                                                5.0)),
+        test_a_sensor_that_goes_blind_under_current_ends_the_drive_before_the_bus_is_on_the_motor, 5.0),
     "the zero that is far off, before arming": (
         "f405rg-4", LOOP_C, "        if (ft_loops[i].bad >= FT_BAD_ZEROS)\n            return false;", "",
-        lambda bench: test_a_zero_that_is_far_off_is_told_before_the_outputs_come_on_and_keeps_them_off(bench)),
+        test_a_zero_that_is_far_off_is_told_before_the_outputs_come_on_and_keeps_them_off),
     "the zero that is far off, once armed": (
         "f405rg-4", LOOP_C, "if (l->bad != 0)", "if (false)",
-        lambda bench: test_a_zero_that_is_far_off_is_told_before_the_outputs_come_on_and_keeps_them_off(bench)),
+        test_a_zero_that_is_far_off_is_told_before_the_outputs_come_on_and_keeps_them_off),
     "the wait for the current to die away": (
         "f405rg-4", LOOP_C, "ft_loops_state.off >= FT_SETTLE", "true",
-        lambda bench: test_the_zero_is_not_taken_from_a_current_that_dies_away(bench)),
+        test_the_zero_is_not_taken_from_a_current_that_dies_away),
     "the watch over the converter": (
         "nucleo-g474re-6", LOOP_C, "if (now == before && ft_outputs_wanted())", "if (now == before && false)",
-        lambda bench: test_a_converter_that_stops_ends_the_drive_within_a_tick(bench)),
+        test_a_converter_that_stops_ends_the_drive_within_a_tick),
     "the period of neutral between two directions": (
         "f405rg-4", "stm32/ft_outputs.c", "    if (direction != ft_next[joint].direction)\n        x = 0.0f;\n", "",
-        lambda bench: test_a_direction_is_switched_while_nothing_is_driven(bench)),
+        test_a_direction_is_switched_while_nothing_is_driven),
 }
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
 def test_a_safeguard_of_the_current_loops_that_is_taken_out_is_noticed(bench, tmp_path, monkeypatch, mutation):
-    name, file, old, new, check = MUTATIONS[mutation]
+    name, file, old, new, check, *given = MUTATIONS[mutation]
     if file == HEADER:
         rendered = board_header.render
 
-        def wrong(*given):
-            text = rendered(*given)[HEADER]
+        def wrong(*what):
+            text = rendered(*what)[HEADER]
             assert text.count(old) >= 1
             return {HEADER: text.replace(old, new)}
 
@@ -864,4 +854,4 @@ def test_a_safeguard_of_the_current_loops_that_is_taken_out_is_noticed(bench, tm
     else:
         mutate(tmp_path, monkeypatch, file, old, new)
     with pytest.raises(AssertionError):
-        check(lambda board=name, *given: bench(board, *given))
+        check(lambda board=name, *motor: bench(board, *motor), *given)
