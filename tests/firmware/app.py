@@ -273,6 +273,11 @@ class App:
             self.lib.ft_app_idle()
         return count
 
+    def start(self, knots: Knots, **how: Any) -> None:
+        """Send a motion as in `stream`, and start it."""
+        self.stream(knots, **how)
+        assert self.command("START") == "NONE"
+
     # -- names
 
     @staticmethod

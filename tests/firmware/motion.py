@@ -77,6 +77,12 @@ class Board:
             else:
                 assert self.lib.motion_push(*knot, int(end and i == len(motion.position) - 1))
 
+    def begin(self, motion: Motion, last: int, end: bool) -> bool:
+        """Push the knots 0..last of a motion and start it. Return whether it starts."""
+        self.reset()
+        self.load(motion, 0, last, end)
+        return bool(self.lib.motion_start())
+
     def tick(self) -> NDArray[Any]:
         record = np.zeros((), self.record)
         self.lib.motion_tick(self.ffi.from_buffer(record))

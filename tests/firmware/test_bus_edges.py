@@ -11,7 +11,7 @@ from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.families.robstride import frames as robstride
 from femtorque.codegen.wire import messages
 from femtorque.host.link import drives
-from tests.firmware.test_bus import ELBOW, arm, by_hand, held, parked, where
+from tests.firmware.test_bus import ELBOW, arm, armed, by_hand, held, parked, ran, where
 from tests.support.drives import Bussed
 from tests.support.servos import Served
 
@@ -55,8 +55,7 @@ def test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew
 
 def test_that_a_tick_takes_in_so_many_frames_of_a_bus_and_the_next_ones_the_rest():
     """In a flood of frames, a tick processes this number of frames, and no frame is lost."""
-    app = Bussed(arm())
-    app.run(60)
+    app = ran()
     before = app.counts().foreign
     for strangers, heard_at_once in ((TAKEN - 1, True), (TAKEN, False)):
         for d in app.drives.values():
@@ -101,8 +100,7 @@ def test_that_a_joint_whose_turn_nobody_knows_stays_where_it_was_seen_last():
 
 
 def test_that_a_drive_that_tells_its_range_of_velocities_is_not_judged_by_its_motion():
-    app = Bussed(arm())
-    app.run(60)
+    app = ran()
     by_hand(app, "elbow", 1.0, 0.5)
     app.run(150)
     assert app.command("ARM") == "NONE"
@@ -135,24 +133,20 @@ def test_that_nothing_is_sent_before_there_is_something_to_say():
 
 @pytest.mark.parametrize("ticks", range(1, 12))
 def test_that_a_drive_that_tells_nothing_is_enabled_anew_by_as_many_frames_whenever_the_arming_before_ended(ticks):
-    app = Bussed(arm("cubemars"))
-    app.run(60)
+    app = ran(arm("cubemars"))
     app.post("ARM")
     app.run(ticks)
     app.post("DISARM")
     app.run(10)
     assert "enable" in app.drives["elbow"].heard or ticks == 1
-    for d in app.drives.values():
-        d.heard.clear()
-    assert app.command("ARM") == "NONE"
-    app.run(9)
+    app.clear()
+    armed(app)
     assert [d.heard.count("enable") for d in app.drives.values()] == [4, 4, 4]
     assert all(d.enabled and d.heard[-1] == "command" for d in app.drives.values())
 
 
 def test_that_a_drive_has_its_fifty_milliseconds_in_every_arming():
-    app = Bussed(arm())
-    app.run(60)
+    app = ran()
     d = app.drives["elbow"]
     d.dull = True
     app.post("ARM")
@@ -207,16 +201,14 @@ def test_that_a_mini_cheetah_is_disabled_by_the_first_frame_after_a_stop(phase):
     """After the first frame the board sends some empty commands, so that the drive can leave its mode."""
     app = held("mini-cheetah")
     app.run(phase)
-    for d in app.drives.values():
-        d.heard.clear()
+    app.clear()
     app.chip.estop = 1
     app.run(1)
     assert [d.heard[-1] for d in app.drives.values()] == ["disable"] * 3
 
 
 def test_that_a_question_without_an_answer_is_no_state_that_is_lost_while_a_drive_is_switched_on():
-    app = Bussed(arm())
-    app.run(60)
+    app = ran()
     d = app.drives["elbow"]
     before = app.counts().lost[ELBOW]
     del d.registers[9]
@@ -238,8 +230,7 @@ def test_that_beyond_a_limit_the_boards_law_says_which_torque_leads_back(side):
     end, out = getattr(joint.limits, side), {"lower": -1.0, "upper": 1.0}[side]
     d.position = joint.drive.sign * (end - out * 0.002)
     app.run(60)
-    assert app.command("ARM") == "NONE"
-    app.run(9)
+    armed(app)
     for beyond, closes in ((-0.002, True), (0.002, False), (-0.002, True)):
         d.position = joint.drive.sign * (end + out * beyond)
         app.run(3)

@@ -11,7 +11,7 @@ from femtorque.codegen.control import SLOW_HZ, constants
 from femtorque.codegen.control.contact import SETTLES_S
 from femtorque.codegen.drive import application
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism import Contact, load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.mechanism.description import Feel
 from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
@@ -298,18 +298,6 @@ def drives():
     """Return an arm of three joints on drives, with contact detection."""
     it = load_mechanism(MECHANISMS / "damiao_arm.toml")
     return replace(it, feel=Feel("none", 30.0))
-
-
-def test_a_threshold_is_found_though_the_torque_is_a_number():
-    """Only the last joint's threshold is infinite, since this threshold rises steeply with the acceleration."""
-    mechanism = drives()
-    *others, last = mechanism.joints
-    arm = Arm(replace(mechanism, joints=(*others, replace(last, contact=Contact(1.0, 0.0, 1e27)))))
-    u = np.zeros((2, 3))
-    u[1, 2] = 1e-3
-    out = arm.run(np.tile([j.start for j in mechanism.streamed], (2, 1)), u, 0.0 * u, 48.0)
-    assert np.all(np.abs(out["external"]) < 1e3)
-    assert list(out["wild"]) == [GOOD, 2]
 
 
 def test_a_drive_made_what_it_was_asked_for_three_ticks_ago():

@@ -614,7 +614,6 @@ def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
         board.run(0.05)
         session.pump()
         assert session.status.fault == FAULTS["OVER_CURRENT"][0] and board.outputs_safe()
-        session.link.close()
 
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
@@ -637,7 +636,6 @@ def test_an_arm_that_leans_on_something_notices_a_sensor_that_loses_gain(name, g
         session.pump()
         named = {fault_name(session.status.fault)} if session.status.fault else set()
         assert ("CURRENT_LOOP" in named) == (gain < 1.0) and board.outputs_safe() == bool(named)
-        session.link.close()
 
 
 def test_an_arm_that_its_brakes_hold_shows_its_sensors_by_the_pulse_all_the_same():
@@ -662,7 +660,6 @@ def test_an_arm_that_its_brakes_hold_shows_its_sensors_by_the_pulse_all_the_same
             board.run(0.05)
             session.pump()
             assert session.in_state("HOLD")
-            session.link.close()
 
 
 def test_current_is_refused_where_it_is_not_measured_or_the_winding_is_too_fast(tmp_path):
@@ -698,7 +695,6 @@ def test_a_bringup_says_which_current_sensor_to_turn_round():
                                  "turn the sensor round in the motor's line, or change "):
             bringup.bring_up(session, mechanism)
         assert 0.1 < most[0] < 0.5 and board.outputs_safe()
-        session.link.close()
 
 
 def test_a_pwm_at_which_a_shunt_would_be_blind_is_refused(tmp_path):

@@ -38,9 +38,14 @@ def comes(register: int, value: int, size: int = 1, **changes) -> Wired:
     return app
 
 
-def held(**changes) -> Wired:
+def ran(**changes) -> Wired:
     app = Wired(arm(**changes))
     app.run(SET_UP)
+    return app
+
+
+def held(**changes) -> Wired:
+    app = ran(**changes)
     assert app.command("ARM") == "NONE"
     app.run(60)
     assert app.state == "HOLD"
@@ -57,8 +62,7 @@ def written(app: Wired) -> list[bytes]:
 
 
 def test_that_servos_as_they_come_are_set_up_and_stored_in_no_more_than_once_each():
-    app = Wired(arm())
-    app.run(SET_UP)
+    app = ran()
     for servo in app.servos.values():
         assert [servo.get(at) for at in (x.WATCHDOG, x.LEVEL, x.MODE, x.DELAY)] == [2, 1, 0, 0]
         assert servo.get(x.GOAL_CURRENT, 2) == 0 and servo.get(x.GOAL_PWM, 2) == 885
@@ -97,8 +101,7 @@ def test_that_a_servo_that_answers_nothing_but_pings_is_put_right():
 
 
 def test_that_motors_are_switched_on_with_no_current_and_get_one_when_they_say_so():
-    app = Wired(arm())
-    app.run(SET_UP)
+    app = ran()
     app.packets.clear()
     assert app.command("ARM") == "NONE"
     app.run(40)
@@ -215,8 +218,7 @@ def test_that_a_servo_without_power_for_a_moment_is_a_fault():
 
 
 def test_that_no_servo_takes_a_current_while_the_outputs_are_off():
-    app = Wired(arm())
-    app.run(SET_UP)
+    app = ran()
     off = dynamixel.write(dict.fromkeys(IDS, 0), 102, 2) + dynamixel.write(dict.fromkeys(IDS, 0), 64, 1)
     for _ in range(130):
         app.run(1)

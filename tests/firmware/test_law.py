@@ -65,8 +65,7 @@ def test_that_the_observer_follows_a_constant_rate_without_error_anywhere():
 def lag(app):
     """Return the delay of the observed rate, s, while the target accelerates."""
     app.ready()
-    app.stream(three_link_knots(), most=250)
-    assert app.command("START") == "NONE"
+    app.start(three_link_knots(), most=250)
     log = app.run(900)
     acceleration = np.gradient(log["target_rate"].astype(float), DT, axis=0)
     late = (log["target_rate"] - log["rate"]).astype(float)

@@ -143,8 +143,7 @@ def test_that_status_tells_what_its_tick_has_left():
                        "ft_port.c": swap("s->ack = rx.wanted;", "s->ack = rx.wanted; s->line_errors += 3u;")})
     app.ready()
     rng, knots = np.random.default_rng(3), three_link_knots()
-    app.stream(knots, most=250)
-    assert app.command("START") == "NONE"
+    app.start(knots, most=250)
     app.chip.index = 993
     app.run(1)
     app.chip.index = 0

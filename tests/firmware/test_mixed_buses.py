@@ -34,14 +34,6 @@ def test_that_drives_of_both_kinds_are_heard_and_set_right(app):
     assert app.told.foreign == 0
 
 
-def test_that_drives_that_are_off_are_disabled_in_every_tick_and_only_mini_cheetahs_asked_for_nothing(app):
-    for d in app.drives.values():
-        d.heard.clear()
-    app.run(96)
-    assert [d.heard.count("nothing") for d in app.drives.values()] == [0, 0, 0, 12]
-    assert all(d.heard.count("disable") >= 84 for d in app.drives.values())
-
-
 def test_that_a_silent_wire_leaves_the_drives_on_can_heard(app):
     app.line.servos = ()
     app.run(50)
@@ -84,14 +76,6 @@ def test_that_drives_of_all_families_tell_where_their_joints_are(app):
         assert app.found[1:] == pytest.approx(placed, abs=2e-3)  # the first drive's turn is unknown
 
 
-def test_that_drives_of_all_families_are_met_where_they_stand_far_from_their_zero():
-    app = Both(mixed.arm())
-    for name, d in app.drives.items():
-        d.position = app.joint(name)[1].drive.sign * 1.3
-    app.run(170)
-    assert app.found[1:4] == pytest.approx([1.3] * 3, abs=1e-3)
-
-
 @pytest.fixture
 def armed() -> Both:
     """Arm the board. The board commands torques to all drives, and the last servo gets a duty."""
@@ -118,13 +102,6 @@ def test_that_drives_of_all_families_are_switched_on_and_get_the_torque_of_the_l
              for j in armed.joints[:4]]
     away = np.mean(told[1:], axis=0) - np.mean(law[:-1], axis=0)  # the result of a tick leaves in the next tick
     assert np.all(np.abs(away) < 0.02 * np.array(steps))
-
-
-def test_that_a_stop_switches_drives_of_all_families_off(armed):
-    armed.chip.estop = 1
-    armed.run(3)
-    assert not any(d.enabled for d in armed.drives.values())
-    assert not any(servo.driving for servo in armed.servos.values())
 
 
 def test_that_errors_of_drives_of_all_families_are_cleared(app):

@@ -33,9 +33,7 @@ def wrapped(steps, bits):
 
 def played(b, motion, end=True):
     """Return all ticks of a motion that fits into the ring, from START to its END."""
-    b.reset()
-    b.load(motion, 0, len(motion.position) - 1, end)
-    assert b.lib.motion_start()
+    assert b.begin(motion, len(motion.position) - 1, end)
     records = [b.tick()]
     while records[-1]["phase"] == RUNNING:
         records.append(b.tick())
@@ -107,9 +105,7 @@ def test_that_the_change_of_the_increments_adds_up_over_a_stop():
     """At any pace the change of u equals du, up to rounding."""
     b = board()
     motion = random_motion(np.random.default_rng(4), 200, 2, 250)
-    b.reset()
-    b.load(motion, 0, 199, True)
-    assert b.lib.motion_start()
+    assert b.begin(motion, 199, True)
     records = []
     for tick in range(900):
         if tick == 203:
@@ -131,9 +127,7 @@ def test_that_path_time_does_not_drift_over_many_knots():
     w = np.array([1.3, 0.7])
     motion = Path(np.sin(np.outer(t, w)) + np.outer(t, [1.0, -2.0]),
                   w * np.cos(np.outer(t, w)) + np.array([1.0, -2.0]), -w**2 * np.sin(np.outer(t, w)), hz)
-    b.reset()
-    b.load(motion, 0, 200, False)
-    assert b.lib.motion_start()
+    assert b.begin(motion, 200, False)
     pushed, ticks = 200, 4 * (n - 1) - 1200
     for _ in range(-1, ticks):
         record = b.tick()
@@ -161,9 +155,7 @@ def test_that_wrapping_is_exact():
 def test_that_a_paused_motion_forgotten_leaves_the_joints_where_they_are():
     b = board()
     motion = random_motion(np.random.default_rng(5), 150, 2, 250)
-    b.reset()
-    b.load(motion, 0, 149, True)
-    assert b.lib.motion_start()
+    assert b.begin(motion, 149, True)
     for _ in range(100):
         b.tick()
     b.lib.motion_brake()
@@ -208,9 +200,7 @@ def check_calm(b, motion, records):
 def test_that_a_stop_ends_at_rest_on_the_path_and_resume_completes_it(seed, pushed, stop_at, shape):
     b = board(*shape)
     motion = random_motion(np.random.default_rng(seed), 251, 2, shape[1])
-    b.reset()
-    b.load(motion, 0, pushed, True)
-    if not b.lib.motion_start():
+    if not b.begin(motion, pushed, True):
         assert pushed < 250
         return
     last = pushed / motion.hz
@@ -255,9 +245,7 @@ def test_that_a_motion_whose_knots_run_out_slows_down_at_the_last_boundary_that_
     motion = random_motion(np.random.default_rng(1), 251, 2, 250)
     rising = 0
     for resumed_at in (10, 35):
-        b.reset()
-        b.load(motion, 0, 50, False)
-        assert b.lib.motion_start()
+        assert b.begin(motion, 50, False)
         for k in range(400):
             if k == resumed_at:
                 b.lib.motion_brake()
@@ -287,9 +275,7 @@ def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
     """
     b = board(rate_hz, knot_hz, "double")
     motion = random_motion(np.random.default_rng(11), last + 1, 2, knot_hz)
-    b.reset()
-    b.load(motion, 0, last, True)
-    assert b.lib.motion_start()
+    assert b.begin(motion, last, True)
     records, orders = [b.tick()], np.random.default_rng(12)
     while records[-1]["phase"] != IDLE and len(records) < 20_000:
         if orders.random() < 0.02:
@@ -389,9 +375,7 @@ def test_that_no_rhythm_of_knots_stops_and_resumes_leaves_the_path(seed, rhythm,
     and stays before the last knot. In the end it comes to rest."""
     b = board()
     motion = random_motion(np.random.default_rng(seed), 1200, 2, 250)
-    b.reset()
-    b.load(motion, 0, 80, False)
-    assert b.lib.motion_start()
+    assert b.begin(motion, 80, False)
     pushed, records = 80, []
     waits = {sum(w for w, _ in orders[: i + 1]): stop for i, (_, stop) in enumerate(orders)}
     for k in range(2500):
@@ -418,6 +402,4 @@ def test_that_a_motion_too_short_to_stop_in_is_not_started_without_its_end(knot_
     ramp = round(np.sqrt(b.half_one))
     least = int(np.ceil(ramp * knot_hz / 1000))  # knots that a stop from full pace takes: ramp ticks of path
     for knots, end, starts in ((least - 1, False, False), (least, False, True), (len(motion.position) - 1, True, True)):
-        b.reset()
-        b.load(motion, 0, knots, end)
-        assert bool(b.lib.motion_start()) is starts
+        assert b.begin(motion, knots, end) is starts

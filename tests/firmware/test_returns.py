@@ -151,8 +151,7 @@ def playing(app):
     rows = (at + way * s**3 * (10.0 - 15.0 * s + 6.0 * s**2), way * 30.0 * (s * (1.0 - s))**2 / t,
             way * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / t**2)
     app.ready()
-    app.stream(Knots(to_wire(rows[0], app.joints), rows[1].astype(np.float32), rows[2].astype(np.float32)))
-    assert app.command("START") == "NONE"
+    app.start(Knots(to_wire(rows[0], app.joints), rows[1].astype(np.float32), rows[2].astype(np.float32)))
     app.run(400)
     assert app.now() == "TRACK"
 

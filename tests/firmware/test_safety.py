@@ -85,8 +85,7 @@ JUMP = Knot(0, [0] * 3, [0.0] * 3, [0.0] * 3)  # far from the three-link motion
 
 def tracking(app, knots=250, end=True):
     app.ready()
-    app.stream(three_link_knots(), most=knots, end=end)
-    assert app.command("START") == "NONE"
+    app.start(three_link_knots(), most=knots, end=end)
     app.run(100)
     assert app.state == "TRACK"
 
@@ -425,8 +424,7 @@ def test_that_start_is_refused_by_name():
     app.stream(knots, most=10)
     assert app.command("START") == "NOTHING_BUFFERED"  # too few knots for a stop, and no END
     assert app.command("FLUSH") == "NONE"
-    app.stream(knots, most=250)
-    assert app.command("START") == "NONE"
+    app.start(knots, most=250)
 
 
 def test_that_the_feedforward_of_a_motion_is_of_its_path_from_the_first_tick():
@@ -1007,8 +1005,7 @@ def test_that_no_motion_starts_while_a_fault_waits_for_the_last_targets_of_anoth
     one = three_link_knots()
     still = Knots(np.repeat(one.position[:1], 60, 0), 0.0 * one.rate[:60], 0.0 * one.acceleration[:60])
     app.stream(still)
-    app.stream(still, end=False)
-    assert app.command("START") == "NONE"
+    app.start(still, end=False)
     app.run(4 * 59 - 16)
     app.send(JUMP, seq=120)
     app.run(2)
@@ -1402,8 +1399,7 @@ def test_that_the_end_of_one_motion_is_none_of_the_next_one(way):
     app.stream(still(three_link_knots(), 20))
     assert app.command(way) == "NONE"
     app.run(200)
-    app.stream(three_link_knots(), most=120, end=False)
-    assert app.command("START") == "NONE"
+    app.start(three_link_knots(), most=120, end=False)
     app.run(700)
     assert (app.state, app.fault[0]) == ("HOLD", "NONE")
     assert "UNDERRUN" in app.flags and app.status.buffered > 0
@@ -1421,15 +1417,13 @@ def test_that_a_motion_that_was_flushed_is_not_gone_on_with():
 
 def test_that_a_motion_after_one_that_was_stopped_is_played_from_its_first_knot_to_its_end():
     app = in_hold()
-    app.stream(still(three_link_knots(), 100), end=False)
-    assert app.command("START") == "NONE"
+    app.start(still(three_link_knots(), 100), end=False)
     app.run(20)
     assert app.command("STOP") == "NONE"
     app.run(300)
     assert app.state == "HOLD" and app.status.knots_played > 0
     assert app.command("FLUSH") == "NONE"
-    app.stream(still(three_link_knots(), 60))
-    assert app.command("START") == "NONE"
+    app.start(still(three_link_knots(), 60))
     app.run(20)
     assert app.state == "TRACK" and app.status.knots_played < 15
     app.run(300)
@@ -1493,8 +1487,7 @@ def test_that_flags_tell_of_the_last_motion_only():
     knots = three_link_knots()
 
     def whole():
-        app.stream(still(knots, 20))
-        assert app.command("START") == "NONE"
+        app.start(still(knots, 20))
 
     whole()
     app.run(200)

@@ -146,7 +146,6 @@ def test_temperatures_are_told_by_the_thermistor_s_equation(name, at_supply, res
         board.chip.converters[-1].volts = lambda channel: 0.0 if channel in channels else sensed(channel)
         with pytest.raises(Refused, match="OVER_TEMPERATURE"):
             session.arm()
-        session.link.close()
 
 
 @pytest.mark.parametrize("name", DRIVING)
@@ -171,7 +170,6 @@ def test_a_bus_out_of_range_ends_the_drive_on_every_board(name):
             board.run(0.02)
             session.clear()
             session.arm()
-        session.link.close()
 
 
 def test_a_table_between_its_entries_is_as_good_as_is_said():

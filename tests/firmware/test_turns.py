@@ -51,8 +51,7 @@ def told(app):
 def play(app, knots):
     """Stream a motion, start it, and run to its end."""
     first = app.see().ack
-    app.stream(knots, most=200)
-    assert app.command("START") == "NONE"
+    app.start(knots, most=200)
     for sent in range(200, len(knots), 20):
         app.run(80)
         rest = Knots(knots.position[sent:], knots.rate[sent:], knots.acceleration[sent:])

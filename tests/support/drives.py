@@ -183,6 +183,11 @@ class Bussed(App):
                 drive.pass_a_tick()
         return record
 
+    def clear(self) -> None:
+        """Forget the frames that the drives have received."""
+        for drive in self.drives.values():
+            drive.heard.clear()
+
     def take(self) -> list[Any]:
         found = super().take()
         self.told = next((m for m in found if isinstance(m, Drives)), self.told)

@@ -96,16 +96,6 @@ def test_the_next_host_takes_over_an_arm_that_is_held_and_never_lets_go_of_it(fa
         assert np.abs(board.plant.q - rig.start()).max() < 0.01
 
 
-def test_an_arm_that_is_held_without_a_host_lets_go_at_the_next_fault():
-    with holding(upright(Safety()), "upright-hold") as (board, session):
-        board.incoming.cut = True
-        board.run(1.5)
-        assert not np.isnan(board.voltages()).any()
-        board.encoder_faults[1].offset += 2000
-        board.run(0.01)
-        assert board.outputs_safe()
-
-
 # ---- holding brakes ---------------------------------------------------------------------------------
 
 BRAKE = Brake(release_s=0.03, engage_s=0.06)
