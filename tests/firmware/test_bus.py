@@ -62,10 +62,6 @@ def parked(**limits: float) -> Bussed:
     return Bussed(dataclasses.replace(mechanism, joints=tuple(joints)))
 
 
-def last(app: Bussed) -> list[str]:
-    return [d.heard[-1] for d in app.drives.values()]
-
-
 def test_that_with_the_outputs_off_every_drive_is_disabled_in_every_tick(board):
     board.clear()
     board.run(50)
@@ -315,27 +311,6 @@ def test_that_what_drives_and_buses_suffer_is_a_fault_that_disables_all(family, 
     assert all(set(d.heard) == resting and not d.enabled for d in others)
 
 
-@pytest.mark.parametrize("stop", ["estop", "disarm"])
-def test_that_a_stop_disables_drives_in_the_tick_that_sees_it(stop):
-    app = held()
-    app.clear()
-    if stop == "estop":
-        app.chip.estop = 1
-    else:
-        app.post("DISARM")
-    app.run(1 if stop == "estop" else 2)
-    assert last(app) == ["disable"] * 3 and not any(d.enabled for d in app.drives.values())
-
-
-def test_that_braking_drives_damp():
-    app = held(electrical="brake")
-    app.drives["elbow"].error = 12
-    app.run(12)
-    assert app.fault == ("DRIVE_FAULT", ELBOW)
-    t = app.drives["shoulder"].target
-    assert t.kp == 0.0 and t.kd == pytest.approx(2.0, abs=2e-3) and abs(t.torque) < 0.01
-
-
 @pytest.mark.parametrize(("number", "value"), [(21, 12.566), (22, 8.0), (23, 27.0), (10, 2)])
 def test_that_a_drive_that_is_set_otherwise_is_not_armed(number, value):
     app = Bussed(arm())
@@ -514,21 +489,6 @@ def test_that_what_keeps_drives_from_being_armed_keeps_joints_from_being_sought_
         assert app.state == {"SEEK": "HOMING", "PROBE": "PROBE"}[asked]
     else:
         assert app.status.refusal_joint == WRIST and app.state == "DISARMED" and not app.drives["wrist"].enabled
-
-
-@pytest.mark.parametrize("pd", ["board", "drive"])
-def test_that_a_probe_gives_a_drive_its_torque_and_no_other(pd):
-    """Even a drive that usually closes the loop does not close the loop of a probed joint."""
-    app = ran(arm(pd=pd))
-    assert app.ask(Probe(app.token % 255 + 1, ELBOW, 0.0)) == "NONE"
-    assert app.ask(Probe(app.token % 255 + 1, ELBOW, 0.5)) == "NONE"
-    torques = []
-    for _ in range(60):
-        app.run(1)
-        targets = [app.drives[j.name].target for j in app.joints]
-        torques.append([t.torque if t else 0.0 for t in targets])
-        assert (targets[ELBOW].kp, targets[ELBOW].kd) == (0.0, 0.0)
-    assert np.mean(torques[10:], axis=0) == pytest.approx([0.0, 0.5, 0.0], abs=0.02)
 
 
 def test_that_a_drive_that_comes_back_is_asked_and_placed_again():

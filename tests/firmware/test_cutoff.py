@@ -74,20 +74,6 @@ def test_that_one_whose_wire_is_cut_costs_all_their_supply_within_its_time(board
     assert not any(servo.powered for servo in board.servos.values())
 
 
-def test_that_it_stays_off_until_the_fault_is_cleared_and_comes_back_after_its_time(board):
-    held(board)
-    first = next(iter(board.servos.values()))
-    first.cut = True
-    board.run(BEFORE + WITHIN + 4)
-    board.run(3 * DARK)
-    assert not supplied(board)
-    first.cut = False
-    assert board.command("CLEAR") == "NONE"
-    until(board, True, 20)
-    board.run(160)
-    assert board.command("ARM") == "NONE"
-
-
 def test_that_a_wire_that_is_flooded_costs_all_their_supply(board):
     held(board)
     board.spoil = lambda data: bytes(len(data))

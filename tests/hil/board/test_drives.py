@@ -30,7 +30,7 @@ from femtorque.hil.drives.families.moteus.drive import TIMEOUT
 from femtorque.hil.drives.families.odrive_can.drive import WATCHDOG
 from femtorque.hil.plant import plant_of
 from femtorque.hil.play import Result, play_motion, session_with
-from femtorque.host.link import Session
+from tests.hil.board.test_boards import armed
 from tests.support import rig
 from tests.support.boards import IMAGES
 from tests.support.bus_arm import OTHERS, arm, at_rate, described
@@ -78,13 +78,6 @@ def logged(on: VirtualBoard) -> list[Passed]:
 
 def start(on: VirtualBoard) -> list[float]:
     return [joint.start for joint in on.mechanism.streamed]
-
-
-def armed(on: VirtualBoard) -> Session:
-    session = session_with(on)
-    session.connect()
-    rig.arm(on, session)
-    return session
 
 
 def drives(on: VirtualBoard):

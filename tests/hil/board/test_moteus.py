@@ -11,7 +11,8 @@ from femtorque.hil.board.drives_alone import DrivesAlone
 from femtorque.hil.drives.families.moteus.drive import STOPPED, TIMEOUT
 from femtorque.hil.plant import plant_of
 from femtorque.host.lab import maker_configuration
-from tests.hil.board.test_drives import armed, board, drives, moved
+from tests.hil.board.test_boards import armed
+from tests.hil.board.test_drives import board, drives, moved
 from tests.support.bus_arm import described
 
 HOME, VERSION, FIRMWARE = "home_state", "register_map_version", "firmware_version"

@@ -12,7 +12,8 @@ from femtorque.codegen.verify.bus_budget import ages as bus_ages, bus_loads
 from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.bus.frame import image
 from femtorque.hil.play import run_closed_loop
-from tests.hil.board.test_drives import armed, board, drives, moved, watched
+from tests.hil.board.test_boards import armed
+from tests.hil.board.test_drives import board, drives, moved, watched
 from tests.support.bus_arm import ARM
 
 KIND = "odrive-can"
