@@ -550,6 +550,7 @@ def test_that_a_drive_that_restarts_while_the_others_brake_is_set_right_before_i
     app.run(12)
     d = app.drives["elbow"]
     assert app.fault == ("DRIVE_FAULT", WRIST) and d.target.kd > 0.0
+    assert app.drives["shoulder"].target.kd == pytest.approx(2.0, abs=2e-3)
     d.power_up()
     app.run(60)
     assert d.enabled and d.target.kd > 0.0 and d.unlimited == 0
