@@ -5,7 +5,6 @@ base parameters. step/c_text.py prints the live expressions.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from textwrap import wrap as fill
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from femtorque.codegen.common import template
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import Model, is_passive
 from femtorque.codegen.step import (
-    EXACT_BELOW_HZ, GROUNDS, MANY, NEVER, TABLE, Block, Fixed, Graph, Names, PrintedStep, Printer, Step, Tree, comment,
+    EXACT_BELOW_HZ, GROUNDS, TABLE, Block, Fixed, Graph, Names, PrintedStep, Printer, Step, Tree, comment,
     literal, plain_step, provenance, step_of, tidy, unit_of, wrapped_c)
 
 
@@ -92,8 +91,6 @@ class Sections:
     dry: bool  # true if passive joints have Coulomb friction
     intro: list[str]
     blocks: list[Block]
-    kept: list[list[str]]
-    clobbers: str
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,6 @@ class Sizes:
 
 
 STATE = {"turn": "s->", "flexible": "s->", "P": "s->"}
-FAR = 4  # blocks after which a value of a long function is stored in memory
 
 
 def render(model: Model) -> dict[str, str]:
@@ -134,12 +130,11 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
     """Return {file name: text} of a step: ft_model.h, ft_trig.h, and ft_step.h and .c. name: another name instead of
     "step". prefix: prefix of the names in one of several modes.
     """
-    far = FAR if model.n > MANY else NEVER
     frames = {j: i for i, j in enumerate(step.turning)}
     names = Names(STATE, units=[unit_of(b.prismatic) for b in model.bodies], frames=frames)
     radii = [] if isinstance(step, PrintedStep) else [step.reach[j] for j in frames]
     return write(
-        model, step.graph, step.intro, names, [angle_of(step.tree, j) for j in frames], far, name, prefix,
+        model, step.graph, step.intro, names, [angle_of(step.tree, j) for j in frames], name, prefix,
         provenance=[comment(rows) for rows in provenance(step)],
         form=Form(
             printed=isinstance(step, PrintedStep),
@@ -149,15 +144,14 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
         ))
 
 
-def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str], far: int = NEVER,
+def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str],
           name: str = "step", prefix: str = "", provenance: Sequence[list[str]] = (), *, form: Form) -> dict[str, str]:
     """Return the emitted files of a graph. names: names of the graph's places in C. angles: angles of its turning
     frames in C. A name other than "step" makes the step of an open tree whose joints are not all streamed.
     """
     control, inputs = model.mechanism.control, graph.inputs()
-    blocks = Printer(graph, names, far, provenance).blocks
+    blocks = Printer(graph, names, provenance).blocks
     tree, looped = name != "step", model.mechanism.constrained
-    kept = [fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept]
     read = inputs | ({"q"} if angles else set())
     taken = [given for given in GIVEN if given.member in read]
     sections = Sections(
@@ -182,7 +176,7 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
         uses_positions=int("q" in read),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
         dry=any(is_passive(joint) and joint.friction.coulomb > 0.0 for joint in model.mechanism.moving),
-        intro=intro, blocks=blocks, kept=kept, clobbers='"+m"(kept) ' if kept else "",
+        intro=intro, blocks=blocks,
     )
     context = vars(sections) | vars(form)
     own = f"ft_{prefix}{name}"

@@ -1,6 +1,6 @@
 from .base_parameters import Tree as Tree
 from .c_text import (
-    LITERAL as LITERAL, NEVER as NEVER, Block as Block, Names as Names, Printer as Printer, literal as literal,
+    LITERAL as LITERAL, Block as Block, Names as Names, Printer as Printer, literal as literal,
     unit_of as unit_of, wrapped_c as wrapped_c)
 from .closed import LoopStep as LoopStep, allocation as allocation
 from .flexible import FlexibleStep as FlexibleStep
@@ -14,4 +14,4 @@ from .number_origins import (
     of_pieces as of_pieces, provenance as provenance, solids as solids)
 from .printed import GROUNDS as GROUNDS, TABLE as TABLE, PrintedStep as PrintedStep
 from .rounding_noise import noise_floor as noise_floor
-from .search import MANY as MANY, Step as Step, instant_of as instant_of, plain_step as plain_step, step_of as step_of
+from .search import Step as Step, instant_of as instant_of, plain_step as plain_step, step_of as step_of

@@ -44,8 +44,8 @@ class Choice:
     mass: str = "own"  # made zero by the shift of mu: the body's "own" mass, or the "parent"'s first moment along x
     # the number that the shift of kappa makes zero: J_yy ("yy") or J_xx ("xx") of a moment from J, or G_zz ("zz") of
     # one from A and second moments of mass G
-    kappa: str = "yy"
-    axes: str = "frame"  # axes of the link's part of {P}: the joint's "frame" or the "body"
+    kappa: str = "zz"
+    axes: str = "body"  # axes of the link's part of {P}: the joint's "frame" or the "body"
 
 
 @dataclass(frozen=True)

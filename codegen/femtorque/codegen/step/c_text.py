@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from femtorque.codegen.step.graph import (
     Argument, Call, Const, Expr, Graph, Input, Op, Place, Result, Statement, Store, Value)
 
-NEVER = 1_000_000
 WIDTH = 76  # columns, without the indentation of a function
 DIGITS = 14  # digits of a constant, since further digits depend on the computer's linear algebra
 LITERAL = re.compile(r"\bFT_C\((-?[0-9.]+(?:e[-+]?[0-9]+)?)\)")  # a constant in the C
@@ -25,7 +24,6 @@ class Block:
 
     comment: str
     lines: list[str]
-    kept: list[str] = field(default_factory=list)  # values that later blocks load from memory
     provenance: list[str] = field(default_factory=list)  # comment on the parameters in the block's numbers
 
 
@@ -61,24 +59,17 @@ def unit_of(prismatic: bool) -> str:
 
 
 class Printer:
-    """Printer of a graph. blocks: live statements in order.
+    """Printer of a graph. blocks: live statements in order."""
 
-    If a block needs a value that is `far` or more blocks old, the old block stores the value in a member of `kept`, and
-    the later block loads it. In such a long function a compiler would otherwise copy values from register to register.
-    """
-
-    def __init__(self, graph: Graph, names: Names | None = None, far: int = NEVER,
-                 provenance: Sequence[list[str]] = ()) -> None:
+    def __init__(self, graph: Graph, names: Names | None = None, provenance: Sequence[list[str]] = ()) -> None:
         """Print the graph. provenance: the C's comment on each link's parameters."""
-        self.graph, self.names, self.far = graph, names or Names(), far
+        self.graph, self.names = graph, names or Names()
         self.seen, self.live = graph.live()
         self.defining = {s.expr.index: s for s in graph.statements if isinstance(s, Value) and s in self.live}
         self.wanted = {e.call for i in self.seen if isinstance(e := graph.nodes[i], Result)}
         self.shared = self._shared()
         self.printed: set[Statement] = set()
         self.called: dict[int, str] = {}  # {index: name}, if it differs from the graph's name
-        self.home: dict[int, int] = {}  # block in which a value was computed or loaded last
-        self.loads: dict[int, int] = {}  # number of times that a value was loaded again
         self.blocks: list[Block] = []
         for number, title in enumerate(graph.blocks):
             lines = [line for s in graph.statements if s in self.live and s.block == number for line in self._lines(s)]
@@ -104,8 +95,6 @@ class Printer:
             return []
         self.printed.add(s)
         lines = [line for operand in s.needs for line in self._defined(operand)]
-        if isinstance(s, Value):
-            self.home[s.expr.index] = len(self.blocks)
         return lines + wrapped_c(self._statement(s))
 
     def _statement(self, s: Statement) -> str:
@@ -127,16 +116,15 @@ class Printer:
     def _defined(self, e: Expr) -> list[str]:
         """Return the lines that must come before an operand has a name."""
         if e.index in self.defining:
-            return self._lines(self.defining[e.index]) or self._again(e)
+            return self._lines(self.defining[e.index])
         if isinstance(e, Result):
-            return self._lines(e.call) + self._loaded(e) if e.in_state else self._lines(e.call) or self._again(e)
+            return self._lines(e.call) + self._loaded(e)
         if e.index in self.called:
-            return self._again(e)
+            return []
         lines = [line for a in e.args for line in self._defined(a)]
         if e.index in self.shared:
             value = self._value(e)
             self.called[e.index] = self.shared[e.index]
-            self.home[e.index] = len(self.blocks)
             lines += wrapped_c(f"const ft_real {self.shared[e.index]} = {value};")
         return lines
 
@@ -147,24 +135,6 @@ class Printer:
         line = f"const ft_real {self.shared[e.index]} = {self._name(e)};"
         self.called[e.index] = self.shared[e.index]
         return wrapped_c(line)
-
-    def _again(self, e: Expr) -> list[str]:
-        """Load a value again that was computed long ago."""
-        here = len(self.blocks)
-        home = self.home.setdefault(e.index, here)
-        if here - home < self.far:
-            return []
-        count = self.loads[e.index] = self.loads.get(e.index, 0) + 1
-        if count == 1:
-            name = self._name(e)
-            member = name.replace(".", "_")
-            self.blocks[home].kept.append(member)
-            self.blocks[home].lines.append(f"kept.{member} = {name};")
-        else:
-            member = self._name(e).rsplit("_again", 1)[0]
-        self.home[e.index] = here
-        self.called[e.index] = f"{member}_again{count if count > 1 else ''}"
-        return [f"const ft_real {self.called[e.index]} = kept.{member};"]
 
     # ---- expressions
     def text(self, e: Expr) -> str:

@@ -62,7 +62,7 @@ r is cosine and sine of a frame. If r only turns a lever, r is multiplied by
 the lever's length (ft_radius). turn_half is half of the frame's turn in the
 tick, l the vector to an origin, l_m a link's first moment, h its inertia J
 times w, G the sums of m p p' over its points, and k a value that is used
-twice. A value that ends in _again is loaded from memory again.
+twice.
 
 Units: time is in half ticks, inertias are base parameters times 4 / tick^2,
 so that {{P}} is in N m (N). Lengths are in units of {length:.9g} m.
@@ -223,6 +223,8 @@ class NodalStep(FrameStep):
         """Return True if the link's part of {P} is in body axes, False if it is in the joint's frame."""
         if b.prismatic:
             return False
+        if self.tree.is_upright(b.joint):
+            return bool(np.any(b.inertia[:2, 2]))
         if b.mass or np.any(b.moment):
             return self.tree.choices[b.joint].axes == "body"
         return bool(np.any(b.inertia)) and not self._is_about_z(b)
@@ -249,7 +251,7 @@ class NodalStep(FrameStep):
         It is J e + w x J w, or the equal expression in G, the sum of m p p'.
         """
         j, unit = b.joint, self.inertia_unit
-        if self.tree.choices[j].kappa != "zz":
+        if self.tree.choices[j].kappa != "zz" or self.tree.is_upright(j):
             J, (w, e) = b.inertia * unit, (self._in(frame, s, j) for s in "we")
             return times(J, e) + w.cross(times(J, w).bind(f"h{j + 1}"))
         A, G = self._A(frame, j), Mat3.fixed(self.graph, b.second_moments, unit).symmetric()

@@ -84,7 +84,7 @@ def _base(step: NodalStep, j: int) -> Iterable[Parameter]:
     if b.mass:
         yield Parameter("m", b.mass, "kg", of(b.mass_of), b.mass * s.mass)
     yield from _vector("m c", b.moment, "kg m", of(b.moment_of), s.moment)
-    if step.tree.choices[j].kappa != "zz":
+    if step.tree.choices[j].kappa != "zz" or step.tree.is_upright(j):
         yield from _tensor("J", b.inertia, of(b.inertia_of), s.inertia)
     else:
         yield from _tensor("G", b.second_moments, of(b.inertia_of), s.inertia)

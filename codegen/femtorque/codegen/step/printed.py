@@ -63,8 +63,7 @@ links is the pair r of the joint and the rows X, Y, Z. Endings:
     _b    in the tick before
     _neg  with the opposite sign
 
-v is the velocity of a slide. k is a value that is used twice. A value that
-ends in _again is loaded from memory again.
+v is the velocity of a slide. k is a value that is used twice.
 """.strip()
 
 

@@ -2,9 +2,8 @@
 instructions.
 
 The choices of a joint are tried one at a time. The C keeps links apart (FT_KEEP_ORDER), branch after branch, so that a
-compiler needs fewer registers. With more than 8 joints, the C stores values for the inward pass by name. A further link
-costs more in a long chain than in a short chain, because the first links and the last link are cheapest. Eight times as
-many trials save only 0.4 % at 32 links. assurance/bench/test_step_instructions.py has the totals.
+compiler needs fewer registers. A further link costs more in a long chain than in a short chain, because the first links
+and the last link are cheapest. assurance/bench/test_step_instructions.py has the totals.
 
 Two ideas had no gain. One was the compiler's scheduling flags. The other was common normals of nearly parallel axes,
 which are far away, so that the noise of single precision rises with the lever arms.
@@ -37,7 +36,6 @@ OPTIONS = {
 PASSES = 2
 EFFORT = 420  # most bodies in one search, about half a second
 FILE = "step.json"  # in the cache
-MANY = 8  # with more joints, values for the inward pass are stored by name
 
 Step = NodalStep | PrintedStep
 Form = TypeVar("Form", bound=FrameStep)
@@ -47,7 +45,7 @@ def plain_step(model: Model, shared: Sequence[Members] = ()) -> Step:
     """Return the graph of the step before any search."""
     if model.scheme == "printed":
         return PrintedStep(model, shared)
-    return NodalStep(model, arrange(model, (Choice(axes="body" if model.n > MANY else "frame"),) * model.n), shared)
+    return NodalStep(model, arrange(model), shared)
 
 
 @put_off()
@@ -146,4 +144,4 @@ def _matters(tree: Tree, j: int, option: str) -> bool:
     b = tree.bodies[j]
     if b.prismatic or option == "origin":
         return not b.prismatic and not b.continues
-    return {"mass": b.parent != GROUND, "kappa": not tree.is_upright(j), "axes": True}[option]
+    return b.parent != GROUND if option == "mass" else not tree.is_upright(j)
