@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -332,7 +332,7 @@ def _chip(mechanism: Mechanism) -> Iterator[Injection]:
     """Yield faults of the chip's oscillator, supply and stack. The supply sags for a while."""
     yield Injection("HSE dead", "from power-on", "BOOT", on(faults.becomes(faults.crystal, hse_alive=False)),
                     ("FAULT",), ("CLOCK",), 0.5, early=True)
-    yield from each("HSE dead", "", POWERED, on(VirtualBoard.kill_crystal), "CLOCK", 0.5)
+    yield from each("HSE dead", "", POWERED, on(methodcaller("kill_crystal")), "CLOCK", 0.5)
     right = _board(mechanism).hse_hz
     for hz in (4_000_000, 8_000_000, 12_000_000, 16_000_000, 20_000_000, 25_000_000):
         if abs(hz - right) * 8 > right:  # the check cannot distinguish nearer frequencies
@@ -408,8 +408,8 @@ def _seeded(seed: int, part: Part, act: Act) -> Act:
 
 host_gone = on(faults.becomes(faults.incoming, cut=True))
 low_supply = on(faults.supply(SAGGED))
-estop = on(partial(VirtualBoard.estop, pressed=True))
-_driver_fault = on(partial(VirtualBoard.driver_fault, present=True))
+estop = on(methodcaller("estop", True))
+_driver_fault = on(methodcaller("driver_fault", True))
 _second_jumps = on(faults.jump(1, 2000))
 
 
@@ -443,7 +443,7 @@ def _stops() -> Iterator[Injection]:
     """Yield resets, the e-stop, and faults that drivers report."""
     for cause in ("brownout", "pin", "power"):
         yield from each("brown-out" if cause == "brownout" else f"reset by {cause}", "", POWERED,
-                        on(partial(VirtualBoard.reset, cause=cause)), (), 0.3, "DISARMED")
+                        on(methodcaller("reset", cause)), (), 0.3, "DISARMED")
     yield Injection("e-stop", "in BOOT", "BOOT", estop, ("ESTOP",), (), 0.5, early=True)
     for state in (*POWERED, "FAULT", "ESTOP"):
         for after in (0.02, 0.11):
@@ -472,7 +472,7 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
     yield from each("loaded arm, host gone", "", HELD, host_gone, "HOST_LOST", 1.45)
     yield from each("loaded arm, e-stop", "", HELD, estop, (), 0.07, "ESTOP")
     yield from each("loaded arm, encoder jump", "", HELD, _second_jumps, "ENCODER", 0.08)
-    yield from each("loaded arm, reset", "", HELD, on(partial(VirtualBoard.reset, cause="pin")), (), 0.3, "DISARMED")
+    yield from each("loaded arm, reset", "", HELD, on(methodcaller("reset", "pin")), (), 0.3, "DISARMED")
 
 
 def _parked(mechanism: Mechanism) -> Iterator[Injection]:

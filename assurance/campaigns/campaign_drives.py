@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from operator import methodcaller
 from pathlib import Path
 
 import numpy as np
@@ -321,7 +321,7 @@ def of_board(own: float, told: float, halted: float | None = None) -> Iterator[I
                                      ("halted", board_halted, halted or own + CONNECTED)):
             yield Injection("board dies", name, moment, strike, "off", within=within, dark=True, unreached=True)
         for cause in ("pin", "brownout"):
-            yield Injection("board resets", cause, moment, on(partial(VirtualBoard.reset, cause=cause)), "off",
+            yield Injection("board resets", cause, moment, on(methodcaller("reset", cause)), "off",
                             within=own, state="DISARMED", unreached=True)
         yield Injection("e-stop", "opens", moment, estop, "off", within=told, state="ESTOP")
 

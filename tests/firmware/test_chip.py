@@ -212,7 +212,7 @@ def test_updates_and_ticks_keep_their_distance(machine):
     pairs: list[int] = []
     updates: list[int] = []
     board.timer.on_update = lambda: updates.append(board.chip.core.events.now)
-    board.chip.core.on_systick = lambda: pairs.append(board.chip.core.events.now - updates[-1])
+    board.chip.core.scs.systick.hear(lambda: pairs.append(board.chip.core.events.now - updates[-1]))
     board.run(0.3)
     tick = board.tick_cycles // (1 if board.board.tick_preload else board.mechanism.board.pwm_hz // 1000)
     assert len(updates) >= 299
@@ -237,7 +237,7 @@ def test_an_interrupt_that_comes_as_the_ticks_start_does_not_put_them_off(machin
             board.timer.on_update = disturb
         board.run(0.01)
         board.timer.on_update = lambda: updates.append(core.events.now)
-        core.on_systick = lambda: found.append(core.events.now - updates[-1])
+        core.scs.systick.hear(lambda: found.append(core.events.now - updates[-1]))
         board.run(0.01)
         assert len(found) >= 9
         return found[-1]

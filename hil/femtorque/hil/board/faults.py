@@ -6,7 +6,7 @@ An act changes a virtual board at once. Campaigns do the same acts with other nu
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any, cast
 
 import numpy as np
@@ -179,7 +179,7 @@ def forgets(which: int) -> Act:
 
 
 def phase_shorted(which: int) -> Act:
-    return partial(VirtualBoard.over_current, j=which, fets=FETHA_OC | FETLB_OC)
+    return methodcaller("over_current", which, FETHA_OC | FETLB_OC)
 
 
 def intruder(number: int | None, period: float) -> Act:
@@ -269,7 +269,7 @@ _chip = partial(Fault, chip=True)
 _loop, _drivers = partial(_chip, needs=_LOOP), partial(_chip, needs=_DRIVERS)
 _bus, _can = partial(_chip, needs=_BUS), partial(_chip, needs=_CAN)
 FAULTS = {
-    "estop": _chip("the e-stop loop opens", partial(VirtualBoard.estop, pressed=True)),
+    "estop": _chip("the e-stop loop opens", methodcaller("estop", True)),
     "noise": Fault("10 % of all frames have a wrong bit and 10 % are lost, from power-on",
                    every(*(becomes(way, flip=0.1, drop=0.1) for way in (incoming, outgoing))), early=True),
     "duplicates": Fault("30 % of all frames come twice, from power-on",
@@ -279,9 +279,9 @@ FAULTS = {
     "host-stall": Fault("the host does nothing for 400 ms", every(), settle=_HOST_LOST, stall=0.4),
     "host-gone": Fault("the cable is pulled", every(becomes(incoming, cut=True), becomes(outgoing, cut=True)),
                        settle=_HOST_LOST),
-    "reset": _chip("the reset pin is pulled low for a moment", partial(VirtualBoard.reset, cause="pin")),
-    "brown-out": _chip("the supply of the chip dips", partial(VirtualBoard.reset, cause="brownout")),
-    "crystal": _chip("the external oscillator stops", VirtualBoard.kill_crystal),
+    "reset": _chip("the reset pin is pulled low for a moment", methodcaller("reset", "pin")),
+    "brown-out": _chip("the supply of the chip dips", methodcaller("reset", "brownout")),
+    "crystal": _chip("the external oscillator stops", methodcaller("kill_crystal")),
     "dead-crystal": _chip("the external oscillator never starts", becomes(crystal, hse_alive=False), early=True),
     "encoder-stuck": Fault("the first joint's encoder stops counting", stuck(0), needs=_ENCODER),
     "encoder-jump": Fault("the first joint's encoder jumps by an eighth of a turn", _eighth, needs=_ENCODER),

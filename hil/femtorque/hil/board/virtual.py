@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from femtorque.codegen.board import load_board
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board.agenda import Agenda
-from femtorque.hil.board.cable import Cable
 from femtorque.hil.board.coupler import PlantCoupler
 from femtorque.hil.board.disturbance import Disturbance
 from femtorque.hil.board.encoder_fault import EncoderFault
@@ -56,7 +55,7 @@ class VirtualBoard:
     bus_voltage: of the motors' supply, V. brakes: true if an arm at rest is held up from outside while its drivers are
     off. lit: true if the LED of the state is lit. recording: true while ticks are recorded. ticks: number of ticks so
     far. worst_cycles: of the tick that has taken most. tips, truth, record: as of `TickRecorder`. telemetry: returns
-    the results of the last tick.
+    the results of the last tick. voltages, plug_in, brake_closed, and the faults: as of the parts that have them.
     """
 
     bus_voltage, brakes = Member(float, "power"), Member(bool, "coupler", "held")
@@ -77,12 +76,16 @@ class VirtualBoard:
         self.wiring = Wiring(self.board, self.chip, mechanism, self.plant)
         self.power, self.joints = self.wiring.power, self.wiring.joints
         self.gate_drivers, self.motor_wires = self.power.gate_drivers, self.power.motor_wires
+        self.estop, self.driver_fault = self.power.estop, self.power.driver_fault
+        self.over_current, self.brake_closed = self.power.over_current, self.wiring.brakes.closed
+        self.reset, self.kill_crystal = self.chip.reset, self.chip.rcc.fail_hse
         self.encoder_faults = self.wiring.encoders.faults
         self.temperatures = self.wiring.senses.temperatures  # deg C
         self.current_sensors = self.wiring.senses.current_sensors  # by joint
         self._modes = ModeFollower(mechanism)
         self.switched = self._modes.switched
         self.coupler = PlantCoupler(self.chip, self.plant, self.wiring, self._modes)
+        self.voltages = self.coupler.terminals
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
         split = "ft_boundary_interrupt" in self.image.symbols
         self.tick_exception = PENDSV if split else SYSTICK  # the exception in which the control tick runs
@@ -92,22 +95,15 @@ class VirtualBoard:
         self.telemetry, self.record = self._recorder.read, self._recorder.record
         self.truth, self.tips = self._recorder.truth, self._recorder.tips
         self._line = ServedPort(port)
-        self.url = self._line.url
+        self.url, self.plug_in, self.close = self._line.url, self._line.plug_in, self._line.close
         self.listeners: list[Callable[[bytes], None]] = []  # called with every byte from the chip, undisturbed
         self._agenda = Agenda()
         self._heard, self._patience = 0.0, 0.0  # time of the host's last bytes, and wait that is left, s
-
-    def plug_in(self) -> Cable:
-        """Return a cable for the link of a host in this process. The new host replaces any other host."""
-        return self._line.plug_in()
 
     @property
     def seconds(self) -> float:
         """Simulated time since power-on, s."""
         return self.chip.seconds
-
-    def close(self) -> None:
-        self._line.close()
 
     def __enter__(self) -> VirtualBoard:
         return self
@@ -116,14 +112,6 @@ class VirtualBoard:
         self.close()
 
     # -- the plant and its wires --------------------------------------------
-
-    def brake_closed(self, seconds: float) -> bool:
-        """Return true if the holding brakes hold at a time, s."""
-        return self.wiring.brakes.closed(seconds)
-
-    def voltages(self) -> Array:
-        """Return the voltages (J,) of the drivers on the motors, V. NaN: the motor's terminals float."""
-        return self.coupler.terminals()
 
     def outputs_safe(self) -> bool:
         """Return true if no motor is driven: drivers are off or all PWM outputs low, drives on a bus off or braking."""
@@ -208,28 +196,6 @@ class VirtualBoard:
     @property
     def _usart(self) -> Serial:
         return self.chip.usarts[self.board.link.usart]
-
-    # -- faults -------------------------------------------------------------
-
-    def estop(self, pressed: bool) -> None:
-        """Open the e-stop loop (pressed) or close it."""
-        self.power.estop(pressed)
-
-    def driver_fault(self, present: bool) -> None:
-        """Pull the motor drivers' fault line low, or release it."""
-        self.power.driver_fault(present)
-
-    def over_current(self, j: int, fets: int) -> None:
-        """Overload transistors of a joint's bridges beyond the gate driver's limit. fets: bits of status register 1."""
-        self.power.over_current(j, fets)
-
-    def reset(self, cause: str = "pin") -> None:
-        """Reset the chip at any moment: 'pin', 'brownout' or 'power'."""
-        self.chip.reset(cause)
-
-    def kill_crystal(self) -> None:
-        """Stop the external oscillator."""
-        self.chip.rcc.fail_hse()
 
     # -- recording ----------------------------------------------------------
 

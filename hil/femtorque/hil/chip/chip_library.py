@@ -23,7 +23,7 @@ from unicorn import (
 from femtorque.codegen.common.cache import kept, key_of, program
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, precision_flags
-from femtorque.hil.chip.timing import Block, FlashFetch
+from femtorque.hil.chip.timing import Block, FlashFetch, block
 
 MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
 FLASH, FLASH_SIZE = 0x08000000, 0x00100000
@@ -101,7 +101,7 @@ class ChipLibrary:
             self.flash_bytes: int = text["sh_size"]
         self._free = RAM + RAM_SIZE // 2
         self._stack = RAM + RAM_SIZE - 16
-        self._lengths: dict[tuple[int, int], int] = {}
+        self._blocks: dict[tuple[int, int], Block] = {}
         self._count = 0
         self._timed: _Timed | None = None
         self.uc.hook_add(UC_HOOK_BLOCK, self._on_block)
@@ -154,11 +154,11 @@ class ChipLibrary:
 
     def _on_block(self, uc: Uc, address: int, size: int, _: object) -> None:
         key = (address, size)
-        if key not in self._lengths:
-            self._lengths[key] = _instructions(bytes(uc.mem_read(address, size)))
-        self._count += self._lengths[key]
+        if key not in self._blocks:
+            self._blocks[key] = block(address, bytes(uc.mem_read(address, size)))
+        self._count += len(self._blocks[key].code)
         if self._timed:
-            self._timed.execute(address, bytes(uc.mem_read(address, size)))
+            self._timed.execute(self._blocks[key])
 
     def _on_read(self, uc: Uc, access: int, address: int, size: int, value: int, _: object) -> None:
         if self._timed:
@@ -175,22 +175,13 @@ class _Timed:
         self.cycles, self.fetch = 0, FlashFetch()
         self._before: Block | None = None
 
-    def execute(self, address: int, code: bytes) -> None:
-        if self._before and self._before.end != address:
+    def execute(self, block: Block) -> None:
+        if self._before and self._before.end != block.start:
             self.cycles += self._before.refill
-        self._before = Block(address, code)
+        self._before = block
         self.cycles += self._before.cycles
         for instruction in self._before.code:
             self.fetch.execute(*instruction)
-
-
-def _instructions(code: bytes) -> int:
-    """Return the number of Thumb-2 instructions in code. 32-bit instructions start with 0b11101, 0b11110 or 0b11111."""
-    at = count = 0
-    while at < len(code):
-        at += 4 if code[at + 1] >> 3 in (0b11101, 0b11110, 0b11111) else 2
-        count += 1
-    return count
 
 
 def _linked(sources: dict[str, str], options: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Path:

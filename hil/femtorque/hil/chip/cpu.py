@@ -79,7 +79,6 @@ class CortexM4:
         self._core = self._core_in_c()
         self.parts = self._parts_in_c()
         self.events, self.nvic = Events(self.parts), Nvic(self._core.nvic)
-        self._on_systick: Callable[[], None] | None = None
         self.on_exception: Callable[[int, Handled], None] = lambda number, done: None
         self.dwt = Dwt(self)
         self.scs = SystemControl(self)
@@ -190,16 +189,6 @@ class CortexM4:
     @vector_table.setter
     def vector_table(self, address: int) -> None:
         self._core.vectors = address or self.vectors
-
-    @property
-    def on_systick(self) -> Callable[[], None] | None:
-        """Function to call at each zero of SysTick."""
-        return self._on_systick
-
-    @on_systick.setter
-    def on_systick(self, call: Callable[[], None] | None) -> None:
-        self._on_systick = call
-        self.scs.systick.hear(call)
 
     def handled(self, number: int) -> Handled:
         """Return the costs of the handler of an exception; 0: of thread mode."""

@@ -186,11 +186,10 @@ class SysTick:
         state.divider, state.reload, state.last, state.loaded, state.held_at = 1, 0, 0, 0, -1
         self._schedule()
 
-    def hear(self, call: Callable[[], None] | None) -> None:
+    def hear(self, call: Callable[[], None]) -> None:
         """Call a function at each zero of the counter."""
-        self._state.heard = call is not None
-        if call is not None:
-            self._parts.hear("SYSTICK_ZERO", 0, lambda value: call())
+        self._state.heard = True
+        self._parts.hear("SYSTICK_ZERO", 0, lambda value: call())
 
     def control(self) -> int:
         state = self._state

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from femtorque.codegen.drive import family_of
 from femtorque.codegen.mechanism import Drive, Friction, Joint, Limits, Link, Mechanism
 from femtorque.hil.plant import rigid
-from femtorque.hil.plant.driven_plants import Driven
+from femtorque.hil.plant.driven_plants import Driven, spread
 
 Array = NDArray[np.float64]
 
@@ -112,9 +112,7 @@ class BacklashPlant(Driven):
         self.inner.hand = on_both if hand is not None else None
 
     def _on_gears(self, of_motors: ArrayLike, rest: float) -> Array:
-        wide = np.full(self.inner.n, rest)
-        wide[self._gears] = of_motors
-        return wide
+        return spread(of_motors, self._gears, self.inner.n, rest)
 
     def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
         self.inner.move(seconds, self._on_gears(voltage, math.nan), self._on_gears(torque, 0.0))

@@ -18,6 +18,13 @@ from femtorque.hil.plant.plant_library import library
 Array = NDArray[np.float64]
 
 
+def spread(values: ArrayLike, places: NDArray[np.intp], n: int, rest: float) -> Array:
+    """Return n numbers: the values at their places, and `rest` elsewhere."""
+    wide = np.full(n, rest)
+    wide[places] = values
+    return wide
+
+
 class Driven(ABC):
     """Joints behind motors. n: their number. max_step: the longest step, s."""
 

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.mechanism import BASE, Mechanism
-from femtorque.hil.plant import backlash, mujoco, rigid as minimal
+from femtorque.hil.plant import backlash, driven_plants, mujoco, rigid as minimal
 from femtorque.hil.plant.articulated import plant as articulated
-from femtorque.hil.plant.driven_plants import Stepped
+from femtorque.hil.plant.driven_plants import Stepped, spread
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.plant_library import MOST
 
@@ -123,7 +123,7 @@ def world_of(plant: Driven) -> mujoco.MujocoPlant | None:
     return whole if isinstance(whole, mujoco.MujocoPlant) and whole.things else None
 
 
-class Wired:
+class Wired(driven_plants.Driven):
     """A plant behind the motors and encoders of the streamed joints. q, v (J,), counts and voltages belong to the
     streamed joints.
 
@@ -134,6 +134,7 @@ class Wired:
         self.plant = plant
         names = [joint.name for joint in plant.mechanism.moving]
         self.places = np.array([names.index(joint.name) for joint in plant.mechanism.streamed], int)
+        self.n = len(self.places)
 
     @property
     def q(self) -> Array:
@@ -150,34 +151,17 @@ class Wired:
     def counts(self) -> NDArray[np.int64]:
         return self.plant.counts()[self.places]
 
-    def drive(self, seconds: float, voltage: ArrayLike) -> None:
-        """Let time pass with voltage (J,). Joints without a motor float."""
-        self.plant.drive(seconds, self._terminals(voltage))
-
-    def _terminals(self, voltage: ArrayLike) -> Array:
-        terminals = np.full(self.plant.n, np.nan)
-        terminals[self.places] = voltage
-        return terminals
-
     def hold(self, seconds: float, voltage: ArrayLike) -> None:
         """Let time pass with brakes on the joints and voltage (J,). Joints without a motor float."""
-        self.plant.hold(seconds, self._terminals(voltage))
+        self.plant.hold(seconds, spread(voltage, self.places, self.plant.n, np.nan))
 
     def stop(self) -> None:
         """Stop all joints at once, streamed or not."""
         self.plant.stop()
 
-    def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
-        """Let time pass with voltage and torque (J,)."""
-        terminals, torques = np.full(self.plant.n, np.nan), np.zeros(self.plant.n)
-        terminals[self.places], torques[self.places] = voltage, torque
-        self.plant.move(seconds, terminals, torques)
-
-    def push(self, seconds: float, torque: ArrayLike) -> None:
-        """Let time pass with torque (J,)."""
-        torques = np.zeros(self.plant.n)
-        torques[self.places] = torque
-        self.plant.push(seconds, torques)
+    def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
+        n = self.plant.n
+        self.plant.move(seconds, spread(voltage, self.places, n, np.nan), spread(torque, self.places, n, 0.0))
 
 
 @overload

@@ -29,6 +29,7 @@ FLASH_START, SRAM_START = 0x08000000, 0x20000000
 SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's own memory: boot loader, one-time area, unique number
 SYSTEM = Region("system", SYSTEM_START, SYSTEM_SIZE, writable=False)
 
+ADC_INTERRUPT = 18  # of all converters of an F405 (RM0090 table 62), and of ADC1 and ADC2 (RM0440 table 97)
 Gate = tuple[str, int]  # enable register and bit
 
 
@@ -58,6 +59,7 @@ class Stm32(ABC):
     PORT_BASE: ClassVar[int]
     PORT_GATE: ClassVar[str]
     converters: tuple[Any, ...]  # the first converter samples currents, the last voltages
+    adc: Any  # samples the motors' currents
     spi: Spi  # SPI for gate drivers, in families with an SPI
     cans: Mapping[str, CanController]
     debug: DebugUnit
@@ -84,6 +86,7 @@ class Stm32(ABC):
         self.timers = {name: self._timer(name, base, self._timer_cycles(second))
                        for name, (base, second, _) in self.TIMERS.items()}
         self.usarts, links = self._links()
+        self.adc.interrupt, self.timers["TIM1"].triggers = ADC_INTERRUPT, self.adc.slot
         self.detector.on_low = self._supply_is_low
         self.watchdog = self.WATCHDOG(0x40003000, events, lambda: self.rcc.hclk)
         self._wire(links)

@@ -23,7 +23,6 @@ _USARTS = {
     "USART6": (0x40011400, True, ("APB2ENR", 5)),
 }
 _DMA = {"DMA1": (0x40026000, ("AHB1ENR", 21)), "DMA2": (0x40026400, ("AHB1ENR", 22))}
-_ADC_INTERRUPT = 18  # of all three converters (RM0090 table 62)
 # name: class, base, gate, first of its four interrupts (ST's stm32f405xx.h: CAN1_TX_IRQn and so on)
 _CANS = {"CAN1": (Filters, 0x40006400, ("APB1ENR", 25), 19), "CAN2": (BxCan, 0x40006800, ("APB1ENR", 26), 63)}
 # controller, stream, channel: USART and side (RM0090 tables 42 and 43)
@@ -84,8 +83,6 @@ class Stm32F405(Stm32):
             Adc(f"ADC{i + 1}", 0x40012000 + 0x100 * i, core.events, self._adc_common, self._bus_cycles(True),
                 lambda: self.rcc.apb2)
             for i in range(2))
-        self.adc.interrupt = _ADC_INTERRUPT
-        self.timers["TIM1"].triggers = self.adc.slot
         gated: dict[Gate, Peripheral] = {("APB1ENR", 28): self.power, ("APB1ENR", 15): self.spi,
                                          ("APB2ENR", 8): self.adc, ("APB2ENR", 9): self.adc2}
         gated |= {_USARTS[name][2]: usart for name, usart in usarts.items()}

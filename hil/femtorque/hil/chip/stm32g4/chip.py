@@ -26,7 +26,6 @@ _USARTS = {
     "LPUART1": (LpUart, 0x40008000, False, ("APB1ENR2", 0), 34),
 }
 
-_ADC_INTERRUPT = 18  # of ADC1 and ADC2 (RM0440 table 97)
 # name: base, first of its two interrupts (ST's stm32g474xx.h: FDCAN1_BASE, FDCAN1_IT0_IRQn and so on)
 _CANS = {"FDCAN1": (0x40006400, 21), "FDCAN2": (0x40006800, 86), "FDCAN3": (0x40006C00, 88)}
 _MESSAGE_RAM = 0x4000A400  # SRAMCAN_BASE
@@ -86,8 +85,6 @@ class Stm32G474(Stm32):
         adc = Adc("ADC1", 0x50000000, core.events, self._adc_common, lambda: self.rcc.hclk)
         self.adc = SecondAdc(adc, "ADC2", 0x50000100)  # samples the motors' currents
         self.converters = (self.adc, adc)
-        self.adc.interrupt = _ADC_INTERRUPT
-        self.timers["TIM1"].triggers = self.adc.slot
         gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux, ("AHB2ENR", 13): adc,
                                          ("APB2ENR", 0): self.system, ("APB2ENR", 17): self.capture}
         gated |= {_USARTS[name][3]: usart for name, usart in usarts.items()}
