@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from assurance.campaigns.campaign import BEFORE, DRIVEN, HELD, MOVED, Injection, Scene, Strike, on
+from assurance.campaigns.campaign import BEFORE, DRIVEN, HELD, MOVED, Injection, Scene, Strike, each, on
 from femtorque.codegen.common import Refused
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board import faults
@@ -50,9 +50,8 @@ def _shorts() -> Iterator[Injection]:
         for j in range(2):
             strike = on(faults.rewind(j, winding))
             yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(strike), ("OVER_CURRENT",), before)
-            for state in ("TRACK", "HOLD", "JOG", "PROBE"):
-                yield _faulted(kind, f"joint {j} in {state}", state, strike, ("OVER_CURRENT", "CURRENT_LOOP"), later,
-                               0.8, 0.2)
+            yield from each(kind, f"joint {j}", ("TRACK", "HOLD", "JOG", "PROBE"), strike,
+                            ("OVER_CURRENT", "CURRENT_LOOP"), 0.8, after=0.2, amperes=later)
     for j in range(2):
         off = on(faults.rewind(j, CABLE_OFF))
         yield _faulted("cable off", f"joint {j} when armed", "DISARMED", _then_armed(off), ("CURRENT_LOOP",), MOST)
@@ -64,13 +63,10 @@ def _sensors() -> Iterator[Injection]:
         backwards = _sensor(j, backwards=True, noise=NOISE)  # without noise a loop at rest would stay at rest
         kind, named = "sensor backwards", ("CURRENT_SIGN", "OVER_CURRENT")
         yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(backwards), ("CURRENT_SIGN",), 2.0)
-        for state in HELD:
-            yield _faulted(kind, f"joint {j}, turned round in {state}", state, backwards, named, MOST, 0.2)
+        yield from each(kind, f"joint {j}, turned round", HELD, backwards, named, 0.2, amperes=MOST)
         for volts in (0.0, 0.3, 3.0, 3.3):
-            name = f"joint {j}, {volts:g} V in"
-            for state in (*MOVED, "PROBE"):
-                yield _faulted("amplifier saturated", f"{name} {state}", state, _sensor(j, stuck=volts),
-                               ("OVER_CURRENT",), MOST, 0.01)
+            yield from each("amplifier saturated", f"joint {j}, {volts:g} V", (*MOVED, "PROBE"),
+                            _sensor(j, stuck=volts), "OVER_CURRENT", 0.01, amperes=MOST)
         kind, blind = "sensor shows nothing", _sensor(j, stuck=1.65)
         yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(blind), ("CURRENT_LOOP",), 2.0)
         yield _faulted(kind, f"joint {j} in TRACK", "TRACK", blind, LOST, MOST, 0.8)
@@ -87,8 +83,7 @@ def _sensor(j: int, **values: object) -> Strike:
 
 def _silence() -> Iterator[Injection]:
     stopped = on(faults.becomes(faults.converter(0), dead=True))
-    for state in DRIVEN:
-        yield _faulted("converter of currents", f"stops in {state}", state, stopped, ("CURRENT_SENSOR",), MOST, 0.01)
+    yield from each("converter of currents", "stops", DRIVEN, stopped, "CURRENT_SENSOR", 0.01, amperes=MOST)
 
 
 def _pushes() -> Iterator[Injection]:

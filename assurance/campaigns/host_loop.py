@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.drive import DRIVES
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Trajectory
@@ -144,14 +143,12 @@ class HostLoop:
         """Take in a drive's report of its position."""
         j = self._replies.get(frame.id)
         if j is not None and frame.data[0] >> 4 == ENABLED:
-            reach = DRIVES[self._type(j)].position
+            reach = self.desk.drives[j].ranges.position
             place = decode(int.from_bytes(frame.data[1:3], "big"), -reach, reach, 16)
             self._known[j] = self.desk.signs[j] * place
 
-    def _type(self, j: int) -> str:
-        drive = self.desk.mechanism.streamed[j].drive
-        assert drive is not None
-        return drive.type.name
+    def packed(self, j: int, asked: Command) -> bytes:
+        return packed(self.desk.drives[j].ranges, asked)
 
     def commands(self, t: float) -> list[bytes]:
         """Return the commands for all drives at t s of the motion."""
@@ -163,7 +160,7 @@ class HostLoop:
             sign = self.desk.signs[j]
             asked = Command(float(sign * q[j]), float(sign * v[j]), joint.gains.ku, joint.gains.kv,
                             float(sign * weight[j]))
-            found.append(packed(self.desk.drives[j].ranges, asked))
+            found.append(self.packed(j, asked))
         return found
 
     def run(self, stall: tuple[float, float] = (np.inf, 0.0)) -> Ran:

@@ -13,10 +13,10 @@ from assurance.campaigns import seven_drives
 from assurance.campaigns.host_loop import Desk, HostLoop
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.motion import Trajectory, from_rows
-from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.verify.bus_budget import bus_loads
 from femtorque.hil.bus import Frame
 from femtorque.hil.bus.frame import SIZES
+from femtorque.hil.drives.motor import Command
 from tests.support.bus_arm import five_moteus
 
 
@@ -51,19 +51,14 @@ class Loop(HostLoop):
             j = next(j for j, drive in enumerate(self.desk.drives) if drive.id == frame.id >> 8)
             self._known[j] = self.desk.signs[j] * at * math.tau
 
-    def commands(self, t: float) -> list[bytes]:
-        q, v, _ = self.motion.at(min(t, self.motion.duration))
-        none = np.zeros(len(q))
-        weight = newton_euler(self._model, self._known, none, none)
-        found = []
-        for j, joint in enumerate(self.desk.mechanism.streamed):
-            assert joint.drive is not None
-            own, sign = joint.drive.type, self.desk.signs[j]
-            found.append(self.controllers[j].make_position(
-                position=sign * q[j] / math.tau, velocity=sign * v[j] / math.tau, feedforward_torque=sign * weight[j],
-                kp_scale=joint.gains.ku / own.kp, kd_scale=joint.gains.kv / own.kd, maximum_torque=own.torque,
-                velocity_limit=-1.0, accel_limit=-1.0, query=True).data)
-        return found
+    def packed(self, j: int, asked: Command) -> bytes:
+        drive = self.desk.mechanism.streamed[j].drive
+        assert drive is not None
+        data: bytes = self.controllers[j].make_position(
+            position=asked.position / math.tau, velocity=asked.velocity / math.tau, feedforward_torque=asked.torque,
+            kp_scale=asked.kp / drive.type.kp, kd_scale=asked.kd / drive.type.kd, maximum_torque=drive.type.torque,
+            velocity_limit=-1.0, accel_limit=-1.0, query=True).data
+        return data
 
 
 def motion_of(mechanism: Mechanism) -> Trajectory:

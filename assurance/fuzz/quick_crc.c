@@ -1,6 +1,5 @@
 /* The firmware's check sum by a table of whole bytes, because lives mostly make
- * and check frames. assurance/fuzz/test_fuzz.py compares this check sum with
- * the firmware's. */
+ * and check frames. The host of a life uses this check sum too. */
 #include "ft_crc.h"
 
 static uint32_t table[256];
