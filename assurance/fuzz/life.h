@@ -83,14 +83,14 @@ static void message(input *in)
     send(type, byte(in), payload, size);
 }
 
-/* Send a possible command or homing. */
-static void command(input *in)
-{
-    uint8_t payload[FT_MSG_HOME_SIZE] = { next_token() };
-    uint8_t which = (uint8_t)(byte(in) % 9u);
+enum { HOME = 8 };
 
-    payload[1] = which;
-    if (which == 8u)
+/* Send a possible command, or homing. */
+static void command(uint32_t which)
+{
+    uint8_t payload[FT_MSG_HOME_SIZE] = { next_token(), (uint8_t)which };
+
+    if (which == HOME)
         send(FT_MSG_HOME, 0, payload, (memset(payload + 1, 0, 1), FT_MSG_HOME_SIZE));
     else
         send(FT_MSG_COMMAND, 0, payload, FT_MSG_COMMAND_SIZE);
