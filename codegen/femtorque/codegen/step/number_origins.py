@@ -84,7 +84,9 @@ def _base(step: NodalStep, j: int) -> Iterable[Parameter]:
     if b.mass:
         yield Parameter("m", b.mass, "kg", of(b.mass_of), b.mass * s.mass)
     yield from _vector("m c", b.moment, "kg m", of(b.moment_of), s.moment)
-    if step.tree.choices[j].kappa != "zz" or step.tree.is_upright(j):
+    if step.tree.is_upright(j):  # the link turns about z alone
+        yield from _tensor("J", b.inertia * [0.0, 0.0, 1.0], of(b.inertia_of), s.inertia)
+    elif step.tree.choices[j].kappa != "zz":
         yield from _tensor("J", b.inertia, of(b.inertia_of), s.inertia)
     else:
         yield from _tensor("G", b.second_moments, of(b.inertia_of), s.inertia)
