@@ -237,13 +237,13 @@ def board_halted(scene: Scene) -> None:
     later(scene, CONNECTED, debugger.halt)
 
 
-def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float,
+def each(what: str, detail: str, strike: Strike, named: tuple[str, ...] = (), within: float = Injection.within,
          resting: Strike | None = None, moments: tuple[str, ...] = DRIVEN,
-         refusals: tuple[str, ...] = (), unreached: bool = False) -> Iterator[Injection]:
+         refusals: tuple[str, ...] = (), unreached: bool = False, ends: str = "off") -> Iterator[Injection]:
     """Yield one while driven, and if `refused` one at rest, with the lasting strike `resting`. unreached: the board
     does not reach all drives."""
     for moment in moments:
-        yield Injection(what, detail, moment, strike, "off", named, within, unreached=unreached)
+        yield Injection(what, detail, moment, strike, ends, named, within, unreached=unreached)
     for moment in RESTING if refusals else ():
         yield Injection(what, detail, moment, resting or strike, "refused", refusals)
 
@@ -259,17 +259,14 @@ def injections(name: str) -> Iterator[Injection]:
 
     yield from each("drive silent", "cable off", _cut, ailing["silent"], own, refusals=("DRIVE_SILENT",))
     for late in (1.5e-3, 4e-3):
-        for moment in MOVED:
-            yield Injection("drive late", f"{1e3 * late:g} ms", moment, drive_becomes(late=late), "rides")
+        yield from each("drive late", f"{1e3 * late:g} ms", drive_becomes(late=late), moments=MOVED, ends="rides")
     yield from each("bus babbles", "lowest identifier", on(faults.intruder(0, 0.0)), ailing["silent"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
     foreign = on(faults.intruder(None, INTRUDES))
     # only the last frame of a tick counts, so a foreign frame may take ten tries
     yield from each("foreign frame", "in the drive's name", foreign,
-                    ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 10.0 * INTRUDES + told)
-    for moment in RESTING:
-        yield Injection("foreign frame", "in the drive's name", moment, foreign, "refused",
-                        ("DRIVE_SETTING", "ENCODER", "NOT_HOMED", "MOVING"))
+                    ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 10.0 * INTRUDES + told,
+                    refusals=("DRIVE_SETTING", "ENCODER", "NOT_HOMED", "MOVING"))
     for word, code in kind.codes.items():
         yield from each("drive's own fault", word, _fails(code), ailing["ails"], told,
                         moments=("TRACK",) if code != hot else DRIVEN,

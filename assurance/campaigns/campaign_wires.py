@@ -111,8 +111,7 @@ def injections(kind: Kind) -> Iterator[Injection]:
 
     yield from each("drive silent", "cable off", drive_becomes(cut=True), silent, refusals=silent, unreached=True)
     words, seconds = kind.late
-    for moment in MOVED:
-        yield Injection("drive late", words, moment, drive_becomes(late=seconds), "rides")
+    yield from campaign.each("drive late", words, drive_becomes(late=seconds), moments=MOVED, ends="rides")
     yield from each("drive late", "1.5 ms", drive_becomes(late=1.5e-3), silent, refusals=silent, unreached=kind.chained)
     yield from each("bus babbles", "without a pause", wire_becomes(babbles=True), silent, refusals=silent,
                     unreached=True)

@@ -164,15 +164,23 @@ class MoteusExample(FromAPc):
     def send(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
         frames = []
         for joint, own, at, speed in zip(self.joints, self.controllers, q, v, strict=True):
-            drive = drive_of(joint)
-            turns = drive.sign * drive.gear / TURN
-            data = own.make_position(
-                position=turns * at, velocity=turns * speed, kp_scale=joint.gains.ku / drive.type.kp,
-                kd_scale=joint.gains.kv / drive.type.kd, maximum_torque=drive.type.torque, velocity_limit=-1.0,
-                accel_limit=-1.0, query=True).data
-            size = next(s for s in SIZES if s >= len(data))
-            frames.append(Frame(0x8000 | drive.id, data.ljust(size, b"\x50"), extended=True, fd=True, fast=True))
+            turns = drive_of(joint).sign * drive_of(joint).gear / TURN
+            frames.append(moteus_frame(drive_of(joint).id, moteus_position(own, joint, turns * at, turns * speed)))
         self.adapter.send(frames)
+
+
+def moteus_position(own: Controller, joint: Joint, turns: float, velocity: float, **more: float) -> bytes:
+    """Return the package's command of a position, in turns and turns/s, with the joint's gains."""
+    kind = drive_of(joint).type
+    data: bytes = own.make_position(
+        position=turns, velocity=velocity, kp_scale=joint.gains.ku / kind.kp, kd_scale=joint.gains.kv / kind.kd,
+        maximum_torque=kind.torque, velocity_limit=-1.0, accel_limit=-1.0, query=True, **more).data
+    return data
+
+
+def moteus_frame(number: int, data: bytes) -> Frame:
+    size = next(s for s in SIZES if s >= len(data))
+    return Frame(0x8000 | number, data.ljust(size, b"\x50"), extended=True, fd=True, fast=True)
 
 
 class OdriveRos(FromAPc):
