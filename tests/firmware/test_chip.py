@@ -1,5 +1,5 @@
 """The chip folders on the virtual chip, below small applications: timing of duties and directions, missed deadlines,
-the e-stop, failing crystals, faults, watchdog, encoders, link. Each test runs on both families, and on a board whose
+the e-stop, failing crystals, faults, watchdog, link. Each test runs on both families, and on a board whose
 timers have neither break input nor repetition counter."""
 
 from __future__ import annotations
@@ -329,17 +329,6 @@ void ft_app_tick(void)
 """
 
 
-def test_outputs_stay_off_until_they_are_enabled_and_go_off_when_told(machine):
-    board = machine(ARMED).run(0.01)
-    assert not board.drivers_on and board.outputs == (0.0, 0.0, 0.0) and not board["enabled"]
-    board.poke("arm", 1)
-    board.run(0.005)
-    assert board.drivers_on and board.outputs[0] == 0.5 and board["enabled"]
-    board.poke("arm", 2)
-    board.run(0.005)
-    assert not board.drivers_on and board.outputs[0] == 0.0 and not board["enabled"]
-
-
 def test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing(machine):
     """wake_us of these boards is 2000 us, and a tick takes 1 ms. The outputs are neutral for 2 to 3 ms after enable."""
     looks = ARMED.replace("arm, ", "arm, fault, ").replace("ticks++;", "ticks++; fault = ft_chip_driver_fault();")
@@ -613,31 +602,6 @@ def test_watchdog_bites_when_it_is_not_fed(machine):
     board.run(0.03)
     assert board.chip.resets == ["power", "watchdog"] and board["cause"] == 3
     assert not board.drivers_on
-
-
-# ---------------------------------------------------------------- encoders
-
-
-@pytest.mark.parametrize("steps", [[0, 5, -3, 30_000, 62_000, 90_000, 60_000, 30_000, 0, -32_000, -64_500, -65_537]])
-def test_encoders_count_through_every_wrap(machine, steps):
-    """The test covers counters of 16 and 32 bits. Per tick the encoder moves up to half of the 16-bit range, in both
-    directions, through zero and over the ends."""
-    board = machine(START + QUIET + """
-    void ft_app_tick(void)
-    {
-        int32_t counts[3];
-        ft_chip_encoders(counts);
-        for (uint32_t j = 0; j < 3; j++) place[j] += counts[j];
-        ticks++;
-    }
-    """)
-    now = 0
-    for c in board.channels:
-        board.chip.timers[c.encoder.timer].counts = lambda: now
-    board.run(0.01)
-    for now in steps:
-        board.run(0.002)
-        assert [board[f"place+{j}"] for j in range(3)] == [now] * 3
 
 
 # ---------------------------------------------------------------- link

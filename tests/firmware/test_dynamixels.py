@@ -111,16 +111,6 @@ def test_that_a_current_is_that_of_the_laws_torque():
     assert law < -0.5 and np.mean(given[-16:]) == pytest.approx(law * CURRENT_A_NM["waist"], rel=0.02)
 
 
-def test_that_turns_of_a_servo_do_not_matter():
-    """A servo counts turns from its position at power-up. Switching the servo's motor on limits the count to one turn.
-    """
-    app = Wired(arm())
-    for servo in app.servos.values():
-        servo.state.zero -= 3 * math.tau
-    app.run(SET_UP)
-    assert "HOMED" in app.flags and app.found[WAIST] == pytest.approx(0.0, abs=COUNT)
-
-
 @pytest.mark.parametrize(("register", "size", "value", "said"), [
     (x.MODEL, 2, 1130, "its model is 1130, and must be 1120"),
     (x.CURRENT_LIMIT, 2, 1000, "its current limit is 1000, and must be 2047"),

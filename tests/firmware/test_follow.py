@@ -33,6 +33,13 @@ def arm(start=0.0, safety=None, **follow_table):
     return app
 
 
+def led(start=0.0, how=None, **follow_table):
+    """Return this arm in FOLLOW. how: delay and frame, us."""
+    app = arm(start, **follow_table)
+    assert follow(app, **how or {}) == "NONE"
+    return app
+
+
 def stream(hz, seconds, *, latency=0.002, jitter=0.0, noise=0.0, lost=0.0, signal=wave, seed=3):
     """Return targets of the first joint, in their order of arrival."""
     rng = np.random.default_rng(seed)
@@ -75,8 +82,7 @@ def error(run, seconds, skip=3000):
 def test_a_hand_is_followed_with_its_own_jerk(hz, most, delay):
     """The error is measured against the delayed signal. The delay is the delay in FOLLOWED plus a tick for sampling and
     sending."""
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app) == "NONE"
+    app = led(float(wave(0.0)[0]))
     run = play(app, stream(hz, 7.0), 7000)
     found, lag = error(run, 0.12)
     jerk = np.sqrt(np.mean(within_limits(run)[3000:] ** 2))
@@ -100,8 +106,7 @@ def test_the_time_of_the_senders_clock_changes_nothing(clock):
 
 @pytest.mark.parametrize("hz", [30, 250])
 def test_jitter_within_the_delay_changes_nothing(hz):
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app, delay=100_000, frame=round(1e6 / hz)) == "NONE"
+    app = led(float(wave(0.0)[0]), how={"delay": 100_000, "frame": round(1e6 / hz)})
     run = play(app, stream(hz, 7.0, jitter=0.02), 7000)
     found, _ = error(run, 0.15)
     assert found < {30: 1.2, 250: 0.15}[hz] and run.reports[-1].late == 0
@@ -109,8 +114,7 @@ def test_jitter_within_the_delay_changes_nothing(hz):
 
 
 def test_the_delay_grows_with_what_comes_late():
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app) == "NONE"
+    app = led(float(wave(0.0)[0]))
     run = play(app, stream(50, 9.0, jitter=0.02), 9000)
     assert 57_000 < run.reports[-1].delay < 66_000
     found, _ = error(run, 0.15, skip=6000)
@@ -118,16 +122,14 @@ def test_the_delay_grows_with_what_comes_late():
 
 
 def test_noise_of_fast_targets_is_averaged():
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app) == "NONE"
+    app = led(float(wave(0.0)[0]))
     run = play(app, stream(250, 6.0, noise=5e-4), 6000)
     found, _ = error(run, 0.12)
     assert found < 0.3 and np.sqrt(np.mean(within_limits(run)[3000:] ** 2)) < 150.0
 
 
 def test_lost_targets_are_filled_in():
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app, delay=80_000, frame=20_000) == "NONE"
+    app = led(float(wave(0.0)[0]), how={"delay": 80_000, "frame": 20_000})
     run = play(app, stream(50, 7.0, lost=0.01), 7000)
     found, _ = error(run, 0.12)
     within_limits(run)
@@ -135,8 +137,7 @@ def test_lost_targets_are_filled_in():
 
 
 def test_a_stall_ends_in_rest_and_what_comes_after_it_is_joined_without_a_jump():
-    app = arm(float(wave(0.0)[0]), timeout=1.0)
-    assert follow(app) == "NONE"
+    app = led(float(wave(0.0)[0]), timeout=1.0)
     sent = [t for t in stream(50, 7.0) if not 2.0 < t.sent < 2.4]
     run = play(app, sent, 7000)
     within_limits(run)
@@ -154,8 +155,7 @@ def standing(q, seconds, hz=50, **how):
 
 
 def test_a_far_target_is_gone_to_within_the_limits():
-    app = arm(-2.0)
-    assert follow(app) == "NONE"
+    app = led(-2.0)
     run = play(app, standing(2.0, 3.0), 3000)
     jerk = within_limits(run)
     assert run.positions()[-1] == pytest.approx(2.0, abs=1e-6) and np.abs(jerk).max() < 1.1 * J
@@ -163,8 +163,7 @@ def test_a_far_target_is_gone_to_within_the_limits():
 
 
 def test_a_target_beyond_a_limit_is_gone_to_as_far_as_may_be():
-    app = arm()
-    assert follow(app) == "NONE"
+    app = led()
     run = play(app, standing(3.0, 3.0), 3000)
     within_limits(run)
     assert run.positions()[-1] == pytest.approx(UPPER, abs=2e-5)
@@ -174,8 +173,7 @@ def test_a_target_beyond_a_limit_is_gone_to_as_far_as_may_be():
 @pytest.mark.parametrize("after", [None, 1e-3, 9e-3, 0.03])
 def test_the_last_target_is_come_to_rest_at_and_held(after):
     """after: s from the last target to a target at the same place with the END mark."""
-    app = arm()
-    assert follow(app) == "NONE"
+    app = led()
     sent = standing(0.5, 1.0)
     if after is None:
         sent[-1].end = True
@@ -187,8 +185,7 @@ def test_the_last_target_is_come_to_rest_at_and_held(after):
 
 
 def test_silence_of_the_sender_ends_in_rest_within_two_frames_and_then_in_hold():
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app) == "NONE"
+    app = led(float(wave(0.0)[0]))
     run = play(app, stream(50, 2.0), 2600)
     rates = np.abs(run.record["target_rate"][:, 0])
     rest = np.flatnonzero(rates)[-1]
@@ -201,8 +198,7 @@ def test_silence_of_the_sender_ends_in_rest_within_two_frames_and_then_in_hold()
 
 
 def test_a_stop_brakes_at_once():
-    app = arm()
-    assert follow(app) == "NONE"
+    app = led()
     play(app, standing(2.0, 0.4), 400)
     app.send(Command(app._next(), messages.COMMANDS["STOP"][0]))
     record = app.run(400)
@@ -255,8 +251,7 @@ def test_reports_are_of_follow_alone_and_say_what_there_is():
 
 @pytest.mark.parametrize("stop", [False, True])
 def test_a_host_that_falls_silent_is_the_reason_whatever_lies_ahead_and_whatever_stops_it_too(stop):
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app) == "NONE"
+    app = led(float(wave(0.0)[0]))
     play(app, chunk(1, 0.0, 30, 90), 400)
     brakes = app.run(110, alive=False)
     assert np.abs(brakes["target_rate"][-1, 0]) > 0.05 and app.lib.fake_state_now() == STATES["FOLLOW"][0]
@@ -285,8 +280,7 @@ def chunk(number, start, hz, count, signal=wave, latency=0.003):
 
 
 def test_chunks_that_lie_ahead_are_followed_without_a_delay():
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app) == "NONE"
+    app = led(float(wave(0.0)[0]))
     sent = [t for i in range(12) for t in chunk(i % 2 + 1, 0.5 * i, 30, 30)]
     run = play(app, sent, 6000)
     found, lag = error(run, 0.05)
@@ -296,8 +290,7 @@ def test_chunks_that_lie_ahead_are_followed_without_a_delay():
 
 
 def test_a_new_chunk_replaces_what_the_last_one_said_of_later_times():
-    app = arm()
-    assert follow(app) == "NONE"
+    app = led()
     far = lambda t: (0.0 * t + 1.5, None)  # noqa: E731
     near = lambda t: (0.0 * t + 0.2, None)  # noqa: E731
     leaves = lambda t: far(t) if t > 0.6 else near(t)  # noqa: E731
@@ -306,8 +299,7 @@ def test_a_new_chunk_replaces_what_the_last_one_said_of_later_times():
 
 
 def test_targets_with_velocities_are_followed_without_a_delay():
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app, delay=0) == "NONE"
+    app = led(float(wave(0.0)[0]), how={"delay": 0})
     sent = stream(100, 6.0)
     for t in sent:
         t.v = [float(wave(t.sent)[1]), 0.0, 0.0]

@@ -12,19 +12,19 @@ from tests.firmware.app import App, changed, in_hold
 
 T = 0.4  # s
 WARM, COOL = 1.02, 0.9
-SHOULDER, ELBOW = 0, 1
+SHOULDER = 0
 
 
-def holding(times: float, thermal_s: float = T, joint: int = SHOULDER, **safety) -> App:
-    """Return an arm in HOLD. One joint's motor carries so many times its continuous torque."""
-    weight = abs(float(held(1e3, {}).see().torque[joint]))
-    return held(weight / times, safety, thermal_s, joint)
+def holding(times: float, thermal_s: float = T, **safety) -> App:
+    """Return an arm in HOLD. The first joint's motor carries so many times its continuous torque."""
+    weight = abs(float(held(1e3, {}).see().torque[SHOULDER]))
+    return held(weight / times, safety, thermal_s)
 
 
-def held(continuous: float, safety: dict, thermal_s: float = T, joint: int = SHOULDER) -> App:
-    """Return an arm in HOLD. continuous: N m at this joint. The other motors may carry any torque."""
+def held(continuous: float, safety: dict, thermal_s: float = T) -> App:
+    """Return an arm in HOLD. continuous: N m at the first joint. The other motors may carry any torque."""
     mechanism = changed(encoder={"zero": "stop"}, home=Home(at=-1.57))
-    joints = [replace(j, motor=rated(j.motor, continuous if i == joint else 1e6, thermal_s))
+    joints = [replace(j, motor=rated(j.motor, continuous if i == SHOULDER else 1e6, thermal_s))
               for i, j in enumerate(mechanism.joints)]
     app = in_hold(replace(mechanism, joints=tuple(joints), safety=replace(mechanism.safety, **safety)))
     app.run(5)
@@ -59,14 +59,6 @@ def test_that_twice_the_current_makes_a_motor_four_times_as_warm(times):
     assert ticks == pytest.approx(lasts, abs=25)  # the ticks in HOLD before
     assert (app.state, app.fault[0], app.status.fault_joint) == ("FAULT", "OVERLOAD", SHOULDER)
     assert app.chip.outputs == 0
-
-
-def test_that_an_overload_names_the_joint_that_it_is_of():
-    app = holding(3.0, joint=ELBOW)
-    until_fault(app, 4000)
-    assert (app.fault[0], app.status.fault_joint) == ("OVERLOAD", ELBOW)
-    assert app.command("CLEAR") == "NONE"
-    assert app.command("ARM") == "OVERLOAD" and app.status.refusal_joint == ELBOW
 
 
 def test_that_an_overloaded_motor_cools_before_it_is_armed_again():

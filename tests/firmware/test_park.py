@@ -100,24 +100,6 @@ def test_an_arm_that_follows_stops_first():
     assert np.allclose(end, PLACES, atol=1e-6)
 
 
-@pytest.mark.parametrize("strike, fault", [
-    (lambda app: setattr(app.chip, "driver_fault", 1), "DRIVER"),
-    (lambda app: setattr(app.chip, "bus_voltage", 10.0), "UNDER_VOLTAGE"),
-    (lambda app: app.chip.counts.__setitem__(1, app.chip.counts[1] + 4000), "ENCODER"),
-])
-def test_what_blinds_or_weakens_the_arm_lets_it_go_at_once_and_on_the_way_too(strike, fault):
-    app = held(lying())
-    strike(app)
-    app.run(20, follow=False)
-    assert not app.chip.outputs and app.fault[0] == fault
-    other = held(lying())
-    other.run(1300, alive=False)
-    assert other.chip.outputs and other.fault[0] == "HOST_LOST"
-    strike(other)
-    other.run(20, follow=False)
-    assert not other.chip.outputs and other.fault[0] == "HOST_LOST"
-
-
 def test_a_short_dip_of_the_supply_is_none():
     app = held(lying())
     for _ in range(5):
@@ -207,14 +189,6 @@ def test_a_joint_that_is_blocked_on_the_way_is_let_go():
     app.run(1050, alive=False)
     app.run(2000, alive=False, follow=False)
     assert not app.chip.outputs
-
-
-def test_it_ends_though_the_pose_is_never_reached():
-    app = App(lying(), {"ft_follow.c": lambda text: text.replace("return rests && over(f)", "return false && over(f)")})
-    assert app.home(list(STARTS[0])) == "NONE" and app.command("ARM") == "NONE"
-    app.run(1050, alive=False)
-    lie_down(app, alive=False)
-    assert app.fault[0] == "HOST_LOST"
 
 
 def test_only_what_is_asked_for_lays_the_arm_down():

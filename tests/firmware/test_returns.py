@@ -59,6 +59,11 @@ class Arm(App):
                 return np.concatenate(records)
         raise AssertionError(f"not {state} but {self.now()} after {most} ticks")
 
+    def back(self):
+        """Wait until the arm has gone back."""
+        self.until("FOLLOW")
+        self.until("HOLD")
+
     def at(self):
         """Return the positions at which the joints are held, rad."""
         return self.run(1)["target"][-1] * TURN
@@ -165,8 +170,7 @@ def test_a_path_goes_on_where_it_was_left():
     assert app.now() == "FLOAT"
     led(app, 0, 0.3)
     led(app, 1, -0.2)
-    app.until("FOLLOW")
-    app.until("HOLD")
+    app.back()
     assert app.flags == {"HOMED", "OUTPUTS", "STOPPED"} and app.see().buffered > 0
     left = app.run(1)["target"][-1]
     between = np.sign(played["target"][:6].astype(int) - left)
@@ -179,8 +183,7 @@ def test_a_path_goes_on_where_it_was_left():
     jumps = np.abs(np.diff(record["target_rate"].astype(float), axis=0)).max(axis=0)
     assert np.all(jumps <= np.abs(played["target_rate"][0]) / constants.ramp(1000)), "it is taken up as after a stop"
     app.touched()
-    app.until("FOLLOW")
-    app.until("HOLD")
+    app.back()
     assert app.flags == {"HOMED", "OUTPUTS"}, "the end of the last motion is forgotten"
 
 
@@ -190,8 +193,7 @@ def test_a_motion_that_has_stopped_and_one_that_waits_stay_so():
     assert app.command("STOP") == "NONE"
     app.until("HOLD")
     app.touched()
-    app.until("FOLLOW")
-    app.until("HOLD")
+    app.back()
     assert app.flags >= {"STOPPED"} and app.command("RESUME") == "NONE"
 
 
@@ -207,8 +209,7 @@ def test_a_touch_on_the_way_back_makes_it_give_way_again_and_too_many_for_good()
             app.run(50)
             app.touched()
             assert app.now() == "FLOAT" and "AWAY" in app.way
-        app.until("FOLLOW")
-        app.until("HOLD")
+        app.back()
         assert np.allclose(app.at(), place, atol=1e-6), "where it was at the first touch"
     app.touched()
     for _ in range(RETURN_TRIES):
@@ -241,8 +242,7 @@ def test_a_stop_on_the_way_back_ends_there_and_nothing_can_be_resumed():
     assert abs(rates[0, 0]) > 0.1 and np.abs(rates[-1]).max() < 1e-3
     assert "STOPPED" in app.flags and app.way == set() and app.command("RESUME") == "NOTHING_BUFFERED"
     app.touched()
-    app.until("FOLLOW")
-    app.until("HOLD")
+    app.back()
     assert app.command("RESUME") == "NOTHING_BUFFERED"
 
 
@@ -328,8 +328,7 @@ def test_a_joint_that_is_jogged_gives_way_and_returns():
     here = app.run(1)["target"][-1]
     app.touched()
     led(app, 0, 0.1)
-    app.until("FOLLOW")
-    app.until("HOLD")
+    app.back()
     assert np.abs(app.run(1)["target"][-1] - here).max() * TURN < 2e-3
 
 
@@ -342,8 +341,7 @@ def test_a_place_beyond_a_limit_is_left_for_the_limit():
     led(app, 1, -0.03)
     assert app.command("STOP") == "NONE" and app.at()[0] > 2.505
     app.touched()
-    app.until("FOLLOW")
-    app.until("HOLD")
+    app.back()
     assert np.allclose(app.at(), [2.5, -2.5, 0.0], atol=1e-4)
 
 

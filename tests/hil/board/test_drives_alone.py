@@ -46,19 +46,24 @@ with can.Bus(interface="slcan", channel=sys.argv[1], sleep_after_open=0.0) as bu
 """
 
 
+def output_of(command: list[str], drives: DrivesAlone, seconds: float = 1e-3) -> str:
+    """Run a program in another process. seconds: simulated time that passes with each burst on a bus."""
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while program.poll() is None:
+        if drives.look():
+            drives.run(seconds)
+    out, err = program.communicate()
+    assert program.returncode == 0, err
+    return out
+
+
 @pytest.mark.parametrize("port", ["urls", "terminals"])
 def test_damiao_motor_in_another_process_turns_a_joint_over_python_can(port):
     """A millisecond of simulated time passes with each frame, independently of the computer's time. The elbow sags
     under the weight of its links."""
     mechanism = replace(file_of(), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
-        client = subprocess.Popen([sys.executable, "-c", CLIENT, getattr(drives, port)["can1"], str(HANG)],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while client.poll() is None:
-            if drives.look():
-                drives.run(1e-3)
-        out, err = client.communicate()
-        assert client.returncode == 0, err
+        out = output_of([sys.executable, "-c", CLIENT, getattr(drives, port)["can1"], str(HANG)], drives)
         told, state = out.splitlines()
         assert told == f"True {0x41E00000}"  # 28 N m
         assert state.startswith("ENABLED 2 ")
@@ -195,13 +200,7 @@ def test_robotis_client_in_another_process_turns_joints_over_the_terminal():
     mechanism = replace(load_mechanism(MECHANISMS / "aloha_like.toml"), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
         drives.run(0.11)
-        client = subprocess.Popen([sys.executable, "-c", DYNAMIXEL, drives.terminals["servos"], str(HANG)],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while client.poll() is None:
-            if drives.look():
-                drives.run(2e-3)
-        out, err = client.communicate()
-    assert client.returncode == 0, err
+        out = output_of([sys.executable, "-c", DYNAMIXEL, drives.terminals["servos"], str(HANG)], drives, 2e-3)
     told, state, nobody = out.splitlines()
     assert told == "1020 0 0" and nobody.startswith("-3001 ")
     current, position = map(int, state.split())

@@ -1,7 +1,6 @@
 """A whole arm of moteus controllers, and the maker's tool with these drives."""
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -13,6 +12,7 @@ from femtorque.hil.plant import plant_of
 from femtorque.host.lab import maker_configuration
 from tests.hil.board.test_boards import armed
 from tests.hil.board.test_drives import board, drives, moved
+from tests.hil.board.test_drives_alone import output_of
 from tests.support.bus_arm import described
 
 HOME, VERSION, FIRMWARE = "home_state", "register_map_version", "firmware_version"
@@ -56,12 +56,7 @@ def test_the_makers_tool_reads_a_drive_over_python_can(arguments, tmp_path):
     with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
         line = [sys.executable, "-m", "moteus.moteus_tool", "--force-transport", "pythoncan", "--can-iface", "slcan",
                 "--can-chan", alone.terminals["can1"], "-t", "2", *arguments]
-        tool = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while tool.poll() is None:
-            if alone.look():
-                alone.run(1e-3)
-        out, err = tool.communicate()
-    assert tool.returncode == 0, err
+        out = output_of(line, alone)
     if arguments == ["--info"]:
         told = json.loads(out)
         assert told["model"] == "d0412" and told["git_hash"] == "5a" * 20

@@ -38,6 +38,14 @@ def damiao(**more) -> DriveBench:
     return DriveBench(lambda wire: Damiao(wire, 1, 0x11, Ranges(12.5, 10.0, 28.0), **more))
 
 
+def driven(**more) -> DriveBench:
+    """Return an enabled drive with a command of 1 N m."""
+    bench = damiao(**more)
+    bench.ask(1, ENABLE)
+    bench.ask(1, mit(DM4340, t=1.0))
+    return bench
+
+
 def theirs(bench: DriveBench, kind: str = "4340") -> damiao_motor.DaMiaoMotor:
     return damiao_motor.DaMiaoMotor(1, 0x11, bench, motor_type=kind)
 
@@ -127,17 +135,13 @@ def test_damiao_says_nothing_by_itself_and_drives_nothing_before_it_is_enabled()
 
 
 def test_a_drive_left_alone_keeps_its_last_command_when_its_timeout_is_off():
-    bench = damiao()
-    bench.ask(1, ENABLE)
-    bench.ask(1, mit(DM4340, t=1.0))
+    bench = driven()
     bench.run(0.5)
     assert bench.drive.driving and bench.v == pytest.approx(0.5 / 0.05, rel=0.05)
 
 
 def test_a_drive_left_alone_stops_and_tells_lost_communication_when_its_timeout_is_set():
-    bench = damiao(timeout_units=400)  # 20 ms
-    bench.ask(1, ENABLE)
-    bench.ask(1, mit(DM4340, t=1.0))
+    bench = driven(timeout_units=400)  # 20 ms
     bench.run(0.018)
     assert bench.drive.driving
     bench.run(0.004)
@@ -394,9 +398,7 @@ def test_the_drives_are_set_as_the_firmware_expects_them_by_two_tables(drive):
 
 
 def test_a_drive_whose_cable_is_off_hears_nothing_and_goes_on():
-    bench = damiao()
-    bench.ask(1, ENABLE)
-    bench.ask(1, mit(DM4340, t=1.0))
+    bench = driven()
     bench.drive.cut = True
     assert bench.ask(1, DISABLE) is None
     assert bench.drive.driving

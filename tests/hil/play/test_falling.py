@@ -158,19 +158,6 @@ def test_a_bringup_is_refused_where_all_brakes_would_open_with_nothing_holding_t
         assert board.brake_closed(board.seconds) and np.isnan(board.voltages()).all()
 
 
-@pytest.mark.parametrize("strike", ["estop", "encoder", "driver"])
-def test_brakes_are_let_go_with_the_outputs_where_a_fault_ends_all_holding(strike, tmp_path):
-    """The arm falls only while the brakes move."""
-    with holding(braked("f405rg-4", tmp_path)) as (board, session):
-        before = board.plant.q.copy()
-        {"estop": lambda: board.estop(True), "driver": lambda: board.driver_fault(True),
-         "encoder": lambda: setattr(board.encoder_faults[1], "offset", 2000)}[strike]()
-        board.run(0.01)
-        assert board.outputs_safe()
-        board.run(BRAKE.engage_s + 0.3)
-        assert board.brake_closed(board.seconds) and sag(board, before) < FALLEN
-
-
 def test_a_board_without_an_output_for_brakes_is_refused(tmp_path):
     text = (boards.BOARDS / "f405rg-4.toml").read_text()
     bare = re.sub(r"\[brake\].*?\n\n", "", text, flags=re.S)

@@ -25,6 +25,14 @@ def accelerations(plant: Plant, torque) -> np.ndarray:
     return cycle.equations.G @ points + cycle.equations.turning(cycle.v)
 
 
+def check(mechanism, q, v, tau, model, within: float) -> Plant:
+    """Compare the accelerations of a plant with Pinocchio's. within: the error, of the largest acceleration."""
+    plant = Plant(mechanism, start=q, velocities=v)
+    expected = oracle.aba(model, q, v, tau)
+    np.testing.assert_allclose(accelerations(plant, tau), expected, atol=within * np.abs(expected).max())
+    return plant
+
+
 @pytest.mark.parametrize("make", [oracle.random_chain, oracle.random_tree])
 @pytest.mark.parametrize("n", [1, 2, 4, 6, 8])
 @pytest.mark.parametrize("seed", [0, 1])
@@ -32,11 +40,9 @@ def test_accelerations_equal_forward_dynamics(make, n, seed):
     rng = np.random.default_rng(100 * n + seed)
     mechanism = make(rng, n)
     q, v, tau = rng.uniform(-3, 3, n), rng.uniform(-3, 3, n), rng.uniform(-5, 5, n)
-    plant = Plant(mechanism, start=q, velocities=v)
+    plant = check(mechanism, q, v, tau, Model.of(mechanism), 1e-9)
     np.testing.assert_allclose(plant.q, q, atol=1e-12)
     np.testing.assert_allclose(plant.v, v, atol=1e-11)
-    expected = oracle.aba(Model.of(mechanism), q, v, tau)
-    np.testing.assert_allclose(accelerations(plant, tau), expected, atol=1e-9 * np.abs(expected).max())
 
 
 def test_converges_at_second_order_on_an_accurate_integration_of_forward_dynamics():
@@ -83,10 +89,7 @@ def test_fixed_and_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them
     mechanism = replace(mechanism, joints=tuple(joints), payloads=(load,), lock={"joint6": 0.8})
     n = len(mechanism.moving)
     q, v, tau = rng.uniform(-2, 2, n), rng.uniform(-2, 2, n), rng.uniform(-5, 5, n)
-    plant = Plant(mechanism, start=q, velocities=v)
-    expected = oracle.aba(oracle.pinocchio_of(mechanism), q, v, tau)
-    assert plant.system.moving == n == 6
-    np.testing.assert_allclose(accelerations(plant, tau), expected, atol=1e-9 * np.abs(expected).max())
+    assert check(mechanism, q, v, tau, oracle.pinocchio_of(mechanism), 1e-9).system.moving == n == 6
 
 
 def test_an_impossible_tensor_on_a_ground_hinge_is_replaced_by_an_equal_one():
@@ -115,9 +118,7 @@ def test_a_uniform_slender_chain_in_its_plane_moves_as_forward_dynamics_says():
     mechanism = oracle.planar_chain(3)
     rng = np.random.default_rng(1)
     q, v, tau = rng.uniform(-2, 2, 3), rng.uniform(-2, 2, 3), rng.uniform(-0.2, 0.2, 3)
-    plant = Plant(mechanism, start=q, velocities=v)
-    expected = oracle.aba(Model.of(mechanism), q, v, tau)
-    np.testing.assert_allclose(accelerations(plant, tau), expected, atol=2e-5 * np.abs(expected).max())
+    plant = check(mechanism, q, v, tau, Model.of(mechanism), 2e-5)
     assert len([note for note in plant.notes if "fattened" in note]) == 3
 
 
