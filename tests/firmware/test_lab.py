@@ -10,7 +10,7 @@ from femtorque.codegen.mechanism import Home
 from femtorque.codegen.model import Model
 from femtorque.codegen.wire import Capture, Data, Float, Gains, Jog, Knot, Probe, Read, Seek, messages
 from tests.firmware.app import App, changed, in_hold
-from tests.firmware.test_safety import in_lab
+from tests.firmware.test_safety import in_lab, in_state
 from tests.support import oracle
 
 TURN = 2.0 * np.pi / 2.0**32
@@ -350,15 +350,6 @@ def test_that_a_search_is_not_over_before_its_joint_stands():
     assert max(rates[-10:]) < 0.02  # a STATUS every 10 ms, a target two ticks late
 
 
-def test_that_a_bad_knot_is_a_fault_once_a_joint_stands_that_was_sought():
-    """By then the targets of the way back are over."""
-    app, _ = at_its_place()
-    app.run(1500)
-    app.send(Knot(messages.KNOT_START, [0, 0, 0], [1.0] * 3, [0.0] * 3), seq=app.see().ack)
-    app.run(5)
-    assert app.lib.fake_state_now() == messages.STATES["FAULT"][0]
-
-
 def test_that_only_the_joint_sought_for_is_pressed_gently():
     """The other joints get the torques that they need."""
     app = seeking(changed(encoder={"zero": "stop"}, home=Home(at=-1.57, effort=0.2)))
@@ -369,8 +360,6 @@ def test_that_only_the_joint_sought_for_is_pressed_gently():
 
 @pytest.mark.parametrize("state", ["HOMING", "PROBE"])
 def test_that_a_bad_knot_is_a_fault_while_joints_stand_in_a_lab_mode(state):
-    from tests.firmware.test_safety import in_state
-
     app = in_state(state)
     app.run(20)
     app.send(Knot(messages.KNOT_START, [0, 0, 0], [1.0] * 3, [0.0] * 3), seq=app.see().ack)

@@ -15,7 +15,7 @@ from femtorque.codegen.wire import FELT_TOUCHED, STATES, Felt, Float, Follow, to
 from tests.firmware.app import HERE, App, changed, three_link
 from tests.firmware.following import TURN, Sent, follow, target
 from tests.firmware.test_safety import in_lab, jogging, tracking
-from tests.firmware.test_touches import AT, BY, COUNTS, LIMITS, TOUCH, TOUCHED, push
+from tests.firmware.test_touches import AT, BY, LIMITS, TOUCH, TOUCHED, fine, push
 
 MECHANISMS = HERE.parents[1] / "mechanisms"
 WAITS = round(QUIET_S * 1000.0)  # ticks
@@ -69,12 +69,9 @@ class Arm(App):
         return self.run(1)["target"][-1] * TURN
 
 
-def feeling(thresholds=TOUCH, mechanism=None):
+def feeling(thresholds=TOUCH):
     """Return an arm in HOLD after contact detection has settled."""
-    arm = mechanism or changed(limits=LIMITS)
-    joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=COUNTS))
-                   for joint, torque in zip(arm.joints, thresholds, strict=True))
-    app = Arm(replace(arm, joints=joints))
+    app = Arm(fine(thresholds=thresholds))
     assert app.home(list(START)) == "NONE" and app.command("ARM") == "NONE"
     app.run(900)
     return app

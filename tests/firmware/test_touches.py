@@ -26,12 +26,17 @@ PERIOD = 20  # ticks from one FELT to the next
 AT, BY, WHILE = 1, 0.06, 200  # the joint that is pushed, by how much, rad, and in how many ticks
 
 
+def fine(mechanism=None, thresholds=TOUCH):
+    """Return an arm with fine encoders and thresholds, N m."""
+    arm = mechanism or changed(limits=LIMITS)
+    return replace(arm, joints=tuple(
+        replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=COUNTS))
+        for joint, torque in zip(arm.joints, thresholds, strict=True)))
+
+
 def feeling(reaction, mechanism=None):
     """Return an arm in HOLD after contact detection has settled, and its FELT reports from now on."""
-    arm = mechanism or changed(limits=LIMITS)
-    joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=COUNTS))
-                   for joint, torque in zip(arm.joints, TOUCH, strict=True))
-    app = App(replace(arm, joints=joints, feel=Feel(reaction, 20.0)))
+    app = App(replace(fine(mechanism), feel=Feel(reaction, 20.0)))
     reports = reports_of(app)
     assert app.home([0.4, 0.3, 0.2]) == "NONE" and app.command("ARM") == "NONE"
     app.run(900)
