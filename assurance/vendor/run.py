@@ -75,7 +75,7 @@ def _one_wire_of_can(chip: Stm32) -> None:
 def _break_on_a_pin(chip: Stm32) -> None:
     """Wire PB0 to TIM1's break input."""
     port = chip.gpio["B"]
-    port.on_output = lambda: chip.timers["TIM1"].set_break(not port.driven(0))
+    port.hear(0xFFFF, lambda: chip.timers["TIM1"].set_break(not port.driven(0)))
 
 
 def _tenths_of_volts(chip: Stm32) -> None:

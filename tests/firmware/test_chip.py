@@ -195,7 +195,7 @@ def test_direction_switches_within_the_low_time_around_the_update(machine):
     updates: list[int] = []
     switches: list[int] = []
     board.timer.on_update = lambda: updates.append(events.now)
-    board.port(board.channels[0].direction).on_output = lambda: switches.append(events.now)
+    board.port(board.channels[0].direction).hear(0xFFFF, lambda: switches.append(events.now))
     board.run(0.05)
     assert len(updates) >= 49 and len(switches) >= 49
     if board.board.tick_preload:

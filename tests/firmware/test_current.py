@@ -91,7 +91,7 @@ class Bench:
             chip.converters[-1].volts = lambda channel: self.bus / board.sense.bus.ratio
         if self.drivers:
             chip.spi.exchange = self.exchange
-            chip.gpio[board.outputs.enable[1]].on_output = self.enable
+            chip.gpio[board.outputs.enable[1]].hear(0xFFFF, self.enable)
         self.sensor = self.sensors[0]
 
     def enable(self) -> None:

@@ -253,7 +253,7 @@ def test_step_13_directions_change_while_the_pwm_is_low(at):
         before[0] = level()
 
     board.chip.timers["TIM8"].on_update = lambda: updates.append(core.events.now)
-    board.chip.gpio["B"].on_output = look
+    board.chip.gpio["B"].hear(0xFFFF, look)
     board.plant.hand = lambda p: np.array([0.0, 0.3, 0.1]) * np.sin(300.0 * board.seconds)
     with session(bench, armed=True):
         board.run(0.3)

@@ -59,7 +59,7 @@ class Drv8301(Adjustable):
         if high == self.enabled:
             return
         if high:
-            self._let_go()
+            self._lib.drv8301_let_go(self._state)
             if seconds - self._state.since >= _RESET_S:
                 self._reset()
         self._state.enabled, self._state.since = high, seconds
@@ -69,7 +69,7 @@ class Drv8301(Adjustable):
         was_low, self._state.volts = self._state.volts < UNDER_VOLTAGE, volts
         if volts < UNDER_VOLTAGE:
             self._reset()
-            self._let_go()
+            self._lib.drv8301_let_go(self._state)
             self._state.under = FAULT | GVDD_UV | PVDD_UV
         elif was_low and self.enabled:
             self._state.since = seconds  # it powers up again
@@ -88,17 +88,13 @@ class Drv8301(Adjustable):
         """V/V of its shunt amplifiers."""
         return GAINS[self.registers[CONTROL_2] >> 2 & 3]
 
-    def awake(self, seconds: float) -> bool:
-        """Return true if the driver's interface answers at a time, s."""
-        return bool(self._lib.drv8301_awake(self._state, seconds))
-
     def settled(self, seconds: float) -> bool:
         """Return true if the driver will not change with time."""
         return not self.enabled or seconds - self._state.since >= _WAKE_S
 
     def drives(self, seconds: float) -> bool:
         """Return true if the driver's outputs follow its inputs. Otherwise the bridges float."""
-        return self.awake(seconds) and not self._state.shut
+        return bool(self._lib.drv8301_awake(self._state, seconds)) and not self._state.shut
 
     def pulls_fault(self, seconds: float) -> bool:
         """Return true if the driver pulls nFAULT, because of a fault or while it powers up. Without supply it pulls no
@@ -115,9 +111,6 @@ class Drv8301(Adjustable):
     def _reset(self) -> None:
         self.forget()
         self._state.under = 0
-
-    def _let_go(self) -> None:
-        self._lib.drv8301_let_go(self._state)
 
     def exchange(self, seconds: float, word: int, mode: int) -> int:
         """Return the driver's answer in the frame that carries `word`."""

@@ -48,10 +48,6 @@ class ServoInPython(ABC):
         self._handle = ffi.new_handle(self)
         self.wired = ffi.new("servo *", {"of": self._handle})
 
-    def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
-        """Catch up by the Python function."""
-        self.catch_up = call
-
     @property
     @abstractmethod
     def id(self) -> int: ...

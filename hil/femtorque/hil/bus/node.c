@@ -41,7 +41,7 @@ int32_t timings_agree(const bit_timing *a, const bit_timing *b)
  * last. Each node changes the rate at its own sample point of these bits (ISO
  * 11898-1:2015, 11.3.1). A node that samples late takes the next bit for BRS,
  * which is dominant. A node that samples early resynchronises. */
-int32_t switches_agree(const node *n, const node *sender)
+static int32_t switches_agree(const node *n, const node *sender)
 {
     double own = timing_sample(&n->timing), fast = timing_sample(&n->fast);
     double brs = timing_sample(&sender->timing) + timing_bit(&sender->fast) -

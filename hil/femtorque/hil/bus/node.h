@@ -71,7 +71,6 @@ double timing_bit(const bit_timing *t);
 double timing_sample(const bit_timing *t);
 double timing_tolerance(const bit_timing *t);
 int32_t timings_agree(const bit_timing *a, const bit_timing *b);
-int32_t switches_agree(const node *n, const node *sender);
 int32_t node_passive(const node *n);
 int32_t node_off(const node *n);
 int32_t node_listens(node *n);

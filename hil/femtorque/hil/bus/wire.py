@@ -34,7 +34,7 @@ class Wire:
 
     def __init__(self, clock: EventClock, seed: int = 0) -> None:
         self.clock, parts = clock, clock.parts
-        self._lib, self._ffi, self._numbers = parts.lib, parts.ffi, random.Random(seed)
+        self._lib, self._ffi, self._random = parts.lib, parts.ffi, random.Random(seed)
         self.nodes: list[OnWire] = []
         self._log: Callable[[Passed], None] = lambda passed: None
         failed = {"onerror": parts.refuse}
@@ -56,21 +56,12 @@ class Wire:
 
     # -- what Python does ---------------------------------------------------
 
-    @property
-    def _random(self) -> random.Random:
-        """Random numbers for noise, advanced to the last frame."""
-        for _ in range(self.state.calm):
-            self._numbers.random()
-        self.state.calm = 0
-        return self._numbers
-
-    @_random.setter
-    def _random(self, numbers: random.Random) -> None:
-        self._numbers = numbers
-
     def _noise(self, share: float, levels: int) -> int:
-        """Return the level after which noise disturbs a frame, or 0."""
+        """Return the level after which noise disturbs a frame, or 0. Each frame without noise takes a number too."""
         numbers = self._random
+        for _ in range(self.state.calm):
+            numbers.random()
+        self.state.calm = 0
         return numbers.randrange(1, levels + 1) if numbers.random() < share else 0
 
     @property

@@ -128,7 +128,7 @@ class CortexM4:
         self.dwt.reset()
         self.dwt.traced = False
         self.floating_point = False
-        self.vector_table = 0
+        self.set_vectors(0)
         core = self._core
         core.asleep = core.locked_up = core.halted = core.refused = False
         self.reset_requested = False
@@ -181,13 +181,8 @@ class CortexM4:
         """Processor cycles since power-on. The length of a cycle changes with the clock."""
         return self.events.now
 
-    @property
-    def vector_table(self) -> int:
-        """Address of the vector table. Setting 0 chooses the table out of reset."""
-        return int(self._core.vectors)
-
-    @vector_table.setter
-    def vector_table(self, address: int) -> None:
+    def set_vectors(self, address: int) -> None:
+        """Set the address of the vector table; 0 chooses the table out of reset."""
         self._core.vectors = address or self.vectors
 
     def handled(self, number: int) -> Handled:

@@ -30,7 +30,7 @@ typedef struct {
     place_of_register *inputs;
 } port;
 
-enum { PORT_DRAINS = 1, PORT_LEVELS = 5, PORT_SETS }; /* numbers of registers */
+enum { PORT_DRAINS = 1, PORT_LEVELS = 5 }; /* numbers of registers */
 
 /* hil/chip/scs.py describes SysTick. last: the value last loaded into the
  * counter. loaded: cycle of that load. held_at: cycle at which SysTick was
@@ -134,7 +134,6 @@ void parts_line(const parts *l, int32_t interrupt, int asserted);
 void parts_announce(parts *l);
 void parts_look(parts *l);
 int64_t parts_next(const parts *l);
-uint64_t parts_order(const parts *l);
 int parts_fire(parts *l, int64_t next, uint64_t order);
 int parts_read(parts *l, uint32_t what, uint64_t *value);
 int parts_write(parts *l, uint32_t what, uint32_t value);

@@ -57,7 +57,7 @@ class Peripheral:
         self.value = self._storage()
         self.clocked = True
         self._read: dict[int, Callable[[], int]] = {}
-        self._write: dict[int, tuple[Callable[[int], None], int]] = {}
+        self._write: dict[int, tuple[Callable[[int], object], int]] = {}
         for offset, register in self.REGISTERS.items():
             key = register.name
             reader = getattr(self, f"read_{key}", None) or (lambda key=key: self.value[key])

@@ -45,7 +45,8 @@ class Core(Protocol):
     events: Events
     dwt: Dwt
     floating_point: bool
-    vector_table: int
+
+    def set_vectors(self, address: int) -> None: ...
 
     def request_reset(self) -> None: ...
 
@@ -135,7 +136,8 @@ class SystemControl(Peripheral):
         self.core.events.attend()
 
     def write_VTOR(self, value: int) -> None:
-        self.value["VTOR"] = self.core.vector_table = value
+        self.value["VTOR"] = value
+        self.core.set_vectors(value)
 
     def read_AIRCR(self) -> int:
         return 0xFA05 << 16 | self.core.nvic.group_shift << 8

@@ -40,7 +40,7 @@ static int returns(const timer *t)
 }
 
 /* Return true if the timer's updates trigger a converter. */
-int timer_triggers(const timer *t)
+static int timer_triggers(const timer *t)
 {
     return (t->triggers >= 0 || (t->hears & HEARS_TRIGGERS) != 0) &&
            (t->words[TIMER_CONTROL_2] & TRIGGER) == UPDATES_OUT;

@@ -58,7 +58,6 @@ double timer_clocks(const timer *t, double cycle);
 double timer_count(const timer *t, double gone);
 int timer_conducts(const timer *t, int32_t channel, double from, double to);
 double pin_share(const timer *timers, const pin *p);
-int timer_triggers(const timer *t);
 void timer_settle(const struct parts *l, timer *t);
 void timer_schedule(struct parts *l, timer *t);
 void timer_update(struct parts *l, timer *t, int flags);

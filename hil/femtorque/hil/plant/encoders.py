@@ -1,6 +1,6 @@
 """Incremental encoders on the joints of a plant: counts since power-up."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,10 @@ Array = NDArray[np.float64]
 
 
 class Encoders:
-    """Encoders that are switched on while the joints are at origin (n,)."""
+    """Encoders that are switched on now. read: returns the positions of the joints (n,)."""
 
-    def __init__(self, joints: Sequence[Joint], origin: Array) -> None:
-        self._origin = origin.copy()
+    def __init__(self, joints: Sequence[Joint], read: Callable[[], Array]) -> None:
+        self._read, self._origin = read, read().copy()
         self._counts_per_unit = np.array([counts_per_unit(joint) for joint in joints])
         self._counts = [joint.encoder.counts if joint.encoder else 1 for joint in joints]
 
@@ -23,9 +23,9 @@ class Encoders:
         """Return the positions of count 0 (n,) and the counts per unit (n,)."""
         return self._origin, self._counts_per_unit
 
-    def counts(self, q: Array) -> NDArray[np.int64]:
-        """Return the counts (n,) at positions q (n,), signed; 0 for joints without an encoder."""
-        return np.floor((q - self._origin) * self._counts_per_unit + 0.5).astype(np.int64)
+    def counts(self) -> NDArray[np.int64]:
+        """Return the counts since power-up (n,), signed; 0 for joints without an encoder."""
+        return np.floor((self._read() - self._origin) * self._counts_per_unit + 0.5).astype(np.int64)
 
     def turns(self, joint: int, displacement: float) -> float:
         """Return the turns of one encoder for a displacement of its joint, rad or m."""

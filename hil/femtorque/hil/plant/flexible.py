@@ -51,7 +51,8 @@ class FlexibleArmPlant(Stepped):
         self.coulomb = np.array([joint.friction.coulomb for joint in self.joints])
         self.rows["x"][: self.n] = [joint.start for joint in self.joints]
         self.rows["x"][self.n :] = self._sag()
-        self.encoders = Encoders(self.joints, self.q)
+        self.encoders = Encoders(self.joints, lambda: self.q)
+        self.counts = self.encoders.counts
         ffi, lib = library()
         x, v, a = self.rows.pointers("x", "velocities", "accelerations").values()
         self._model = self._laid_out(self.flexible)
@@ -96,10 +97,6 @@ class FlexibleArmPlant(Stepped):
     @property
     def v(self) -> Array:
         return self.velocities[: self.n]
-
-    def counts(self) -> NDArray[np.int64]:
-        """Return the encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
-        return self.encoders.counts(self.q)
 
     def _ask_wall(self, *at: Any) -> int:
         """Write the wall's forces at a state, positions and velocities, to the memory that C reads."""

@@ -242,14 +242,6 @@ class FlexiblePlant:
         m."""
         return np.concatenate([torque, torque[-1] * self.hub_N + spring * self.spring])
 
-    def motors(self, y: Array) -> tuple[Array, Array]:
-        """Return positions and velocities (J,) of the joints as their encoders measure them."""
-        J, size = self.J, self.J + self.n
-        q, qd = y[:J].copy(), y[size : size + J].copy()
-        q[-1] += self.hub_N @ y[J:size]
-        qd[-1] += self.hub_N @ y[size + J :]
-        return q, qd
-
     def contact(self, y: Array) -> Array:
         """Return the force of the wall on the tip (3,), N."""
         tip, to_tip = self._reached(y, *self.places(y[: self.J]))

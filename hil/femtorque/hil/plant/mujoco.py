@@ -50,7 +50,8 @@ class MujocoPlant(Driven):
         pose = assemble(Model.of(mechanism)).start if start is None else start
         self.data.qpos[self._q] = pose
         mujoco.mj_forward(self.model, self.data)
-        self.encoders = Encoders(self.joints, self.q)
+        self.encoders = Encoders(self.joints, lambda: self.q)
+        self.counts = self.encoders.counts
 
     @property
     def q(self) -> Array:
@@ -92,10 +93,6 @@ class MujocoPlant(Driven):
     def link_of(self, geom: int) -> str | None:
         """Return the arm's link to which a geom belongs, or None for a geom of the scene."""
         return self._links[geom]
-
-    def counts(self) -> NDArray[np.int64]:
-        """Return the encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
-        return self.encoders.counts(self.q)
 
     def stop(self) -> None:
         """Stop all joints at once."""

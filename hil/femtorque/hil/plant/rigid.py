@@ -70,7 +70,8 @@ class Plant(Stepped):
         ends = np.full((self.n, 2), (-np.inf, np.inf)) if stops is None else np.asarray(stops, float)
         self.rows["lowest"][:], self.rows["highest"][:] = ends.T
         self.indexes: dict[int, float] = {}  # {joint: place of its index pulse, rad or m}
-        self.encoders = Encoders(joints, self.q)
+        self.encoders = Encoders(joints, lambda: self.q)
+        self.counts = self.encoders.counts
         ffi, lib = library()
         self._found = ffi.new("double[]", 2 * self.n**2 + self.n)
         self._hand: Callable[[Plant], Array] | None = None
@@ -82,10 +83,6 @@ class Plant(Stepped):
         self.max_step = max_step
 
     # -- what the board sees ------------------------------------------------
-
-    def counts(self) -> NDArray[np.int64]:
-        """Return the encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
-        return self.encoders.counts(self.q)
 
     def index(self, joint: int) -> bool:
         """Return True during a joint's index pulse: one count wide, once per turn about `indexes[joint]`. Return False

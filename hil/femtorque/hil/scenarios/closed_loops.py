@@ -77,7 +77,7 @@ def play_closed_loops(names: Sequence[str] = EXAMPLES, brief: bool = False) -> l
         mechanism, motion = example(name, brief)
         board = {law: on_board(mechanism, motion, law) for law in LAWS}
         played.append(Played(name, mechanism, motion, board,
-                             {law: ideal_board.track(mechanism, motion, law).rms for law in LAWS},
+                             {law: ideal_board.track(mechanism, motion, law) for law in LAWS},
                              () if brief else tuple(on_board(mechanism, motion, "PD + lambda", wait)
                                                     for wait in WAITS[1:])))
     return played

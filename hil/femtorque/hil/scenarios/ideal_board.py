@@ -5,7 +5,7 @@ torque (femtorque.codegen.verify.motion_torques, rotors included) plus Ku (q_d -
 the tick.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,24 +22,14 @@ FEEDFORWARDS = ("PD", "PD + partition", "PD + lambda")
 STEP = 1e-3  # s, of the plant
 
 
-@dataclass(frozen=True)
-class Tracking:
-    """error (T, J): target minus true position at the beginning of every tick, rad or m."""
-
-    error: Array
-
-    @property
-    def rms(self) -> Array:
-        return np.sqrt(np.mean(self.error**2, axis=0))
-
-
 def without_friction(mechanism: Mechanism) -> Mechanism:
     """Return the mechanism without friction in its joints."""
     return replace(mechanism, joints=tuple(replace(joint, friction=Friction()) for joint in mechanism.joints))
 
 
-def track(mechanism: Mechanism, motion: Trajectory, feedforward: str, max_step: float = STEP) -> Tracking:
-    """Play a motion on the articulated plant. feedforward: one of FEEDFORWARDS."""
+def track(mechanism: Mechanism, motion: Trajectory, feedforward: str, max_step: float = STEP) -> Array:
+    """Play a motion on the articulated plant. Return the rms error (J,), rad or m, of target minus true position at the
+    beginning of every tick. feedforward: one of FEEDFORWARDS."""
     smooth = without_friction(mechanism)
     joints, dt = mechanism.streamed, 1.0 / mechanism.control.rate_hz
     ticks = round(motion.duration / dt)
@@ -56,4 +46,4 @@ def track(mechanism: Mechanism, motion: Trajectory, feedforward: str, max_step: 
     for k in range(ticks):
         error[k] = target[k] - plant.q
         plant.push(dt, forward[k] + ku * error[k] + kv * (velocity[k] - plant.v))
-    return Tracking(error)
+    return np.sqrt(np.mean(error**2, axis=0))

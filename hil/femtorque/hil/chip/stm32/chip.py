@@ -245,7 +245,7 @@ class Stm32(ABC):
         self._why = "software"
         if cause == "power":
             self._scramble_memory()
-            self.debug.power_on()
+            self.debug.clear()
         self.rcc.flag_reset(cause)
         self.parts.announce()
         for peripheral in self.bus.peripherals:

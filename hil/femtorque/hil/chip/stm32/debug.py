@@ -23,10 +23,7 @@ class DebugUnit(Peripheral):
         super().__init__("DBGMCU", BASE)
 
     def reset(self) -> None:
-        """Do nothing: only power_on() resets it."""
-
-    def power_on(self) -> None:
-        self.clear()
+        """Do nothing: the chip clears the settings at power-on."""
 
     @property
     def keeps_clocks(self) -> bool:

@@ -30,15 +30,6 @@ class Gpio(PeripheralInC):
         self._on_output: Callable[[], None] = lambda: None
         super().__init__(name, base, parts)
 
-    @property
-    def on_output(self) -> Callable[[], None]:
-        """Function to call after outputs have changed."""
-        return self._on_output
-
-    @on_output.setter
-    def on_output(self, call: Callable[[], None]) -> None:
-        self.hear(0xFFFF, call)
-
     def hear(self, pins: int, call: Callable[[], None]) -> None:
         """Call a function after one of these outputs, as bits, may have changed."""
         self._on_output, self.state.heard = call, pins
@@ -57,7 +48,7 @@ class Gpio(PeripheralInC):
     def _outputs_changed(self) -> None:
         self.state.outputs = _pins(self.value["MODER"], 1)
         self.touched()
-        self.on_output()
+        self._on_output()
 
     def drive(self, pin: int, level: bool | None) -> None:
         """Set the level that is wired to an input; None: only its pull resistor."""
@@ -76,10 +67,6 @@ class Gpio(PeripheralInC):
         if self.mode(pin) != 2:
             return None
         return self.value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
-
-    def open_drain(self, pin: int) -> bool:
-        """Return true if an output can only pull low."""
-        return bool(self.value["OTYPER"] >> pin & 1)
 
     def level(self, pin: int) -> bool:
         """Return the level of a pin in the input register."""

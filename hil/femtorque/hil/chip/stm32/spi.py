@@ -1,6 +1,7 @@
 """An SPI master of the STM32F405 (RM0090 section 28) with 16-bit frames and one slave at a time, in C (spi.c)."""
 
 from collections.abc import Callable
+from functools import partial
 
 from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Register, Unmodelled
@@ -22,6 +23,7 @@ class Spi(PeripheralInC):
         self._cycles_per_clock = cycles_per_clock
         self.exchange: Callable[[int, int], int] = lambda word, mode: 0xFFFF
         super().__init__(name, base, events.parts)
+        self._read |= {offset: partial(self.ask_c, offset) for offset in self.IN_C}
         self.parts.hear("SPI_CLOCK", self.slot, self._clock)
         self.parts.hear("SPI_EXCHANGE", self.slot, lambda word: self.exchange(int(word), self.value["CR1"] & 3))
 
@@ -38,12 +40,6 @@ class Spi(PeripheralInC):
 
     def _clock(self, value: float) -> None:
         self.state.cycles = self._cycles_per_clock()
-
-    def read_SR(self) -> int:
-        return self.ask_c(0x08)
-
-    def read_DR(self) -> int:
-        return self.ask_c(_DATA)
 
     def write_DR(self, value: int) -> None:
         if not self.tell_c(_DATA, value):

@@ -82,7 +82,7 @@ class Timer(PeripheralInC):
         self.parts.hear("TIMER_COUNTS", self.slot, lambda value: self._counts())
         self.counts = lambda: 0
         for offset in _COMPARE:
-            self._write[offset] = partial(self._compare, offset), WORD
+            self._write[offset] = partial(self.tell_c, offset), WORD
         self.reset()
 
     def reset(self) -> None:
@@ -241,9 +241,6 @@ class Timer(PeripheralInC):
         return self.ask_c(_COUNT)
 
     # -- outputs ------------------------------------------------------------
-
-    def _compare(self, offset: int, value: int) -> None:
-        self.tell_c(offset, value)
 
     def _output_mode(self, channel: int) -> int:
         """Return the CCMR byte of a channel: CCxS, OCxFE, OCxPE, OCxM, OCxCE."""

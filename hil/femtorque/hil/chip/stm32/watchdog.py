@@ -37,11 +37,8 @@ class Watchdog(Peripheral):
         self._running = self._unlocked = False
         self._left: int | None = None  # cycles to a bite, while the watchdog is held
 
-    def timeout_s(self) -> float:
-        return (self.value["RLR"] + 1) * (4 << min(self.value["PR"], 6)) / LSI_HZ
-
     def _cycles(self) -> int:
-        return round(self.timeout_s() * self._hclk())
+        return round((self.value["RLR"] + 1) * (4 << min(self.value["PR"], 6)) / LSI_HZ * self._hclk())
 
     def hold(self, held: bool) -> None:
         """Stop the watchdog for the debug unit, or let it go on."""

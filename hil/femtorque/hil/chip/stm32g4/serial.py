@@ -72,7 +72,7 @@ class DmaMux(PeripheralPartlyInC):
         super().__init__(name, base, parts)
         for offset in self.IN_C:
             self._read[offset] = partial(self.ask_c, offset)
-            self._write[offset] = partial(self._choose, offset), 0x7F
+            self._write[offset] = partial(self.tell_c, offset), 0x7F
 
     def reset(self) -> None:
         self.clear()
@@ -81,9 +81,6 @@ class DmaMux(PeripheralPartlyInC):
 
     def _what(self, offset: int) -> int:
         return self._named("A_STREAM", offset >> 2, self.parts.lib.STREAM_REQUEST)
-
-    def _choose(self, offset: int, value: int) -> None:
-        self.tell_c(offset, value)
 
     def write_CFR(self, value: int) -> None:
         """Do nothing: there is no overrun."""

@@ -71,7 +71,8 @@ class Plant(Stepped):
         self._enter(first, assembly, system, z, np.zeros_like(z), assembly.starts)
         if velocities is not None:
             self.set_velocities(velocities)
-        self.encoders = Encoders(self.joints, self.q)
+        self.encoders = Encoders(self.joints, lambda: self.q)
+        self.counts = self.encoders.counts
 
     def _parts(self, assembly: tree.Assembly) -> dict[str, Any]:
         """Return the common part of the systems of all modes."""
@@ -152,10 +153,6 @@ class Plant(Stepped):
     @torque.setter
     def torque(self, torque: Array) -> None:
         self.cycle.torque = torque
-
-    def counts(self) -> NDArray[np.int64]:
-        """Return the encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
-        return self.encoders.counts(self.q)
 
     # -- motion -------------------------------------------------------------
 
