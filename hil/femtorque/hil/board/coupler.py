@@ -36,7 +36,7 @@ class PlantCoupler:
     held = Member(bool)
 
     def __init__(self, chip: Stm32, plant: Driven, wiring: Wiring, modes: ModeFollower) -> None:
-        self._chip, self._plant, self._wiring, self._modes = chip, plant, wiring, modes
+        self._chip, self.plant, self._wiring, self._modes = chip, plant, wiring, modes
         self._inner, self._places = _inside(plant)
         self._parts = chip.parts
         self._ffi, self._lib = library()
@@ -93,17 +93,13 @@ class PlantCoupler:
         state.origin[0:J], state.per_unit[0:J] = (x[self._places].tolist() for x in plant.encoders.line)
 
     @property
-    def plant(self) -> Driven:
-        return self._plant
-
-    @property
     def on_buses(self) -> bool:
         """True if drives on buses move joints."""
         return bool(self._wiring.buses.all)
 
     def look(self) -> None:
         """Read the state of a plant in Python, which other code may have changed."""
-        plant = self._plant
+        plant = self.plant
         if self._inner is None:
             self._rows[:3] = plant.q, plant.v, plant.current
             self.state.counted[0:self._joints] = plant.counts().tolist()
@@ -147,7 +143,7 @@ class PlantCoupler:
         """Return true if no joint moves and all terminals float."""
         joints = range(self._joints)
         return all(self.state.bridges[j].kind == self._lib.FLOATS and math.isnan(self.state.terminals[j])
-                   for j in joints) and not np.any(self._plant.v)
+                   for j in joints) and not np.any(self.plant.v)
 
     def _stuck(self) -> None:
         plant = self._inner or self._wiring.buses.steps.plant
@@ -160,20 +156,20 @@ class PlantCoupler:
         since, wiring = self.state.plant_at, self._wiring
         volts = np.array(list(self.state.terminals[0:self._joints]))
         if wiring.brakes.closed(since):
-            self._plant.stop()  # the largest torque of the brakes is not modelled
-            self._plant.hold(until - since, volts)
+            self.plant.stop()  # the largest torque of the brakes is not modelled
+            self.plant.hold(until - since, volts)
         elif let_be and wiring.buses.limp:
             wiring.buses.idle(since, until)
-            self._plant.hold(until - since, volts)
+            self.plant.hold(until - since, volts)
         elif wiring.buses.all:
             wiring.buses.move(since, until, volts)
         else:
-            self._plant.drive(until - since, volts)
+            self.plant.drive(until - since, volts)
         self.look()
 
     def _follow(self) -> None:
         now = self._chip.seconds
-        self._modes.follow(self._plant, now + TOGETHER, now)
+        self._modes.follow(self.plant, now + TOGETHER, now)
 
 
 _ROWS = ("q", "v", "current", "volts")

@@ -58,11 +58,11 @@ class CortexM4:
     vectors: address of the vector table out of reset, where `image` lies. asleep: the processor waits for an interrupt.
     locked_up: true after a fault inside a fault handler, until a reset. halted: true if a debugger holds the processor,
     or without power. pc: address of the next instruction. instructions: executed since power-on. counter: of the
-    executed blocks.
+    executed blocks. now: processor cycles since power-on; the length of a cycle changes with the clock.
     """
 
     asleep, locked_up, halted = Member(bool, "_core"), Member(bool, "_core"), Member(bool, "_core")
-    pc, instructions = Member(int, "_core"), Member(int, "_count")
+    pc, instructions, now = Member(int, "_core"), Member(int, "_count"), Member(int, "_count")
 
     def __init__(self, regions: tuple[Region, ...], vectors: int, bus: Bus, image: bytes) -> None:
         self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
@@ -175,11 +175,6 @@ class CortexM4:
             if start <= address and address + size <= end:
                 return memoryview(memory)[address - start:address - start + size]
         raise UcError(const.UC_ERR_READ_UNMAPPED)
-
-    @property
-    def now(self) -> int:
-        """Processor cycles since power-on. The length of a cycle changes with the clock."""
-        return self.events.now
 
     def set_vectors(self, address: int) -> None:
         """Set the address of the vector table; 0 chooses the table out of reset."""

@@ -231,12 +231,6 @@ class FlexiblePlant:
         bent = np.outer(e2, self.tip_N) - np.outer(e1, pulled)
         return tip, np.concatenate([_turning(axes, origins, tip[None])[0], bent], axis=1)
 
-    def accelerations(self, y: Array, torque: Array, spring: float = 0.0) -> Array:
-        """Return accelerations (J + n,) under joint torques (J,) and a torque `spring` of a motor in the outer spring's
-        joint, N m."""
-        M, force, _, _ = self.system(y)
-        return np.linalg.solve(M, force + self.driven(torque, spring))
-
     def driven(self, torque: Array, spring: float = 0.0) -> Array:
         """Return the generalised forces (J + n,) of joint torques (J,) and of a motor in the outer spring's joint, N
         m."""
@@ -275,8 +269,8 @@ def run_flexible(plant: FlexiblePlant, start: Array, until: float, dt: float,
     soft = np.zeros((size, size))
     soft[J:, J:] = 0.25 * dt * dt * plant.K + 0.5 * dt * plant.C
     y, rows = start.copy(), []
-    _, _, tip, v = plant.system(y)
-    a = plant.accelerations(y, *drive(0.0, y, plant.contact(y)))
+    M, f, tip, v = plant.system(y)
+    a = np.linalg.solve(M, f + plant.driven(*drive(0.0, y, plant.contact(y))))
     for k in range(int(round(until / dt)) + 1):
         force = np.zeros(3) if plant.wall is None else plant.wall.force(tip, v)
         rows.append((y, tip, force))

@@ -63,7 +63,7 @@ class RigidTree:
         slide = np.where(prismatic[:, None], (frames @ axes[:, :, None])[:, :, 0], 0.0)
         merged = [_merge(parts) for parts in solids]
         names = ("origin", "omega", "jv", "jw", "spun", "nv", "nw", "gyro")
-        self._tree = _structure(
+        self.pointer, self._held = _structure(
             n, parent=self._parent, turns=turns, offset=self._offset, slide=slide, fixed=fixed, cosine=cosine,
             sine=sine,
             axis=axes, mass=mass_scale * np.array([m for m, _, _ in merged]),
@@ -98,35 +98,23 @@ class RigidTree:
             if body > 0:
                 solids[body - 1].append((mass, point + rotation @ com, rotation @ inertia @ rotation.T))
 
-    @property
-    def pointer(self) -> Any:
-        """Return a pointer to C's tree, valid as long as this object lives."""
-        return self._tree.pointer
-
     def at(self, q: Array, v: Array) -> Dynamics:
         """Return the terms of the equations of motion at positions q and velocities v, both (n,)."""
         ffi, lib = library()
         n, square = self.n, self.n**2
         found = np.zeros(2 * square + n)
         q, v = np.ascontiguousarray(q, np.float64), np.ascontiguousarray(v, np.float64)
-        lib.rigid_tree_at(self._tree.pointer, *(ffi.from_buffer("double[]", a) for a in (q, v, found)))
+        lib.rigid_tree_at(self.pointer, *(ffi.from_buffer("double[]", a) for a in (q, v, found)))
         return Dynamics(mass=found[:square].reshape(n, n), coriolis=found[square:2 * square].reshape(n, n),
                         gravity=found[2 * square:])
 
 
-@dataclass(frozen=True)
-class _Structure:
-    """C's `rigid_tree` and the arrays to which it points."""
-
-    pointer: Any
-    held: dict[str, Any]
-
-
-def _structure(n: int, **arrays: NDArray[Any]) -> _Structure:
+def _structure(n: int, **arrays: NDArray[Any]) -> tuple[Any, dict[str, Any]]:
+    """Return C's `rigid_tree`, and the arrays to which it points."""
     ffi, _ = library()
     held = {name: ffi.from_buffer(f"{'int64_t' if a.dtype == np.int64 else 'double'}[]", np.ascontiguousarray(a))
             for name, a in arrays.items()}
-    return _Structure(ffi.new("rigid_tree *", {"n": n, **held}), held)
+    return ffi.new("rigid_tree *", {"n": n, **held}), held
 
 
 def _skew(v: Array) -> Array:
