@@ -170,13 +170,6 @@ void port_set(parts *l, int32_t number, uint32_t levels)
         parts_ask(l, PORT_OUTPUTS, number, 0.0);
 }
 
-/* Take a write that sets and clears pins. */
-static void write_pins(parts *l, int32_t number, uint32_t value)
-{
-    uint32_t levels = l->ports[number].words[PORT_LEVELS];
-    port_set(l, number, (levels & ~(value >> 16)) | (value & 0xFFFFu));
-}
-
 /* -- the processor's own parts ------------------------------------------- */
 
 /* Plan the next zero of SysTick, if it runs. */
@@ -207,11 +200,6 @@ void watchdog_feed(parts *l)
 
 /* -- registers ----------------------------------------------------------- */
 
-static uint32_t kind_of(uint32_t what)
-{
-    return what >> KIND;
-}
-
 static int32_t number_of(uint32_t what)
 {
     return (int32_t)(what >> NUMBER & ((1u << (KIND - NUMBER)) - 1u));
@@ -227,7 +215,7 @@ int parts_read(parts *l, uint32_t what, uint64_t *value)
 {
     uint32_t word = register_of(what);
     int32_t i = number_of(what);
-    switch (kind_of(what)) {
+    switch (what >> KIND) {
     case A_TIMER:
         return timer_read(l, &l->timers[i], word, value);
     case A_CONVERTER:
@@ -259,13 +247,14 @@ int parts_write(parts *l, uint32_t what, uint32_t value)
 {
     uint32_t word = register_of(what);
     int32_t i = number_of(what);
-    switch (kind_of(what)) {
+    switch (what >> KIND) {
     case A_TIMER:
         return timer_write(l, &l->timers[i], word, value);
     case A_CONVERTER:
         return converter_write(l, &l->converters[i], word, value);
-    case A_PORT:
-        write_pins(l, i, value);
+    case A_PORT: /* the write sets and clears pins */
+        port_set(l, i, (l->ports[i].words[PORT_LEVELS] & ~(value >> 16)) |
+                           (value & 0xFFFFu));
         return 1;
     case THE_WATCHDOG:
         if (value != FED || l->watchdog.timeout == 0)

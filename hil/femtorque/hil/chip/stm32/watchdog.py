@@ -37,9 +37,6 @@ class Watchdog(Peripheral):
         self._running = self._unlocked = False
         self._left: int | None = None  # cycles to a bite, while the watchdog is held
 
-    def _cycles(self) -> int:
-        return round((self.value["RLR"] + 1) * (4 << min(self.value["PR"], 6)) / LSI_HZ * self._hclk())
-
     def hold(self, held: bool) -> None:
         """Stop the watchdog for the debug unit, or let it go on."""
         bite, now = self._state.bite, self.events.now
@@ -51,7 +48,8 @@ class Watchdog(Peripheral):
 
     def clock_changed(self) -> None:
         """Compute the time-out in cycles of the present processor clock."""
-        self._state.timeout = self._cycles() if self._running and not self._unlocked else 0
+        seconds = (self.value["RLR"] + 1) * (4 << min(self.value["PR"], 6)) / LSI_HZ
+        self._state.timeout = round(seconds * self._hclk()) if self._running and not self._unlocked else 0
 
     def write_KR(self, value: int) -> None:
         self._unlocked = value == _UNLOCK
