@@ -115,7 +115,7 @@ def test_the_generated_folder_stands_on_its_own(tmp_path):
     names = [path.name for path in generate(CASES["a spring on a beam"], tmp_path)]
     assert {"ft_flexible.c", "ft_flexible.h", "ft_step.c", "README.md"} <= set(names)
     readme = (tmp_path / "README.md").read_text()
-    assert "`ft_flexible.c`: the march of flexible links and springs" in readme
+    assert "`ft_flexible.c`: the integration of flexible links and springs" in readme
     assert "-c ft_flexible.c ft_step.c" in readme
     assert "wrist" not in readme  # the caller does not need the spring's joint
     assert max(map(len, (tmp_path / "ft_step.c").read_text().splitlines())) <= 100

@@ -190,5 +190,5 @@ def test_every_link_has_a_block_outwards_and_one_inwards_with_the_equations_and_
 
 def test_links_that_bend_are_refused_by_name():
     mechanism = printed(load_mechanism(MECHANISMS / "flexible_link.toml"))
-    with pytest.raises(BadInput, match="nodal"):
+    with pytest.raises(BadInput, match="has no printed step"):
         supported(mechanism)

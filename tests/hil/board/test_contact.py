@@ -196,8 +196,8 @@ def test_a_script_and_the_monitor_report_what_is_felt_and_the_wrench_at_the_tip(
         arm.wait(0.4)
         assert board.wrench("tool_flange").force == pytest.approx(wrench[:3], abs=4.0)  # with the noise of one report
         assert board.feeling.external == pytest.approx(jacobian.T @ wrench, abs=1.5)
-        arm.wait(1.0)
-        mean = arm.external[-50:].mean(axis=0)
+        arm.wait(1.5)
+        mean = arm.external[-100:].mean(axis=0)
         found = wrench_of(mechanism, arm.session.positions(), mean, "tool_flange")
         print(np.round(found.force, 2), np.round(found.moment, 3))
         assert found.force == pytest.approx(wrench[:3], abs=0.3)

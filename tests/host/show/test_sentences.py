@@ -199,7 +199,8 @@ def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
     if name == "good":
         assert told["tracking_rms"]["shoulder"] == pytest.approx(told["true_rms"]["shoulder"], abs=1e-3)
     else:
-        assert abs(told["tracking_max"]["shoulder"] - told["true_max"]["shoulder"]) > 10 * one.run.facts["count"][0]
+        # the steps of the encoder alone make less than two counts of difference
+        assert abs(told["tracking_max"]["shoulder"] - told["true_max"]["shoulder"]) > 2 * one.run.facts["count"][0]
 
 
 def test_tables_say_which_error_they_hold(played):
