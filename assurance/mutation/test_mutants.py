@@ -356,8 +356,8 @@ def test_that_a_guard_or_a_row_of_the_safety_tables_taken_away_turns_a_test_red(
     without a row."""
     outcomes = campaign(
         tmp_path, "ft_safety.c", "ft_conditions.c", "--tests", "safety", "brake", "heat", "link", "follow", "park",
-        "--match", "refused or (a_fault and not knot) or reports or dropped or lost_host or bad_knot_in or power_up"
-                   " or sought or drops_the_outputs or low_supply or off_its_zero or faults_are_counted or "
+        "--match", "refused or (a_fault and not knot) or reports or dropped or lost_host or bad_knot_in or powers_up"
+                   " or sought or drops_the_outputs or low_supply or faults_are_counted or "
                    "brakes_are_open"
                    " or overloaded_motor or its_rom or whose_rom or lies_down_within or asked_for or short_dip"
                    " or takes_over or lost_in_motion or held_arm or brakes_hold",

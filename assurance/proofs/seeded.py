@@ -107,7 +107,7 @@ SEEDED = (
         ("path_segment", "ft_segment.c", "q0 = from->q[j];", "q0 = to->q[j];"),
         ("port_send", "ft_port.c", "if (rx.ident_due)\n        send_ident", "if (rx.about_due)\n        send_ident"),
         ("port_round", "ft_port.c", "    memset(&rx, 0, sizeof rx);\n", "    rx.size = 0;\n"),
-        ("step_tick", "ft_step.c", "i < FT_STEP_PAIRS; i++) {\n        s->", "i <= FT_STEP_PAIRS; i++) {\n        s->"),
+        ("step_tick", "ft_step.c", "i < FT_STEP_PAIRS; i++)\n        s->", "i <= FT_STEP_PAIRS; i++)\n        s->"),
         ("torques_finite", "ft_step.c", "    ft_make_next_exact(s, q_next);\n", ""),
         ("wait_pauses", "ft_wait.c", "turns < cycles; turns++)", "turns < cycles;)"),
         ("angles_duty", "ft_config.h", "#define FT_DUTY_MAX FT_C(", "#define FT_DUTY_MAX FT_C(1.1) * FT_C("),

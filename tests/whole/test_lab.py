@@ -205,7 +205,7 @@ class Somebody:
         ours, theirs = os.pipe()
         loaded, (ffi, _) = plant_of(self.loaded), library()
         for name in ("mass", "centre", "inertia"):
-            bodies, new = (ffi.buffer(plant.tree._tree.held[name]) for plant in (self.board.plant, loaded))
+            bodies, new = (ffi.buffer(plant.tree.held[name]) for plant in (self.board.plant, loaded))
             bodies[:] = new[:]
         os.write(theirs, b"\n")
         os.close(theirs)

@@ -63,7 +63,7 @@ class RigidTree:
         slide = np.where(prismatic[:, None], (frames @ axes[:, :, None])[:, :, 0], 0.0)
         merged = [_merge(parts) for parts in solids]
         names = ("origin", "omega", "jv", "jw", "spun", "nv", "nw", "gyro")
-        self.pointer, self._held = _structure(
+        self.pointer, self.held = _structure(
             n, parent=self._parent, turns=turns, offset=self._offset, slide=slide, fixed=fixed, cosine=cosine,
             sine=sine,
             axis=axes, mass=mass_scale * np.array([m for m, _, _ in merged]),
