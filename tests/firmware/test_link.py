@@ -19,7 +19,6 @@ from tests.firmware.app import App, changed, in_hold, load, replace as swap, sou
 from tests.firmware.streaming import three_link_knots, three_link_trajectory
 
 
-
 @cache
 def library():
     return load(sources(three_link()), "size_t ft_cobs_decode(uint8_t *bytes, size_t size);")

@@ -13,8 +13,8 @@ from femtorque.codegen.common import template
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import Model, is_passive
 from femtorque.codegen.step import (
-    EXACT_BELOW_HZ, GROUNDS, TABLE, Block, Fixed, Graph, Names, PrintedStep, Printer, Step, Tree, comment,
-    literal, plain_step, provenance, step_of, tidy, unit_of, wrapped_c)
+    EXACT_BELOW_HZ, GROUNDS, TABLE, Block, Fixed, Graph, Names, PrintedStep, Printer, Step, Tree, comment, literal,
+    plain_step, provenance, step_of, tidy, unit_of, wrapped_c)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 from .base_parameters import Tree as Tree
 from .c_text import (
-    LITERAL as LITERAL, Block as Block, Names as Names, Printer as Printer, literal as literal,
-    unit_of as unit_of, wrapped_c as wrapped_c)
+    LITERAL as LITERAL, Block as Block, Names as Names, Printer as Printer, literal as literal, unit_of as unit_of,
+    wrapped_c as wrapped_c)
 from .closed import LoopStep as LoopStep, allocation as allocation
 from .flexible import FlexibleStep as FlexibleStep
 from .frames import EXACT_BELOW_HZ as EXACT_BELOW_HZ, Members as Members, tidy as tidy
