@@ -34,6 +34,10 @@ class Function:
     leaves: set[int] = field(default_factory=set)
     calls: dict[int, list[int]] = field(default_factory=dict)
 
+    def jumps(self, at: int) -> bool:
+        """Return true if the flow may go elsewhere than to the next instruction."""
+        return at in self.ways or at in self.calls or at in self.leaves
+
 
 def functions(image: Image, roots: Iterable[str], tables: Iterable[str] = TABLES) -> dict[int, Function]:
     """Return all functions, by address, that can be reached from the roots. Roots that the image lacks are left out."""

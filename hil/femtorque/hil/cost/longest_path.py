@@ -105,7 +105,7 @@ def _blocks(function: Function) -> list[_Block]:
             found.append(_Block(function.address, []))
         i = function.instructions[at]
         found[-1].instructions.append(i)
-        ended, before = at in function.ways or at in function.calls or at in function.leaves, at + i.size
+        ended, before = function.jumps(at), at + i.size
     return found
 
 
@@ -128,9 +128,7 @@ def _cycles(block: _Block, function: Function, readers: set[int], fetch: FlashFe
         spent += cost
         if i.address in readers or block.most == 0 and _may_read_flash(i) or "[pc" in i.op_str:
             spent += wait_states * (2 if i.mnemonic.startswith(TWO_LINES) else 1)
-    at = block.last.address
-    jumps = at in function.ways or at in function.calls or at in function.leaves
-    return spent + fetch.stalls + (timing.REFILL if jumps else 0)
+    return spent + fetch.stalls + (timing.REFILL if function.jumps(block.last.address) else 0)
 
 
 def _may_read_flash(i: CsInsn) -> bool:
