@@ -199,8 +199,11 @@ def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
     if name == "good":
         assert told["tracking_rms"]["shoulder"] == pytest.approx(told["true_rms"]["shoulder"], abs=1e-3)
     else:
+        count = one.run.facts["count"][0]
+        assert one.run.true is not None
+        assert np.nanmax(np.abs(one.run.true[:, 0] - one.run.position[:, 0])) > 10 * count
         # the steps of the encoder alone make less than two counts of difference
-        assert abs(told["tracking_max"]["shoulder"] - told["true_max"]["shoulder"]) > 2 * one.run.facts["count"][0]
+        assert abs(told["tracking_max"]["shoulder"] - told["true_max"]["shoulder"]) > 2 * count
 
 
 def test_tables_say_which_error_they_hold(played):
