@@ -45,7 +45,7 @@ carries:
     {{P}} <- {{P}} + {{dp}} (Eqs 17, 18),   {{tau}} = [L][T]{{P}} (Eqs 5 to 15).
 
 Masses are regrouped: mass on a joint's axis belongs to the parent link.
-{{tau}} is exact, but S and N of a joint are not the load of its bearing.
+{{tau}} is unchanged, but S and N of a joint are not the load of its bearing.
 
 Vectors are in the frame of their joint, with z along its axis. Joints with
 parallel axes share one frame, which does not turn with these joints.
