@@ -15,8 +15,8 @@ env.Append(  # noqa: F821
 
 
 def by_itself(env, node):
-    """Keep this source out of link-time optimisation. With it the compiler would copy the source's numbers into code,
-    and the code would not use the tables with check sums."""
+    """Keep this source out of link-time optimisation. With link-time optimisation the compiler would copy the source's
+    numbers into code, which would then bypass the tables with check sums."""
     return env.Object(node, CCFLAGS=[*env["CCFLAGS"], "-fno-lto"])
 
 

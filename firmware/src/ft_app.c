@@ -40,7 +40,7 @@ static void sample(int32_t counts[FT_JOINTS], ft_sensors *s)
     s->bus_voltage = ft_chip_bus_voltage();
 }
 
-/* Form positions and velocities. */
+/* Compute positions and velocities. */
 static void observe(ft_control *c, const int32_t counts[FT_JOINTS],
                     uint32_t tick, ft_findings *found)
 {
@@ -82,9 +82,9 @@ static uint32_t plan(ft_control *c, const ft_safety *s, uint32_t source,
     return FT_MOTION_NOTHING;
 }
 
-/* Form tau_ID for the interval in which this tick's duty is held. While the
- * outputs are off, closed loops follow the joints, so that the loops are closed
- * when the arm is armed. */
+/* Compute tau_ID for the interval in which this tick's duty is held. While the
+ * outputs are off, the loops are solved for the measured joints, so that the
+ * loops are closed at ARM. */
 static void step(ft_control *c, uint32_t source, ft_findings *found)
 {
     if (source == FT_SOURCE_OFF) {
@@ -121,7 +121,7 @@ static void law_lab(ft_control *c, uint32_t state,
     ft_lab_law(&c->lab, state, &c->law, &in, found);
 }
 
-/* Form torques within their limits, and duties. */
+/* Compute torques within their limits, and duties. */
 static void law(ft_control *c, const ft_safety *s, uint32_t source,
                 const int32_t counts[FT_JOINTS], uint32_t tick,
                 float bus_voltage, ft_findings *found)
@@ -137,7 +137,7 @@ static void law(ft_control *c, const ft_safety *s, uint32_t source,
     }
 }
 
-/* Detect torques from outside while the motors are driven. */
+/* Detect external torques while the motors are driven. */
 static void detect_contact(ft_control *c, uint32_t source, uint32_t tick,
                            float bus_voltage, ft_findings *found)
 {
@@ -251,7 +251,7 @@ void ft_app_tick(void)
     account(&ft.time, since);
 }
 
-/* Note that a tick was not done when the next tick came. */
+/* Note that a tick was still running when the next tick was due. */
 void ft_app_missed(void)
 {
     ft.safety.alarms.set.of[FT_ALARM_MISSED] = 1u;

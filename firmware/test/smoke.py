@@ -1,5 +1,5 @@
-"""Duties of a fresh image on an emulator that shares no code with the virtual board. The image must start, identify
-itself, take knots in order, survive a fault and remember its reason. Each case is a function that raises
+"""Smoke test of an image on an emulator that shares no code with the virtual board. The image must start, identify
+itself, accept knots in order, survive a fault and remember the fault's reason. Each case is a function that raises
 AssertionError."""
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def refuses_what_the_state_forbids(board: Board) -> None:
 
 
 def remembers_a_fault_over_the_reset(board: Board) -> None:
-    """Let the processor execute an undefined instruction. The outputs must be safe, and the reason kept. After the
-    reset the board must stay in FAULT until CLEAR."""
+    """Let the processor execute an undefined instruction. The outputs must be safe, and the board must keep the reason.
+    After the reset the board must stay in FAULT until CLEAR."""
     board.identify()
     board.await_message("STATUS", lambda s: s.tick > 50)
     machine = board.machine

@@ -68,7 +68,8 @@ void ft_app_missed(void);
 
 
 def three_link() -> Mechanism:
-    """Return the three-link arm, stood upright so that gravity acts on it. It coasts when its host is gone."""
+    """Return the three-link arm in a vertical plane, so that gravity acts on it. The arm coasts after the loss of its
+    host."""
     return dataclasses.replace(load_mechanism(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]),
                                safety=Safety(host="coast"))
 
@@ -128,7 +129,7 @@ def patched(text: str, name: str, patch: Callable[[str], str]) -> str:
 
 
 def replace(old: str, new: str) -> Callable[[str], str]:
-    """Return a patch that replaces one text by another everywhere."""
+    """Return a patch that replaces a text everywhere."""
     return lambda text: text.replace(old, new)
 
 
@@ -197,7 +198,7 @@ class App:
 
     def run(self, ticks: int, *, alive: bool = True, follow: bool = True) -> NDArray[Any]:
         """Let ticks pass. Return the telemetry of each tick. alive: the host keeps sending. follow: joints reach their
-        targets at once."""
+        targets immediately."""
         record = np.zeros(ticks, self.record_type)
         for start in range(0, ticks, 20):
             n = min(20, ticks - start)
@@ -212,7 +213,7 @@ class App:
         return record
 
     def see(self) -> Any:
-        """Return a STATUS of the present state. Less than a STATUS period passes."""
+        """Return a STATUS of the present state. Fewer ticks pass than in a STATUS period."""
         self.status = None
         self.run(11)
         return self.status
@@ -220,12 +221,12 @@ class App:
     # -- commands
 
     def command(self, name: str | int) -> str:
-        """Send a command. Return the name of the refusal, or NONE if the board took the command."""
+        """Send a command. Return the name of the refusal, or NONE if the board accepted the command."""
         number = messages.COMMANDS[name][0] if isinstance(name, str) else name
         return self._tokened(Command(self._next(), number))
 
     def post(self, name: str) -> None:
-        """Send a command and do not wait."""
+        """Send a command without waiting for its execution."""
         self.send(Command(self._next(), messages.COMMANDS[name][0]))
 
     def home(self, positions: Any = None) -> str:
@@ -233,7 +234,8 @@ class App:
         return self._tokened(Home(self._next(), to_wire(start, self.joints).tolist()))
 
     def ask(self, message: Any) -> str:
-        """Send a message that carries a token. Return the name of the refusal, or NONE if the board took the message.
+        """Send a message that carries a token. Return the name of the refusal, or NONE if the board accepted the
+        message.
         """
         self.token = message.token
         return self._tokened(message)
@@ -325,9 +327,9 @@ def included(name: str, files: dict[str, str]) -> set[str]:
 
 
 def library(files: dict[str, str], precision: host_compiler.Precision = "single") -> Path:
-    """Compile C files into one shared library in the cache. An object that was compiled once is used again, as boards
-    differ in few files. The compiler does not optimise, since most code is compiled more often than it runs.
-    Optimisation would not change the numbers."""
+    """Compile C files into one shared library in the cache. Object files are reused, since boards differ in few files.
+    The compiler does not optimise, since most code is compiled more often than it runs. Optimisation would not change
+    the numbers."""
     options = ("-O0", "-ffunction-sections", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS,
                *host_compiler.precision_flags(precision), "-fPIC")
     objects = [compiled(name, files, options) for name in sorted(files) if name.endswith(".c")]
@@ -340,7 +342,7 @@ def library(files: dict[str, str], precision: host_compiler.Precision = "single"
 
 
 def executable(names: Iterable[str], files: dict[str, str], options: tuple[str, ...]) -> Path:
-    """Compile some of the given C files into one program in the cache. Its objects are cached as in `library`."""
+    """Compile some of the given C files into one program in the cache. Its object files are cached as in `library`."""
     objects = [compiled(name, files, options) for name in sorted(names)]
 
     def link(entry: Path) -> None:

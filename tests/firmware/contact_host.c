@@ -1,4 +1,5 @@
-/* Contact detection alone on this computer, one call a tick, for the tests. */
+/* Runs contact detection alone on this computer for the tests, one call per
+ * tick. */
 #include "ft_contact.h"
 
 #include <string.h>
@@ -39,7 +40,7 @@ void contact_start(const ft_turn *q)
     tick = 0;
 }
 
-/* The target moves like the measured motion. */
+/* The target equals the measured motion. */
 void contact_run(long n, const contact_input *in, contact_output *out)
 {
     static const ft_findings nothing = FT_FOUND_NOTHING;

@@ -1,4 +1,4 @@
-/* The parts of the chip that a driver needs if it is compiled alone. */
+/* Stubs of the chip functions that a driver needs if it is compiled alone. */
 #include "ft_parts.h"
 
 bool ft_clock_good(void)

@@ -1,4 +1,4 @@
-"""One driver of a chip, compiled alone, on variables in place of registers."""
+"""One driver of a chip, compiled alone, on variables instead of registers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-/* Calls functions with numbers at the ends of their types. The program is built
+/* Calls functions with the extreme values of their types. The program is built
  * with sanitizers and runs one case. */
 #include "ft_bus.c"
 #include "ft_lab.c"
@@ -7,8 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Check a silent drive whose joint seems to move at u, rad or m in half a tick.
- * The observer must get no more counts than a joint can move. */
+/* Check a silent drive whose observer has the velocity u, rad or m in half a
+ * tick. The observer must not receive more counts than a joint can move in a
+ * tick. */
 static int silent(ft_real u)
 {
     static ft_bus bus;
@@ -23,14 +24,14 @@ static int silent(ft_real u)
     return abs(counts[0]) > ft_joint[0].counts;
 }
 
-/* Check that a place before the field's first place is below this first
- * place. */
+/* Check that an extrapolated position below the field's first position is
+ * smaller than the first position. */
 static int outside(void)
 {
     return place_of(0, -20) >= place_of(0, 0);
 }
 
-/* Check an encoder that counts on from the end of a number's range. */
+/* Check an encoder whose count passes the end of the number's range. */
 static int travelled(int32_t from, int32_t counts)
 {
     static ft_lab lab;
@@ -40,8 +41,8 @@ static int travelled(int32_t from, int32_t counts)
     return travel(&lab, &in) != (uint32_t)INT32_MAX + 1u;
 }
 
-/* Check a joint that is led by hand to the farthest place outside its
- * limits. */
+/* Check a joint that is moved by hand to the farthest representable position
+ * outside its limits. */
 static int led_outside(int32_t at)
 {
     static ft_lab lab;

@@ -1,4 +1,4 @@
-/* A chip made of variables, for the application on the host. */
+/* A fake chip made of variables, for the application on the host. */
 #include "fake_chip.h"
 
 #include "ft_app.h"
@@ -149,7 +149,7 @@ uint32_t fake_take(uint8_t *bytes)
     return n;
 }
 
-/* Read the results of the last tick at the places that the map gives. */
+/* Read the results of the last tick at the addresses in the telemetry map. */
 static void read_telemetry(fake_record_t *r)
 {
     const ft_telemetry_map *at = &ft_telemetry;
@@ -170,7 +170,7 @@ static void read_telemetry(fake_record_t *r)
     r->tick = *at->tick - 1u;
 }
 
-/* Move the joints to their targets, as far as whole counts allow. */
+/* Move the joints to their targets in whole encoder counts. */
 static void follow(void)
 {
     fake_record_t now;
@@ -294,7 +294,7 @@ uint32_t fake_wire_sent(uint32_t wire, uint8_t *bytes)
     return wire_of[wire].size;
 }
 
-/* Bring bytes after the echo. alone: the bytes replace the echo. */
+/* Append bytes to the echo on a wire. alone: the bytes replace the echo. */
 void fake_wire_bring(uint32_t wire, const uint8_t *bytes, uint32_t size,
                      uint32_t alone)
 {
@@ -306,7 +306,7 @@ void fake_wire_bring(uint32_t wire, const uint8_t *bytes, uint32_t size,
 
 #endif
 
-/* Give all frames that were sent since the last call. */
+/* Return all frames that were sent since the last call. */
 uint32_t fake_bus_sent(uint32_t bus, ft_frame *frames)
 {
     uint32_t count = bus_of[bus].count;

@@ -23,7 +23,7 @@ typedef struct {
     uint8_t code[5000];
 } fake_chip_t;
 
-/* Results of a tick, as the telemetry map shows them. */
+/* Results of a tick, read through the telemetry map. */
 typedef struct {
     float torque_ff[FT_JOINTS], torque[FT_JOINTS], duty[FT_JOINTS];
     float rate[FT_JOINTS], target_rate[FT_JOINTS];

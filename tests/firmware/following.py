@@ -32,7 +32,7 @@ class Sent:
 
 @dataclass
 class Run:
-    """Record of a run: telemetry of every tick, and FOLLOWED reports."""
+    """Results of a run: telemetry of every tick, and FOLLOWED reports."""
 
     record: NDArray[Any]
     reports: list[Any] = field(default_factory=list)
@@ -84,9 +84,9 @@ def play(app: App, targets: Sequence[Sent], ticks: int, while_at: Callable[[int]
 
 
 def hostile(rng: np.random.Generator, joints: int) -> Iterator[tuple[Target, int]]:
-    """Yield targets that no sender would send, each with the ms until the next target. The targets have jumps, stamps
-    that repeat or are early or late, clocks that step, velocities that are NaN, and random chunks. The series has no
-    end."""
+    """Yield targets that no correct sender would send, each with the time until the next target, ms. The targets have
+    jumps, stamps that repeat or are early or late, clocks that step, velocities that are NaN, and random chunks. The
+    series has no end."""
     stamp = int(rng.integers(2**32))
     while True:
         stamp += int(rng.choice([0, 1_000, 5_000, 20_000, 33_333, -20_000, 10**6, -(10**6), 2**31],

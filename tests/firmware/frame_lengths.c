@@ -1,5 +1,5 @@
-/* The G4's ft_can.c on variables in place of registers: one frame out, or one
- * frame in. */
+/* Runs the G4's ft_can.c on variables instead of registers: sends one frame, or
+ * receives one frame. */
 #include "ft_registers.h"
 
 /* Bits 10 and 11 of a controller's address select the controller's part of the
@@ -19,7 +19,7 @@ static FDCAN_Memory_TypeDef at_memory[3];
 #include "driver_alone.h"
 
 /* Send a frame. Copy the frame's data to 64 bytes, and return the second word
- * of its element. */
+ * of the frame in the message memory. */
 uint32_t sent(uint32_t size, const uint8_t *data, uint8_t *bytes)
 {
     FDCAN_Element_TypeDef *to = &ft_can_memory(&ft_can_table[0])->T[0];

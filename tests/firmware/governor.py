@@ -59,7 +59,7 @@ static ft_follow_config row_of(double v, double a, double j)
 
 
 class Governor:
-    """The governor of one joint with its own limits."""
+    """The governor of one joint with the joint's limits."""
 
     def __init__(self, rate_hz: int = 1000, precision: Precision = "single") -> None:
         self.ffi, self.lib = _built(rate_hz, precision)
@@ -69,7 +69,7 @@ class Governor:
         return self
 
     def run(self, aims: NDArray[Any], start: ArrayLike = (0.0, 0.0, 0.0)) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the state after each tick and the limits that acted, on the way to samples (n,) of STATE."""
+        """Move towards samples (n,) of STATE. Return the state after each tick and the limits that acted."""
         aims = np.ascontiguousarray(aims, STATE)
         states, why = np.zeros(len(aims), STATE), np.zeros(len(aims), np.uint8)
         states[0] = tuple(np.asarray(start, float))
@@ -79,7 +79,7 @@ class Governor:
         return states, why
 
     def storm(self, ticks: int, seed: int = 1, sane: float = 0.8) -> Any:
-        """Return the used shares of the limits against hostile references."""
+        """Return the largest values against hostile references, relative to the limits."""
         record = self.ffi.new("record *", {"p": -np.inf})
         self.lib.governor_storm(ticks, seed, sane, record)
         return record

@@ -1,5 +1,5 @@
 /* The governor of one joint on this computer. The joint follows given
- * references, or random references that no sender would send. */
+ * references, or random references that no sender would produce. */
 #include "governor_host.h"
 
 #include "ft_governor.h"
@@ -28,7 +28,7 @@ void governor_limits(double lo, double hi, double v, double a, double j)
     most_j = j;
 }
 
-/* Make one tick. The joint's place is exact. */
+/* Make one tick. The joint reaches its position exactly. */
 static uint32_t tick(sample *s, const sample *to)
 {
     ft_moving now = { 0, (ft_real)s->v, (ft_real)s->a };
@@ -69,8 +69,8 @@ static double uniform(void)
     return (double)(dice >> 11) * 0x1p-53;
 }
 
-/* Return a number about as large as a scale. Sometimes it is far larger, or
- * NaN. */
+/* Return a number about as large as a scale. Sometimes the number is much
+ * larger, or NaN. */
 static double wild(double scale, double sane)
 {
     const double x = uniform();
@@ -110,7 +110,7 @@ static void note(record *r, const sample *before, const sample *s)
 }
 
 /* Run against references that jump, creep, oscillate or are NaN, each held for
- * 1 to 1500 ticks. Now and then add a smooth one. */
+ * 1 to 1500 ticks. Now and then insert a smooth reference. */
 void governor_storm(long n, uint64_t seed, double sane, record *r)
 {
     const double scale = 0.6 * (upper - lower), middle = 0.5 * (upper + lower);
@@ -136,7 +136,8 @@ void governor_storm(long n, uint64_t seed, double sane, record *r)
             aim.v += DT * aim.a;
         }
     }
-    for (i = 0; i < 20000; i++) { /* silence: the joint must come to rest */
+    for (i = 0; i < 20000; i++) { /* the sender falls silent: the joint must
+                                   * come to rest */
         ft_moving now = { 0, (ft_real)s.v, (ft_real)s.a };
         const sample before = s;
 

@@ -8,11 +8,13 @@ typedef struct {
     double p, v, a;
 } sample;
 
-/* Record of a run: the largest share of each limit that was used. */
+/* Results of a run: the largest value of each limited quantity, relative to its
+ * limit. */
 typedef struct {
     double p, v, a, j; /* p: rad beyond a limit */
-    double uneven;     /* rad/s and rad between two samples beyond a constant
-                        * jerk, as a share of the allowance */
+    double uneven;     /* rad/s and rad: deviation between two samples from a
+                        * motion with constant jerk, relative to the
+                        * tolerance */
     uint64_t followed, restless;
 } record;
 

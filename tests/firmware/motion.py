@@ -1,4 +1,4 @@
-"""The application's motion alone on this computer (motion_host.c), one call a tick."""
+"""Runs the application's motion alone on this computer (motion_host.c), one call per tick."""
 
 import re
 from dataclasses import replace
@@ -27,13 +27,13 @@ CDEF = "typedef {real} ft_real; typedef int{bits}_t ft_turn;" + CALLS.replace("m
 
 
 def mechanism(rate_hz: int = 1000, knot_hz: int = 250, joints: int = 2) -> Mechanism:
-    """Return a planar chain. The parts on the chain's joints do not affect the motion."""
+    """Return a planar chain. The bodies on the chain's joints do not affect the motion."""
     chain = oracle.planar_chain(joints, rate_hz=rate_hz)
     return replace(chain, control=replace(chain.control, rate_hz=rate_hz, knot_hz=knot_hz))
 
 
 class Board:
-    """Pushes knots and plays them. Path times are in s."""
+    """Pushes knots into the ring and plays them. Path times are in s."""
 
     def __init__(self, chain: Mechanism, precision: Precision = "single", patches: app.Patch | None = None) -> None:
         files = emit.sources(chain, None)
@@ -98,7 +98,7 @@ def random_motion(rng: np.random.Generator, knots: int, joints: int, hz: float, 
     duration = (knots - 1) / hz
     t = np.arange(knots) / hz
     base = oracle.quintic(rng.uniform(-3.0, 3.0, joints), rng.uniform(-3.0, 3.0, joints), duration)
-    # a wave under an envelope that vanishes with two derivatives at both ends
+    # a wave times an envelope that is zero at both ends, as are its first two derivatives
     x, w = (t / duration)[:, None], rng.uniform(2.0, 9.0, joints)
     p = np.polynomial.Polynomial([0, 0, 0, 64, -192, 192, -64])  # 64 x^3 (1 - x)^3
     e, e1, e2 = p(x), p.deriv()(x) / duration, p.deriv(2)(x) / duration**2

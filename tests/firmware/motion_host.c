@@ -1,11 +1,11 @@
-/* The motion alone, one call a tick, for the tests. */
+/* Runs the motion alone for the tests, one call per tick. */
 #include "ft_messages.h"
 #include "ft_motion.h"
 
 #include <string.h>
 
 typedef struct {
-    int64_t path; /* path units from the first knot to this boundary */
+    int64_t path; /* path units from the first knot to this tick boundary */
     int32_t half, slope, phase, event, underrun, buffered;
     ft_turn q_next[FT_JOINTS], target[FT_JOINTS];
     ft_real u[FT_JOINTS], du[FT_JOINTS], rate[FT_JOINTS];

@@ -1,7 +1,8 @@
-"""The control application in plain NumPy, float64: motion, observer, control law, motor. The C is tested against it.
+"""The control application in plain NumPy, float64: motion, observer, control law, motor. The tests compare the C with
+this application.
 
 All quantities have physical units and follow THEORY.md sections 4 and 7. No terms are merged and nothing is rounded.
-All quantities are at the joint side. There are J joints, and a tick is dt."""
+All quantities refer to the joint side. There are J joints, and a tick is dt."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,8 +35,8 @@ class Path:
         return (len(self.position) - 1) / self.hz
 
     def __call__(self, t: ArrayLike, order: int = 0) -> Array:
-        """Return the derivative of this order by path time, (..., J), at path times t (...), s. The end pieces extend
-        beyond the ends."""
+        """Return the derivative of this order by path time, (..., J), at path times t (...), s. The first and last
+        piece are extrapolated beyond the ends."""
         t = np.asarray(t, float)
         i = np.clip(np.floor(t * self.hz).astype(int), 0, len(self.position) - 2)
         x = (t - i / self.hz)[..., None]
@@ -64,8 +65,8 @@ def _derivative(coefficients: Array, order: int) -> list[tuple[int, Array]]:
 @dataclass(frozen=True)
 class Samples:
     """Numbers of tick k at pace 1. u (N, J): half the displacement from the tick's middle s_k to s_k+1. q_next (N, J):
-    position at s_k+1. q, rate (N, J): target at the tick's end t_k+1. The rate is the mean over one tick about the
-    tick's end."""
+    position at s_k+1. q, rate (N, J): target at the tick's end t_k+1. The rate is the mean over one tick, centred on
+    the tick's end."""
 
     u: Array
     q_next: Array
@@ -112,9 +113,8 @@ class Observer:
 
 @dataclass
 class Law:
-    """Eqs 19 and 20, corrected, for one mechanism. The state is left from the last tick, each (J,).
-
-    coulomb_rate: rate of the target, rad/s or m/s, below which Coulomb friction decreases linearly to zero."""
+    """Eqs 19 and 20 (corrected) for one mechanism. The state comes from the last tick, each (J,). coulomb_rate: rate of
+    the target, rad/s or m/s, below which Coulomb friction decreases linearly to zero."""
 
     mechanism: Mechanism
     coulomb_rate: Array
@@ -124,7 +124,7 @@ class Law:
     clipped: Array = field(init=False)
 
     def start(self, tau: ArrayLike) -> None:
-        """At rest under the torque tau (J,)."""
+        """Start at rest under the torque tau (J,)."""
         self.motion = np.asarray(tau, float)
         self.u, self.integral, self.clipped = np.zeros((3, len(self.motion)))
 

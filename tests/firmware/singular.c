@@ -1,7 +1,8 @@
-/* Moves two driven joints of closed loops in one direction, as fast as their
- * limits allow, to a singular pose or a limit. After the outputs are off, the
- * joints move back. Built with sanitizers. Prints whether a singular pose was a
- * fault, and whether the solver found the loops again. */
+/* Moves two driven joints of closed loops along a straight line until a
+ * singular pose or a limit. The joints move as fast as their limits allow.
+ * After the outputs have been switched off, the joints move back. Built with
+ * sanitizers. Prints whether a singular pose caused a fault, and whether the
+ * solver closed the loops again. */
 #include "ft_step.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@ static ft_turn turned(double angle)
     return (ft_turn)(ft_angle)(int64_t)llround(angle / UNIT);
 }
 
-/* Move the joints on until a fault or a limit. Return the ticks. */
+/* Move the joints until a fault or a limit. Return the ticks. */
 static int lead(double direction)
 {
     const double along[] = { cos(direction), sin(direction) };

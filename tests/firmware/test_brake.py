@@ -1,5 +1,5 @@
-"""Holding brakes open once the joints are held, and close before the outputs go off. Opening and closing get their
-times."""
+"""Holding brakes open once the joints are held, and close before the outputs go off. Opening and closing take their
+configured times."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots
 from tests.support import oracle
 
-OPENS, CLOSES = 201, 301  # ticks: 0.2 s and 0.3 s, and the tick in which the level changes
+OPENS, CLOSES = 201, 301  # ticks: 0.2 s and 0.3 s, plus the tick in which the output changes
 
 
 def braked(engage_s=0.3, **safety):
@@ -24,7 +24,7 @@ def braked(engage_s=0.3, **safety):
 
 
 def held(**safety) -> App:
-    """Return an arm in HOLD with open brakes."""
+    """Return an arm in HOLD whose brakes have opened."""
     app = in_hold(braked(**safety))
     app.run(OPENS)
     return app
@@ -108,7 +108,7 @@ def test_that_motors_that_brake_are_not_held_against_brakes_that_close():
     app.run(1002, alive=False)
     assert (app.state, app.chip.brake, app.chip.outputs) == ("FAULT", 0, 1)
     app.run(2 * CLOSES, alive=False)
-    assert app.chip.outputs == 1  # which short-circuits the motors
+    assert app.chip.outputs == 1  # with zero duty, the outputs short-circuit the motors
 
 
 def test_that_a_held_fault_closes_the_brakes():
@@ -119,7 +119,7 @@ def test_that_a_held_fault_closes_the_brakes():
 
 
 def test_that_a_zero_is_sought_once_the_brakes_are_open():
-    """A joint that brakes hold is not at a stop."""
+    """While the brakes hold a joint, the joint is not at its stop."""
     app = App(braked())
     assert app.ask(Seek(token(app), 0)) == "NONE"
     assert app.chip.brake == 1
@@ -179,7 +179,8 @@ def test_that_a_fault_that_was_waited_with_leaves_the_next_one_as_urgent_as_it_i
 
 
 def test_that_ticks_at_the_limit_are_counted_anew_for_joints_that_are_held_while_brakes_close():
-    """The joints are too heavy for their torque limit, which is a fault after 100 ticks. The brakes close in 60 ticks.
+    """The joints are too heavy for their torque limit, which causes a fault after 100 ticks. The brakes close in 60
+    ticks.
     """
     mechanism = braked(engage_s=0.06)
     weak = replace(mechanism, joints=tuple(replace(j, limits=replace(j.limits, effort=0.1)) for j in mechanism.joints))
@@ -192,7 +193,8 @@ def test_that_ticks_at_the_limit_are_counted_anew_for_joints_that_are_held_while
 
 @pytest.mark.parametrize("tick", range(4))
 def test_that_an_arm_stopped_in_mid_motion_and_turned_by_hand_is_carried_as_it_stands_while_its_brakes_open(tick):
-    """The stopped motion had prepared numbers for the next knot. The board does not use them."""
+    """For the stopped motion, the main loop had computed numbers for the next knot in advance. The board does not use
+    these numbers."""
     mechanism = braked()
     app = in_hold(mechanism)
     app.run(OPENS)

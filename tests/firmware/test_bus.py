@@ -19,7 +19,7 @@ from tests.support.drives import Bussed, FakeDrive
 
 SHOULDER, ELBOW, WRIST = range(3)
 KINDS = {"robstride": "robstride-03", "cubemars": "cubemars-ak10-9", "mini-cheetah": "mini-cheetah"}
-MUTE = ("cubemars", "mini-cheetah")  # families that report neither settings nor whether they are enabled
+MUTE = ("cubemars", "mini-cheetah")  # families that report neither their settings nor whether they are enabled
 
 
 def arm(family: str = "damiao", pd: str = "board", **safety) -> Mechanism:
@@ -69,7 +69,7 @@ def test_that_with_the_outputs_off_every_drive_is_disabled_in_every_tick(board):
         if d.drive.type.family != "mini-cheetah":
             assert d.heard == ["disable"] * 50
             continue
-        asked = [k for k, what in enumerate(d.heard) if what == "nothing"]  # early drives need these to let go
+        asked = [k for k, what in enumerate(d.heard) if what == "nothing"]  # early firmware needs these
         assert np.all(np.diff(asked) == 8) and len(asked) >= 6
         assert all(what == "disable" for k, what in enumerate(d.heard) if k not in asked)
 
@@ -98,7 +98,7 @@ def test_that_a_drive_tells_where_its_joint_is(board):
 
 @pytest.mark.parametrize(("zero", "place"), [(0.9, 0.4), (-2.5, -1.5), (3.0, 1.9)])
 def test_that_a_drive_with_another_zero_than_the_joints_tells_where_that_is(zero, place):
-    """The last two drives start on the other side of their own half turn. Commands use the drive's coordinates."""
+    """The last two drives start on the other side of half a turn from zero. Commands use the drive's coordinates."""
     mechanism = arm(pd="drive")
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, zero=zero)) for j in mechanism.joints]
     app = Bussed(dataclasses.replace(mechanism, joints=tuple(joints)))
@@ -114,7 +114,7 @@ def test_that_a_drive_with_another_zero_than_the_joints_tells_where_that_is(zero
 
 
 def geared(family: str, gear: float, lower: float = -1.04, upper: float = 1.04, **drive) -> Mechanism:
-    """Return the arm with every drive behind a gear, and with other limits."""
+    """Return the arm with a gear at every drive, and with other joint limits."""
     mechanism = arm(family)
     return dataclasses.replace(mechanism, joints=tuple(dataclasses.replace(
         j, start=0.0, limits=dataclasses.replace(j.limits, lower=lower, upper=upper),
@@ -124,8 +124,8 @@ def geared(family: str, gear: float, lower: float = -1.04, upper: float = 1.04, 
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 @pytest.mark.parametrize(("gear", "place"), [(3.0, -0.9), (3.0, 1.03), (1.5, -1.9), (0.5, 5.5), (0.5, -4.0)])
 def test_that_a_drive_behind_a_gear_tells_its_joint_within_half_a_turn_of_its_own(family, gear, place):
-    """A drive starts within one turn of its own. The turn begins at the drive's zero (RobStride) or lies about it. The
-    joint's range is small, so the board does not assume whole turns."""
+    """At power-up a drive knows its position only within one turn of its own shaft. The turn begins at the drive's zero
+    (RobStride) or is centred on it. The joint's range is small, so the board does not assume whole turns."""
     app = Bussed(geared(family, gear, place - 0.1, place + 0.01))
     least = 0.0 if family == "robstride" else -math.pi
     for d in app.drives.values():
@@ -212,12 +212,12 @@ def test_that_armed_drives_are_enabled_and_then_commanded(board):
         then = d.heard[first + enables:]
         again = {"damiao": ["read 9"], "robstride": ["read 0x7028"]}.get(d.drive.type.family, [])
         assert set(then) == {"command", *again}
-        assert all(then.count(what) == 1 and then.index(what) <= 1 for what in again)  # what it forgets without power
+        assert all(then.count(what) == 1 and then.index(what) <= 1 for what in again)  # the forgotten setting
 
 
 def test_that_drives_get_the_torque_of_the_law():
-    """The torques carry the arm's weight, each with its drive's sign. The mean torque is right to far less than a step
-    of the field."""
+    """The torques balance the arm's weight. Each torque has the sign of its drive. The mean torque is correct to much
+    less than one step of its field."""
     app = Bussed(arm())
     app.drives["shoulder"].position = 0.0  # the arm stretched out
     app.run(60)
@@ -250,7 +250,7 @@ def test_that_a_drive_that_closes_the_loop_gets_its_target_its_gains_and_the_tor
         assert t.kd == pytest.approx(joint.gains.kv, abs=kind.kd / 4095.0)
         assert t.torque == pytest.approx(sign * status.torque_ff[i], abs=2.0 * kind.torque / 4095.0)
     before = app.drives["shoulder"].target
-    app.drives["shoulder"].position += 0.01  # the drive's own loop brings the joint back
+    app.drives["shoulder"].position += 0.01  # the drive's own position loop brings the joint back
     app.run(3)
     after, kind = app.drives["shoulder"].target, app.drives["shoulder"].drive.type
     assert after.position == pytest.approx(before.position, abs=4e-4)
@@ -259,9 +259,9 @@ def test_that_a_drive_that_closes_the_loop_gets_its_target_its_gains_and_the_tor
 
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 def test_that_a_drive_that_closes_the_loop_is_aimed_at_the_middle_of_the_time_in_which_it_holds_a_command(family):
-    """A drive holds a command until the next tick. In motion the commanded position and velocity are the values
-    halfway, to half a step of the fields. Before the motion the target is the measured position, which may be half a
-    step from the motion's start."""
+    """A drive holds a command until the next tick. In motion, the commanded position and velocity are the values in the
+    middle of this time, to half a step of the fields. Before the motion, the target is the measured position, which may
+    differ from the motion's start by half a step."""
     app = held(family, pd="drive")
     t = np.linspace(0.0, 0.4, 41)
     s = (1.0 - np.cos(2.0 * np.pi * t / 0.4)) / 2.0
@@ -298,7 +298,7 @@ def test_that_what_drives_and_buses_suffer_is_a_fault_that_disables_all(family, 
         pytest.fail("not armed")
     happens(app)
     if fault[0] == "DRIVE_FAULT" and (family == "mini-cheetah" or family in MUTE and not app.drives["elbow"].error):
-        app.run(12)  # a drive that reports nothing: the following error ends HOLD
+        app.run(12)  # a drive that does not report its state: the following error ends HOLD
         assert app.state == "HOLD"
         return
     app.run(12)
@@ -323,8 +323,8 @@ def test_that_a_drive_that_is_set_otherwise_is_not_armed(number, value):
 
 
 def test_that_a_robstride_whose_range_is_another_is_not_armed():
-    """The drive cannot report its range. The board compares the position in the drive's states with an unscaled
-    parameter."""
+    """The drive cannot report its range. The board compares the position from the drive's states with a parameter that
+    has no scale."""
     app = Bussed(arm("robstride"))
     d = app.drives["elbow"]
     d.drive = dataclasses.replace(d.drive, type=dataclasses.replace(d.drive.type, position=12.5 * 1.05))
@@ -334,7 +334,8 @@ def test_that_a_robstride_whose_range_is_another_is_not_armed():
 
 
 def of_firmware(wanted: str) -> Bussed:
-    """Return an arm whose drives all report firmware 5017. The file requires `wanted` of the elbow's drive."""
+    """Return an arm whose drives all report firmware 5017. The mechanism file requires firmware `wanted` for the
+    elbow's drive."""
     mechanism = arm()
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, firmware=wanted * (j.name == "elbow")))
               for j in mechanism.joints]
@@ -369,7 +370,7 @@ def test_that_what_a_drive_says_meanwhile_is_not_taken_for_its_firmware():
 
 
 def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None:
-    """Turn a joint for 1.2 s at this velocity, with the outputs off. share: the drive reports this share of the
+    """Turn a joint for 1.2 s at this velocity, with the outputs off. share: the reported velocity divided by the true
     velocity."""
     d = app.drives[name]
     for _ in range(1200):
@@ -382,7 +383,8 @@ def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None
 @pytest.mark.parametrize("family", KINDS)
 @pytest.mark.parametrize(("share", "seems"), [(1.0, 0.0), (1.08, 0.0), (1.25, 0.8), (0.8, 1.25), (0.0, 16.0)])
 def test_that_a_range_of_velocity_that_is_another_shows_when_the_joint_is_turned(family, share, seems):
-    """These drives cannot report the range. The distances by velocities and by positions differ."""
+    """These drives cannot report the range of their velocity field. The displacement computed from velocities differs
+    from the change of position."""
     app = Bussed(arm(family))
     own = app.drives["elbow"].drive.type.velocity
     app.run(60)
@@ -402,7 +404,7 @@ def test_that_a_range_of_velocity_that_is_another_shows_when_the_joint_is_turned
 
 @pytest.mark.parametrize("waited", range(0, 2000, 250))
 def test_that_a_turn_by_three_quarters_of_a_radian_shows_another_range_whenever_it_begins(waited):
-    """The turn takes 1.5 s from rest to rest, as bring-up asks for."""
+    """The motion takes 1.5 s from rest to rest, as bring-up requests."""
     app = Bussed(arm("robstride"))
     d = app.drives["elbow"]
     app.run(60 + waited)
@@ -415,7 +417,7 @@ def test_that_a_turn_by_three_quarters_of_a_radian_shows_another_range_whenever_
 
 
 def test_that_velocities_that_trail_are_no_other_range():
-    """The reported velocities are 20 ms late while the joint is pushed and stopped."""
+    """The reported velocities are 20 ms late while the joint accelerates and stops."""
     app = ran(arm("cubemars"))
     d, told = app.drives["elbow"], 0.0
     for k in range(1200):
@@ -428,7 +430,7 @@ def test_that_velocities_that_trail_are_no_other_range():
 
 
 def test_that_a_robstride_is_held_against_its_own_place_again_when_it_has_moved():
-    """Near zero all ranges of positions look alike."""
+    """Near zero, a reported position does not depend on the range."""
     app = Bussed(arm("robstride"))
     d = app.drives["elbow"]
     d.drive = dataclasses.replace(d.drive, type=dataclasses.replace(d.drive.type, position=12.5 * 1.05))
@@ -506,7 +508,8 @@ def test_that_a_drive_that_comes_back_is_asked_and_placed_again():
 
 
 def test_that_a_drive_that_restarts_sooner_than_it_is_missed_is_asked_and_placed_again():
-    """The drive has lost its turns and its time limit. The board notices only that the drive is no longer enabled."""
+    """The drive has lost its count of turns and its time limit. The board notices only that the drive is no longer
+    enabled."""
     app = held()
     d, turn = app.drives["elbow"], 2.0 * math.pi
     d.enabled, d.registers[9] = False, 0
@@ -523,8 +526,8 @@ def test_that_a_drive_that_restarts_sooner_than_it_is_missed_is_asked_and_placed
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 @pytest.mark.parametrize("boot", [1, 3, 5, 20])
 def test_that_no_drive_is_commanded_that_has_lost_its_time_limit_while_it_was_enabled(family, boot):
-    """The drive has no supply for 2 ms and boots for `boot` ms. The dip may be too short for the board to miss an
-    answer. If the drive was not enabled before, only the forgotten setting shows the dip."""
+    """The drive has no supply for 2 ms and boots for `boot` ms. The dip may be too short for an answer to be missed. If
+    the drive was not enabled before, only the forgotten setting shows the dip."""
     for when in range(-3, 10):  # ticks after the command
         app = ran(arm(family))
         d = app.drives["elbow"]
@@ -555,12 +558,12 @@ def test_that_a_drive_that_restarts_while_the_others_brake_is_set_right_before_i
     app.run(60)
     assert d.enabled and d.target.kd > 0.0 and d.unlimited == 0
     since = d.heard[max(k for k, what in enumerate(d.heard) if what == "enable"):]
-    assert ("read 9" if family == "damiao" else "read 0x7028") in since  # the drive may have forgotten this setting
+    assert ("read 9" if family == "damiao" else "read 0x7028") in since  # the drive may have lost this setting
 
 
 @pytest.mark.parametrize("turns", [-1, 1])
 def test_that_a_drive_may_find_itself_in_another_turn(turns):
-    """A drive whose turn begins at zero reports 5.8 rad for a joint at -0.5."""
+    """A drive whose turn starts at zero reports 5.8 rad for a joint at -0.5 rad."""
     app = Bussed(arm("robstride", pd="drive"))
     for joint in app.joints:
         app.drives[joint.name].position = joint.drive.sign * -0.5 + turns * 2.0 * math.pi
@@ -602,7 +605,8 @@ def test_that_a_silent_drive_is_told_with_what_else_has_come():
 
 
 def test_that_drives_of_one_id_on_two_buses_are_two():
-    """The second bus has the same ids as the first. Only the drive on the second bus has an error and another position.
+    """The drives on the second bus have the same identifiers as the drives on the first bus. Only the drive on the
+    second bus has an error and another position.
     """
     m = arm()
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, bus=bus, id=1, reply=0x11))
@@ -621,8 +625,8 @@ def test_that_drives_of_one_id_on_two_buses_are_two():
 
 
 def test_that_an_answer_about_another_setting_answers_no_question():
-    """The answer names a register that nobody asked for. The answer's value is the required value of the requested
-    register."""
+    """The answer names a register about which the board has not asked. The answer contains the value that the requested
+    register must have."""
     app = Bussed(arm())
     d = app.drives["elbow"]
     d.registers[21], d.registers[22] = 12.566, 8.0
@@ -636,7 +640,7 @@ def test_that_an_answer_about_another_setting_answers_no_question():
 
 def test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is():
     app = parked(upper=4.0)
-    app.drives["elbow"].position = 3.5 - 2.0 * math.pi  # turns are lost without power
+    app.drives["elbow"].position = 3.5 - 2.0 * math.pi  # without power the drive forgets whole turns
     app.run(60)
     assert "HOMED" not in app.flags
     assert app.command("ARM") == "NOT_HOMED" and app.status.refusal_joint == ELBOW
@@ -647,14 +651,14 @@ def test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is(
         app.drives["elbow"].position += 5e-4
         app.run(1)
     assert app.see().position[ELBOW] / 2.0**32 * 2.0 * math.pi == pytest.approx(3.51, abs=1e-3)
-    app.drives["elbow"].power_up()  # the drive no longer knows its turn
+    app.drives["elbow"].power_up()  # the drive has lost its count of turns
     app.run(60)
     assert app.fault == ("DRIVE_FAULT", ELBOW) and "HOMED" not in app.flags
     assert app.command("CLEAR") == "NONE" and app.command("ARM") == "NOT_HOMED"
 
 
 def test_that_a_zero_that_was_given_while_a_drive_was_silent_is_none():
-    """While the drive was silent, nobody saw where the joint went. The drive may come back in another turn."""
+    """While the drive was silent, the joint may have moved unnoticed. The drive may come back in another turn."""
     app = parked(lower=-4.0)
     d = app.drives["elbow"]
     d.deaf = True
@@ -666,7 +670,7 @@ def test_that_a_zero_that_was_given_while_a_drive_was_silent_is_none():
 
 
 def test_that_what_was_wrong_with_a_drive_is_forgotten_with_it():
-    """After the silence another drive may be in its place."""
+    """After the silence another drive may be connected in its place."""
     for family, spoil, mend in (
             ("cubemars", lambda app: by_hand(app, "elbow", 1.0, 0.8), lambda app: None),
             ("damiao", lambda app: app.drives["elbow"].registers.__setitem__(22, 8.0),
@@ -691,7 +695,7 @@ def test_that_positions_of_a_moving_joint_are_followed_with_an_answer_missing():
         d.position = min(1e-3 * k * min(k / 200.0, 1.0), 0.3)
         d.deaf = k in (150, 151, 152)
         at = app.run(1)["position"][-1][SHOULDER] / 2.0**32 * 2.0 * math.pi
-        if k == 153:  # at 1.5 mrad a tick or more, three ticks after the last answer
+        if k == 153:  # 1.5 mrad per tick or more, three ticks after the last answer
             assert at == pytest.approx(1e-3 * 152 * 152 / 200.0, abs=2e-3)
     assert app.see().position[SHOULDER] / 2.0**32 * 2.0 * math.pi == pytest.approx(0.3, abs=4e-4)
 
@@ -716,7 +720,7 @@ def test_that_a_joint_whose_drive_is_silent_is_not_taken_to_go_on():
 
 
 def test_that_a_leap_is_not_taken_to_go_on_where_an_answer_is_missing():
-    """No joint is as fast as this leap."""
+    """No joint can be as fast as this position jump."""
     app = ran()
     d = app.drives["elbow"]
     d.position += 2.0
@@ -736,7 +740,7 @@ def test_that_the_board_tells_how_its_drives_are():
     told, joints = app.told, app.joints
     assert [drives.state(told, j) for j in range(3)] == ["seen", "seen", "faulted"]
     assert tuple(told.warmth) == (30, 30, 30) and told.foreign == 0
-    assert max(told.age) <= 1  # the elbow is asked in every other tick
+    assert max(told.age) <= 1  # the elbow answers only every other tick, since the others are questions about settings
     assert all(90 < n < 260 for n in told.answers) and all(n < 5 for n in told.lost)
     assert drives.words(told, joints, ELBOW) == "its VMAX is 8, and must be 10"
     assert drives.words(told, joints, WRIST) == "rotor too hot"

@@ -1,5 +1,5 @@
-"""Drives on buses, exact to the tick: the time until a drive is silent, the data that the board then forgets, and the
-number of frames in a tick."""
+"""Timing of drives on buses, exact to the tick: the time until a drive counts as silent, the data that the board then
+forgets, and the number of frames that a tick processes."""
 
 import math
 import struct
@@ -15,8 +15,8 @@ from tests.firmware.test_bus import ELBOW, arm, armed, by_hand, held, parked, ra
 from tests.support.drives import Bussed
 from tests.support.servos import Served
 
-SILENT = 5  # ticks that a drive may owe its answer: 5 ms of an arm of 1 kHz, as docs/faults.md says
-TAKEN = 32  # frames of one bus that a tick takes in
+SILENT = 5  # ticks until a missing answer counts as silence: 5 ms for an arm at 1 kHz (docs/faults.md)
+TAKEN = 32  # frames of one bus that a tick processes
 
 
 def state(app: Bussed) -> str:
@@ -37,7 +37,7 @@ def test_that_a_drive_is_silent_once_it_has_owed_its_answer_for_five_millisecond
 
 
 def test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew_and_nothing_else_is_written():
-    """The drive has reported another time limit. The frame that writes the time limit must not write the first setting.
+    """The drive has reported a wrong time limit. The frame that writes the time limit must not write the first setting.
     """
     app = Bussed(arm())
     d = app.drives["elbow"]
@@ -54,7 +54,7 @@ def test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew
 
 
 def test_that_a_tick_takes_in_so_many_frames_of_a_bus_and_the_next_ones_the_rest():
-    """In a flood of frames, a tick processes this number of frames, and no frame is lost."""
+    """In a flood of frames, a tick processes TAKEN frames, the next tick the others, and no frame is lost."""
     app = ran()
     before = app.counts().foreign
     for strangers, heard_at_once in ((TAKEN - 1, True), (TAKEN, False)):
@@ -66,7 +66,7 @@ def test_that_a_tick_takes_in_so_many_frames_of_a_bus_and_the_next_ones_the_rest
             app.bring(Frame(0x321, bytes(8)))
         app.bring(app.drives["elbow"].state())
         at += [app.run(1)["position"][-1][ELBOW] for _ in range(2)]
-        leaps = np.diff(at) * math.tau / 2.0**32 > 0.005  # without an answer the board extrapolates by far less
+        leaps = np.diff(at) * math.tau / 2.0**32 > 0.005  # without an answer, the board extrapolates by much less
         assert leaps.tolist() == [heard_at_once, not heard_at_once]
         for d in app.drives.values():
             d.deaf = False
@@ -75,7 +75,7 @@ def test_that_a_tick_takes_in_so_many_frames_of_a_bus_and_the_next_ones_the_rest
 
 
 def test_that_answers_that_nobody_asked_for_do_not_count_as_settings():
-    """The board asks for a RobStride's position all the time. 255 extra answers would reduce an 8-bit count by one."""
+    """The board polls a RobStride's position in every tick. 255 extra answers would reduce an 8-bit count by one."""
     app = held("robstride")
     d = app.drives["elbow"]
     told = Frame(robstride.identifier(robstride.READ, d.drive.id, robstride.HOST),
@@ -128,7 +128,7 @@ def test_that_nothing_is_sent_before_there_is_something_to_say():
     assert len(app.sent) == 3 and served.sent
 
 
-# ---- what an arming leaves behind -------------------------------------------------------------------
+# ---- state after an arming --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ticks", range(1, 12))
@@ -177,9 +177,9 @@ def test_that_a_drive_that_lost_its_time_limit_between_two_armings_is_not_comman
 
 
 def test_that_an_arming_begins_with_the_frames_of_the_one_before():
-    """No rounding error is carried over from the arming before."""
+    """No rounding error of the torque is kept from the last arming."""
     app = Bussed(arm())
-    app.drives["shoulder"].position = 0.0  # stretched out: the torques are no multiples of a step
+    app.drives["shoulder"].position = 0.0  # stretched out: the torques are not multiples of a step
     app.run(60)
     begun = []
     for _ in range(2):
@@ -198,7 +198,7 @@ def test_that_an_arming_begins_with_the_frames_of_the_one_before():
 
 @pytest.mark.parametrize("phase", range(8))
 def test_that_a_mini_cheetah_is_disabled_by_the_first_frame_after_a_stop(phase):
-    """After the first frame the board sends some empty commands, so that the drive can leave its mode."""
+    """After the first frame the board sends some zero-torque commands, so that the drive can leave its mode."""
     app = held("mini-cheetah")
     app.run(phase)
     app.clear()
@@ -219,12 +219,12 @@ def test_that_a_question_without_an_answer_is_no_state_that_is_lost_while_a_driv
     assert app.fault == ("DRIVE_FAULT", ELBOW)
 
 
-# ---- who closes the loop ----------------------------------------------------------------------------
+# ---- position loop: drive or board ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_that_beyond_a_limit_the_boards_law_says_which_torque_leads_back(side):
-    """The drive's own loop would pull to its target, in any direction."""
+    """The drive's own loop would pull towards its target, even if this leads farther outside."""
     app = Bussed(arm(pd="drive"))
     joint, d = app.joints[ELBOW], app.drives["elbow"]
     end, out = getattr(joint.limits, side), {"lower": -1.0, "upper": 1.0}[side]

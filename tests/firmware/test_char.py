@@ -1,4 +1,4 @@
-"""The sign of `char` differs between compilers, and changes nothing in the firmware."""
+"""Checks that the firmware's object code does not depend on the sign of `char`, which differs between compilers."""
 
 import subprocess
 

@@ -31,7 +31,7 @@ CHIP = ROOT / "firmware" / "chip"
 GCC = ["arm-none-eabi-gcc", "-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
        "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
-BREAK_FILTER = 0.3e-6  # s: 48 clocks of 170 MHz, and the rest of an instruction
+BREAK_FILTER = 0.3e-6  # s: 48 clocks of 170 MHz, and the remaining time of an instruction
 
 APPLICATION = """
 #include "ft_app.h"
@@ -80,8 +80,8 @@ def compiled(root: Path, folders: tuple[str, ...], board: str) -> list[Path]:
 
 
 def made(files: dict[str, str], *arguments: str | Path) -> Path:
-    """Return the objects of files {name: text}. Equal files use the same object, so a chip folder with one change
-    compiles little."""
+    """Return the objects of files {name: text}. Equal sets of files share one compiled object, so a chip folder with
+    one changed file needs little compilation."""
     def make(entry: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
@@ -93,7 +93,8 @@ def made(files: dict[str, str], *arguments: str | Path) -> Path:
 
 
 class Machine:
-    """The chip folders with an application on the virtual chip. Three joints of the board are wired like three_link."""
+    """The chip folders with an application on the virtual chip. On the board, three joints are wired as in
+    three_link."""
 
     def __init__(self, folder: Path, application: str, name: str = "f405rg-4", rate_hz: int = 1000,
                  pwm_hz: int = 20_000,
@@ -146,7 +147,8 @@ class Machine:
 
     @property
     def outputs(self) -> tuple[float, ...]:
-        """Return the signed duties of the three joints at the pins, to three digits. A count is 1/4200 or less."""
+        """Return the signed duties of the three joints at the pins, to three digits. A count of the PWM timer is 1/4200
+        or less."""
         return tuple(round((-1 if self.port(c.direction).driven(int(c.direction[2:])) else 1)
                            * self.chip.timers[c.pwm.timer].duty(c.pwm.output), 3) for c in self.channels)
 
@@ -163,7 +165,8 @@ def machine(tmp_path, request):
 
 # ---------------------------------------------------------------- duties
 
-# Joint 0 changes its sign and size each tick. Joint 1 follows another pattern. Joint 2 stays at rest.
+# Joint 0 changes the sign and size of its duty in each tick. The duty of joint 1 follows another pattern. Joint 2 stays
+# at rest.
 PATTERN = START + QUIET + """
 void ft_app_tick(void)
 {
@@ -182,14 +185,14 @@ def test_duty_of_a_tick_is_held_over_the_next_whole_tick(machine):
         done = board["ticks"]
         while board["ticks"] == done:
             board.run(20e-6)
-        board.run(0.4e-3)  # well inside the interval in which the previous tick's duty is held
+        board.run(0.4e-3)  # inside the interval in which the previous tick's duty is held
         k = done - 1
         assert board.outputs == (-0.25 if k % 2 else 0.75, 0.5 if k % 3 else -0.125, 0.0)
 
 
 def test_direction_switches_within_the_low_time_around_the_update(machine):
-    """The new sign comes after the new magnitude, by at most 100 cycles. If every PWM period has an update, the sign
-    comes before it, by at most 2.5 us."""
+    """The direction pin changes at most 100 cycles after the new magnitude takes effect. On boards where every PWM
+    period has an update, the sign changes at most 2.5 us before the update."""
     board = machine(PATTERN).run(0.02)
     events = board.chip.core.events
     updates: list[int] = []
@@ -259,8 +262,9 @@ def test_all_timers_are_updated_within_twenty_cycles_of_each_other(machine):
 
 @pytest.mark.parametrize("busy", [1.12, 0.9997, 0.99], ids=["late", "nearly", "in time"])
 def test_a_tick_that_is_late_leaves_neutral_behind(machine, busy):
-    """A late tick leaves neutral for one tick and is reported as missed. A tick that is slightly late also counts as
-    late, since its duties could be written in part only. A tick that is just in time outputs its duties."""
+    """A late tick leaves neutral for one tick and is reported as missed. A tick that is late by a few cycles also
+    counts as late, since only some of its duties could be written in time. A tick that ends just in time outputs its
+    duties."""
     board = machine(START + QUIET + """
     uint32_t busy;
     void ft_app_tick(void)
@@ -299,7 +303,8 @@ void ft_app_tick(void)
     ("f405rg-4", "voltage", 1.0), ("nucleo-g474re-6", "voltage", 1.0), ("f405rg-6", "voltage", 1.0),
     ("f405rg-6", "antiphase", 2.0)])
 def test_a_duty_becomes_the_nearest_compare_value(machine_of, name, drive, per_count):
-    """Tests both sides of half a count with both signs. If half of the period is neutral, a count is two shares."""
+    """Tests both sides of half a count with both signs. If neutral is at half of the period, one count of the compare
+    value changes the duty twice as much."""
     board = machine_of(ASKED, name=name, drive=drive).run(0.02)
     joint = board.channels[0].pwm
     centred, halves = board.timer.value["CR1"] & 3 << 5, per_count == 2.0
@@ -379,8 +384,8 @@ def test_estop_drops_the_outputs_and_they_do_not_come_back(machine):
     board.estop(True)
     if board.board.chip.name == "stm32g4":
         board.run(BREAK_FILTER)
-    if not board.board.outputs.gated:  # otherwise the loop itself has cut the drivers' enable
-        assert board.outputs == (0.0, 0.0, 0.0)  # no instruction has run, except during the filter's time
+    if not board.board.outputs.gated:  # otherwise the e-stop loop itself has cut the drivers' enable
+        assert board.outputs == (0.0, 0.0, 0.0)  # only during the filter's time could an instruction run
     board.run(0.002)
     assert board["seen"] and not board["enabled"]
     board.poke("arm", 1)
@@ -434,11 +439,11 @@ def test_crystal_that_stops_drops_the_outputs_and_restarts_into_the_clock_fault(
     assert board.outputs[0] == 0.5
     board.chip.rcc.fail_hse()
     if board.board.outputs.gated:
-        board.run(50e-6)  # without a break input the interrupt drops them
+        board.run(50e-6)  # on a board without a break input, the interrupt switches the outputs off
     assert board.outputs == (0.0, 0.0, 0.0)
     board.run(1.0)
     assert board.chip.resets == ["power", "software"]
-    assert board["errors"] == 1 and board["ft_kept+3"] == 2  # CLOCK, and no crash; exception 2: NMI
+    assert board["errors"] == 1 and board["ft_kept+3"] == 2  # fault CLOCK, and no crash; exception 2 is the NMI
     assert not board.drivers_on
 
 
@@ -471,7 +476,7 @@ def test_a_fault_makes_outputs_safe_first_then_resets_and_is_remembered(machine,
         lambda: (safe_at.append((board.drivers_on, board.outputs[0])), request()), board.chip.core.request_reset)
     board.poke("crash", crash)
     board.run(0.02)
-    assert safe_at == [(False, 0.0)]  # the outputs were safe when the reset was requested
+    assert safe_at == [(False, 0.0)]  # at the request of the reset, the outputs were already safe
     assert board.chip.resets == ["power", "software"]
     assert board["errors"] == 8 and board["cause"] == 2  # FT_CHIP_CRASHED, FT_RESET_SOFTWARE
     assert board["remembered"] == 42
@@ -484,7 +489,7 @@ _HISTORY = ("options", "resets", "exception", "pc", "lr", "psr", "cfsr", "hfsr",
 
 
 def history(board) -> dict[str, int]:
-    """Return the chip's report about itself. The first three words of the report are the unique bits."""
+    """Return the chip's history report. The first three words of the report are the unique bits."""
     return {name: board[f"history+{3 + i}"] for i, name in enumerate(_HISTORY)}
 
 
@@ -519,7 +524,7 @@ def test_only_pins_of_timers_and_links_switch_fast(tmp_path, name):
 
 
 def test_into_the_boot_loader_in_rom_it_goes_from_reset_with_every_output_off(machine):
-    """The next reset leaves the boot loader."""
+    """The next reset starts the application again."""
     board = machine(LEAVING).run(0.01)
     board.poke("arm", 1)
     board.run(0.005)
@@ -560,8 +565,8 @@ def test_each_chip_says_what_is_unique_to_it_and_what_its_option_bytes_are(machi
 
 
 def test_a_stack_that_leaves_memory_drops_the_outputs_by_the_next_update_and_resets(machine):
-    """The processor may lock up, as it cannot store the fault's frame. The timer then outputs the neutral that the tick
-    preloaded first. The watchdog resets the chip."""
+    """The processor may lock up, since it cannot store the exception frame. The PWM timer then outputs the neutral that
+    the tick has preloaded first. The watchdog then resets the chip."""
     board = machine(CRASHING).run(0.02)
     assert board.outputs[0] == 0.5
     board.poke("crash", STACK)
@@ -578,7 +583,7 @@ def test_power_up_with_random_memory_is_no_crash(machine):
 
 @pytest.mark.parametrize(("cause", "number"), [("power", 0), ("pin", 1), ("brownout", 4)])
 def test_a_reset_is_told_by_its_cause_and_leaves_the_outputs_off(machine, cause, number):
-    """The G474 has one flag for power-up and brown-out. Kept memory tells the two apart."""
+    """The G474 has one flag for power-up and brown-out. Memory that survives a reset distinguishes the two."""
     board = machine(ARMED.replace("ticks++;", "ticks++; place[0] = (int32_t)ft_chip_reset_cause();")).run(0.01)
     board.poke("arm", 1)
     board.run(0.005)
@@ -609,7 +614,7 @@ def test_watchdog_bites_when_it_is_not_fed(machine):
 
 def test_link_echoes_every_byte_round_its_buffers(machine):
     board = machine(START + ECHO + "void ft_app_tick(void) { ticks++; }").run(0.01)
-    sent = bytes((i * 7 + i // 251) % 256 for i in range(9000))  # several times round both buffers
+    sent = bytes((i * 7 + i // 251) % 256 for i in range(9000))  # several times the length of both ring buffers
     board.usart.line_in(sent)
     back = b""
     for _ in range(120):
@@ -646,11 +651,11 @@ def test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine):
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
 def test_no_byte_is_lost_that_comes_while_the_end_of_a_frame_waits_for_a_tick(tmp_path, name):
     """A frame ends within a tick. The next frame has begun when the interrupt runs, and the bus is busy. One byte then
-    waits in the data register for DMA."""
+    waits in the data register for the DMA."""
     slow = ("void ft_app_tick(void) { ticks++; uint32_t since = ft_chip_cycles(); while (ft_chip_cycles() - since < "
             "16800) { } }")
     board = Machine(tmp_path, START + ECHO + slow, name).run(0.01)
-    board.usart.dma_cycles = 1400  # of the 1680 or 1700 that a byte takes
+    board.usart.dma_cycles = 1400  # DMA delay, in cycles, of the 1680 or 1700 cycles that a byte takes
     done = board["ticks"]
     while board["ticks"] == done:
         board.run(1e-6)
@@ -659,7 +664,7 @@ def test_no_byte_is_lost_that_comes_while_the_end_of_a_frame_waits_for_a_tick(tm
     for i in range(1, 6):
         board.run(tick + i * 1e-3 - board.chip.seconds)
         board.usart.line_in(bytes([i] * 3))
-        board.run(4.2e-5 + i * 2e-6)  # the line has been idle for a character
+        board.run(4.2e-5 + i * 2e-6)  # the line has been idle for one character
         board.usart.line_in(bytes([i + 100] * 8))
         sent += bytes([i] * 3 + [i + 100] * 8)
         back += board.run(5e-4).usart.line_out()
@@ -748,7 +753,7 @@ MUTATIONS = {
 
 
 def mutate(folder, monkeypatch, file: str, old: str, new: str) -> None:
-    """Let machines use chip folders with one changed place in a file."""
+    """Make machines use a chip folder in which one file has one change."""
     chip = folder / "chip"
     shutil.copytree(CHIP, chip)
     text = (chip / file).read_text(encoding="utf-8")

@@ -142,7 +142,8 @@ def test_that_the_check_sum_of_a_table_is_that_of_its_bytes_in_memory(precision,
 
 
 def test_that_the_bytes_of_a_row_are_laid_out_as_c_lays_them_out():
-    """Each number lies at a multiple of its size, and each row at a multiple of the largest size."""
+    """The offset of each number is a multiple of its size, and the size of each row is a multiple of the largest
+    number's size."""
 
     @dataclass
     class Row:

@@ -1,4 +1,4 @@
-"""Contact detection in C against NumPy and against Pinocchio, and its touches."""
+"""Contact detection in C against NumPy and against Pinocchio, and the contacts that it reports."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ OWN = ("ft_contact.c", "ft_law.c")
 
 
 def sources_of(mechanism):
-    """Return all files that contact detection needs: {file name: text}."""
+    """Return all source files that contact detection needs, as {file name: text}."""
     board = boards.load_board(mechanism.board.use)
     emitted = emit.sources(mechanism, board)
     made = ("ft_step", "ft_config", "ft_tree", "ft_loop")
@@ -45,7 +45,7 @@ def sources_of(mechanism):
 
 
 def library(mechanism, precision):
-    """(ffi, lib, input record, output record)."""
+    """Return (ffi, lib, input record, output record)."""
     double = precision == "double"
     cdef = CDEF.format(real="double" if double else "float", bits=64 if double else 32)
     ffi, lib = app.load(sources_of(mechanism), cdef, precision)
@@ -81,7 +81,7 @@ class Arm:
 
     def run(self, q, u, duty, volts, goes_on=False, torque=0.0):
         """Return the report of each tick. q: positions at boundaries, rad. q, u, duty, torque: (n, J). torque: torques
-        asked from drives, N m."""
+        commanded to drives, N m."""
         if not goes_on:
             start = np.ascontiguousarray(turns(q[0], self.double))
             self.lib.contact_start(self.ffi.cast("ft_turn *", start.ctypes.data))
@@ -103,7 +103,8 @@ def motion(mechanism, ticks, seed=1):
 
 
 def expected(mechanism, middles, duty, volts):
-    """Return r (ticks, J) by NumPy in float64: De Luca's observer over the reference step."""
+    """Return the external torque r (ticks, J) from NumPy in float64: De Luca's observer with the reference inverse
+    dynamics."""
     model, joints = Model.of(mechanism), mechanism.streamed
     positions = np.vstack([middles[:1], middles])
     tau = discrete.emitted_torque(model, positions)
@@ -141,7 +142,7 @@ def test_the_c_is_the_observer_of_the_reference_step_in_double_precision(arm):
     duty = np.random.default_rng(3).uniform(-0.5, 0.5, u.shape)
     seen = arm.run(middles[1:] - u, u, duty, 48.0)["external"]
     wanted = expected(mechanism, middles, duty, 48.0)
-    begun = slice(200, None)  # in the first tick the velocity before it is unknown
+    begun = slice(200, None)  # before the first tick the velocity is unknown
     error = np.abs(seen - wanted)[begun].max() / np.abs(wanted).max()
     print(f"C against NumPy: {error:.1e} of peak")
     assert error <= 1e-12
@@ -154,7 +155,7 @@ def test_without_motors_it_is_the_torque_of_pinocchio_filtered(arm):
     u = 0.5 * np.diff(middles, axis=0)
     v = (np.vstack([np.zeros_like(u[:1]), u[:-1]]) + u) * HZ
     k_n = np.array([j.motor.K * j.motor.gear * j.motor.sign for j in mechanism.streamed])
-    late = np.vstack([v[2:], v[-1:], v[-1:]])  # a duty of this tick acts two ticks later
+    late = np.vstack([v[2:], v[-1:], v[-1:]])  # this tick's duty takes effect two ticks later
     seen = arm.run(middles[1:] - u, u, late * k_n / 48.0, 48.0)["external"]
     a = np.diff(middles, 2, axis=0) * HZ**2
     tau = oracle.rnea(Model.of(mechanism), middles[1:-1], 0.5 * (middles[2:] - middles[:-2]) * HZ, a)
@@ -184,7 +185,7 @@ def test_single_precision_is_near():
 
 
 def at_rest(arm, pushes, joint=-1, **how):
-    """Return the reports of an arm at rest, pushed at one joint, by default the last, by torques (n,), N m."""
+    """Return the reports of an arm at rest while torques (n,), N m, push one joint, by default the last."""
     mechanism = six_axis()
     start = np.array([j.start for j in mechanism.streamed])
     weight = discrete.emitted_torque(Model.of(mechanism), np.tile(start, (3, 1)))[0]
@@ -251,7 +252,7 @@ def test_a_touch_counts_once_settled_and_once_until_it_is_over(arm):
     touch = np.flatnonzero(out["touch"])
     assert [k for k in touch if k < settled] == []
     first = [k for k in touch if 1500 <= k < 1700]
-    # half of the push, after ln 2 / (2 pi 30 Hz) = 3.7 ms
+    # half of the push is reached after ln 2 / (2 pi 30 Hz) = 3.7 ms
     assert len(first) == 1 and first[0] - 1502 <= 4 and out["joint"][first[0]] == 5
     assert [k for k in touch if 2500 <= k < 4000] == []
     assert len([k for k in touch if 4000 <= k < 4100]) == 1
@@ -278,7 +279,7 @@ def test_a_threshold_rises_with_the_motion_at_once_and_falls_slowly(arm):
     assert fall == pytest.approx(np.exp(-2.0 * np.pi * SLOW_HZ * 28.0 / HZ), rel=0.01)
 
 
-GOOD = 256  # FT_GOOD: no joint is found
+GOOD = 256  # FT_GOOD: the finding concerns no joint
 
 
 @pytest.mark.parametrize("joint", [0, 3, 5])
@@ -289,8 +290,8 @@ def test_a_number_that_is_none_is_not_felt_but_found_at_its_joint(arm, joint):
     duty[2, joint] = np.nan
     out = arm.run(np.tile(start, (8, 1)), np.zeros((8, 6)), duty, 48.0)
     assert np.all(np.isfinite(out["external"]))
-    assert list(out["wild"][:4]) == [GOOD] * 4  # the duty acts two ticks later
-    assert np.all(out["wild"][4:] == joint)  # for good: the winding's torque is zero too
+    assert list(out["wild"][:4]) == [GOOD] * 4  # the duty takes effect two ticks later
+    assert np.all(out["wild"][4:] == joint)  # permanently, since the winding's torque is then also zero
     assert np.all(out["external"][4:, joint] == out["external"][3, joint])
 
 
@@ -314,7 +315,7 @@ def test_a_drive_made_what_it_was_asked_for_three_ticks_ago():
 
 def closed(rng, ticks, away, back):
     """Return the reports (ticks,) of a five-bar with contact detection. Between two ticks the five-bar moves so far
-    that its loops do not close. The motors make the torque that carries the five-bar's weight."""
+    that its loops do not close. The motors output the torque that balances the five-bar's weight."""
     mechanism = replace(load_mechanism(MECHANISMS / "five_bar.toml"), feel=Feel("none", 30.0))
     start = np.array([j.start for j in mechanism.streamed])
     q = np.tile(start, (ticks, 1)) + rng.uniform(-2e-4, 2e-4, (ticks, 2))

@@ -1,5 +1,5 @@
 """Contact detection against MuJoCo's contact. In MuJoCo an arm presses on a wall with the motors of the mechanism file.
-The external torque in C must equal the wall's force through the Jacobian, which only MuJoCo knows."""
+The external torque in C must equal the wall's contact force times the Jacobian. Only MuJoCo knows this force."""
 
 from dataclasses import replace
 
@@ -16,11 +16,11 @@ from tests.support.feeling import six_axis
 
 WALL = """<mujoco><compiler angle="radian"/><worldbody>
 <geom name="wall" type="box" size="0.25 0.5 0.05" pos="0.95 0.2 0.05" friction="0.3"/></worldbody></mujoco>"""
-PARTS = 10  # steps of MuJoCo in a tick: 0.1 ms each
+PARTS = 10  # MuJoCo steps in a tick, 0.1 ms each
 LATE = 1  # tick until a duty acts
 TICKS = 600
-WAY = np.array([0.3, 0.3, 0.1, 0.1, 0.3, 0.2])  # rad, down onto the wall and along it
-NEAR = 0.005  # of the peak: MuJoCo's steps limit its precision, and its forces are from the begin of each step
+WAY = np.array([0.3, 0.3, 0.1, 0.1, 0.3, 0.2])  # rad: first down onto the wall, then along it
+NEAR = 0.005  # relative to the peak: MuJoCo's steps limit its precision, and its forces refer to the start of each step
 
 
 def pressed(plant):
@@ -39,8 +39,9 @@ def pressed(plant):
 
 @pytest.fixture(scope="module")
 def meeting(tmp_path_factory):
-    """Return the arm, middles (n + 1, J) and positions at the ticks (n, J), rad, duties (n, J), J' f (n, J), N m, and
-    the voltage, V. PD control with the weight at the start moves the target into the wall."""
+    """Return the arm, positions in the middles of ticks (n + 1, J) and at ticks (n, J), rad, duties (n, J), contact
+    torques J' f (n, J), N m, and the bus voltage, V. A PD controller with gravity compensation for the start pose moves
+    the target into the wall."""
     arm = six_axis()
     arm = replace(arm, name="pressing", joints=tuple(replace(j, friction=Friction()) for j in arm.joints))
     joints, start = arm.streamed, np.array([j.start for j in arm.streamed])
@@ -69,8 +70,9 @@ def meeting(tmp_path_factory):
 
 
 def within_a_step(forces):
-    """Return the mean torques (n, J), N m, from torques of all parts (n PARTS, J). The difference of two velocities,
-    each the mean of a tick, contains the torques of both ticks. The weights of the torques form a hat over both ticks.
+    """Return the mean torques (n, J), N m, from the torques in all MuJoCo steps (n PARTS, J). The difference of two
+    velocities, each the mean of a tick, contains the torques of both ticks. In this difference, the torques of both
+    ticks have triangular weights.
     """
     hat = np.convolve(np.ones(PARTS), np.ones(PARTS)) / PARTS**2
     spread = np.apply_along_axis(np.convolve, 0, np.vstack([np.zeros((PARTS, forces.shape[1])), forces]), hat)
@@ -95,5 +97,5 @@ def test_what_is_felt_is_the_force_of_the_wall(meeting):
     print(f"met at {met[0] / HZ:.3f} s, peaks {peak.round(2)} N m")
     error = np.abs(felt - wanted)[200:].max(axis=0)
     print(f"errs by {error.round(4)} N m, {error.max() / peak.max():.1e} of the peak")
-    assert met[0] > 200 and len(met) > 100 and np.all(peak > 0.1)  # the arm moved freely first
+    assert met[0] > 200 and len(met) > 100 and np.all(peak > 0.1)  # before the contact the arm moved freely
     assert np.all(error <= NEAR * np.maximum(peak, 0.1 * peak.max()))

@@ -1,6 +1,6 @@
-"""Current loops at the rate of the PWM: step response against the winding's equation, the boards' sensors, failures of
-motors, cables and sensors, late ticks, and refusals. At the end the tests remove each safeguard, and the test of this
-safeguard must fail."""
+"""Current loops at the rate of the PWM: step response compared with the winding's equation, the boards' sensors,
+failures of motors, cables and sensors, late ticks, and refusals. At the end the tests remove each safeguard. The test
+of this safeguard must then fail."""
 
 from __future__ import annotations
 
@@ -62,11 +62,9 @@ void ft_app_tick(void)
 
 
 class Bench:
-    """A board with motors that do not turn. Windings are exact over intervals of constant duty. The board has its own
-    sensors.
-
-    windings: (ohm, henry) per joint. amperes: the current of each joint. history: (s, A) of the shoulder at each
-    sample. told: V, the last output of the shoulder's sensor. worst: A."""
+    """A board whose motors are blocked. Windings are exact over intervals of constant duty. The board's sensors are
+    simulated. windings: (ohm, henry) per joint. amperes: the current of each joint. history: (s, A) of the shoulder at
+    each sample. told: the last output of the shoulder's sensor, V. worst: the largest current, A."""
 
     def __init__(self, folder: Path, name: str = "f405rg-4", motor: dict[str, float] | None = None,
                  drive: str = "current") -> None:
@@ -126,7 +124,7 @@ class Bench:
         return self
 
     def on(self) -> Bench:
-        """Enable the outputs. Wait until the bridges are awake and the pulse is over."""
+        """Enable the outputs. Wait until the bridges are awake and the test pulse is over."""
         self.machine.poke("on", 1)
         return self.run(5e-3 + TICK * self.machine.board.outputs.wake_ticks(round(1.0 / TICK)))
 
@@ -141,7 +139,7 @@ class Bench:
         return any(bridge.share is not None for bridge in self.bridges) and self.machine.timer.outputs_on
 
     def turn(self, velocity: float) -> Bench:
-        """Turn the shoulder from now on, rad/s: its encoder counts, and its motor gives a back-EMF."""
+        """Turn the shoulder at this velocity, rad/s, from now on. Its encoder counts, and its motor has a back-EMF."""
         joint, channel, chip = self.machine.mechanism.moving[0], self.machine.channels[0], self.machine.chip
         self.bring_up()
         self.back_emf = joint.motor.K * joint.motor.gear * velocity
@@ -159,7 +157,7 @@ class Bench:
         return self.machine.chip.seconds - since
 
     def settled(self, seconds: float) -> float:
-        """Return the shoulder's mean current, A, over the last so many seconds."""
+        """Return the mean current of the shoulder over the last `seconds`, A."""
         return float(np.mean([a for at, a in self.history if at > self.machine.chip.seconds - seconds]))
 
     def ended(self, cause: int) -> bool:
@@ -181,11 +179,12 @@ def inline(bench, request) -> Callable[[], Bench]:
     return lambda: bench(request.param)
 
 
-# ---------------------------------------------------------------- what a loop does
+# ---------------------------------------------------------------- normal operation
 
 
 def ideal(amperes: float, periods: int) -> np.ndarray:
-    """Compute the loop independently: PI on the sampled current, with a duty that acts from the next period on."""
+    """Compute the loop independently: a PI controller of the sampled current, whose duty takes effect in the next
+    period."""
     (ohm, henry), bandwidth = SHOULDER, 2.0 * math.pi * 20_000 / 30.0
     kp, ki = bandwidth * henry / BUS, bandwidth * ohm / BUS * PERIOD
     now, integral, duty = 0.0, 0.0, 0.0
@@ -209,10 +208,10 @@ def test_a_step_is_followed_with_the_stated_bandwidth(inline, amperes):
     coil.run(0.01)
     course = np.array([a for _, a in coil.history[began:]]) * math.copysign(1.0, amperes)
     size = abs(amperes)
-    assert abs(course[-20:].mean() - size) < 0.0122 + size * 1e-3  # asked in thousandths of the range
+    assert abs(course[-20:].mean() - size) < 0.0122 + size * 1e-3  # resolution: a thousandth of the range
     start = int(np.argmax(course > 0.02 * size))
     reached = int(np.argmax(course > 0.632 * size))
-    longest = 7 if size == 2.0 else 9  # periods of 50 us; 1/(2 pi 667 Hz) is 4.8 periods
+    longest = 7 if size == 2.0 else 9  # in periods of 50 us; 1/(2 pi 667 Hz) is 4.8 periods
     assert 3 <= reached - start + 1 <= longest
     assert course.max() < 1.1 * size
     expected = ideal(size, 60)
@@ -223,7 +222,8 @@ def test_a_step_is_followed_with_the_stated_bandwidth(inline, amperes):
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("amperes", [10.0, -10.0])
 def test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(bench, name, amperes):
-    """The sensor has the board's sign. On odrive-v3.6 the shunt shows nothing at large negative duties."""
+    """The current has the sign that the board file defines. On odrive-v3.6 the shunt carries no current at large
+    negative duties."""
     coil = bench(name, {"R": 0.3, "L": 0.6e-3}).on()
     assert coil.run(0.01).settled(5e-3) == pytest.approx(0.0, abs=0.2)
     coil.ask(amperes).run(0.03)
@@ -235,13 +235,13 @@ def test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(ben
 
 @pytest.mark.parametrize("direction", [1.0, -1.0])
 def test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, direction):
-    """The setpoint needs more than the bus voltage, so the duty goes to its bound. The sensor still measures, and the
-    loop comes back."""
+    """The setpoint needs more than the bus voltage, so the duty goes to its bound. The sensor still measures the
+    current, and the loop recovers."""
     coil = bench("odrive-v3.6").on()
     coil.ask(40.0 * direction).run(0.02)
     assert coil.driving
     share = coil.bridges[0].share
-    # 3 + 15 clocks of the converter
+    # the ADC samples for 3 clocks and converts for 15
     assert abs(share) == pytest.approx(1.0 - 4.0 * (18.0 / 21e6 + 120e-9) * 20_000, abs=1e-3)
     assert coil.told == pytest.approx(1.65 - 0.01 * coil.history[-1][1], abs=1e-6)
     assert coil.ask(5.0 * direction).run(0.02).settled(5e-3) == pytest.approx(5.0 * direction, abs=0.2)
@@ -270,7 +270,7 @@ def test_a_late_tick_asks_for_nothing(inline):
 
 def test_a_direction_is_switched_while_nothing_is_driven(inline):
     """Between two signs the pins show one period of neutral. The test samples often enough to see the update that ends
-    the duty before the direction changes."""
+    the old duty before the direction changes."""
     coil = inline().on()
     pin, seen = coil.machine.board.channels[0].direction, []
     for amperes in (8.0, -8.0, 8.0):
@@ -285,7 +285,7 @@ def test_a_direction_is_switched_while_nothing_is_driven(inline):
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_loop_asks_a_bridge_on_bootstrap_capacitors_for_no_more_than_the_board_says(inline, monkeypatch, sign):
-    """12 A would need 0.8 of the bus voltage."""
+    """12 A would require a duty of 0.8."""
     load = boards.load_board
     monkeypatch.setattr(boards, "load_board", lambda name, *_: replace(
         load(name), outputs=load(name).outputs.model_copy(update={"duty_max": 0.6})))
@@ -307,7 +307,7 @@ def test_a_bridge_on_bootstrap_capacitors_is_never_asked_for_more_than_the_board
     assert fast.effort == min(1.7, 0.2 * 24.0 * 0.95 / 2.4)
 
 
-# ---------------------------------------------------------------- what goes wrong
+# ---------------------------------------------------------------- failures
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -316,7 +316,7 @@ def test_a_sensor_put_in_backwards_is_found_by_a_pulse_before_any_loop_is_closed
     coil = bench(name)
     coil.sensor.backwards = True
     assert coil.on().ended(SIGN)
-    assert coil.worst < 1.2  # A, of 15 that the bus can drive
+    assert coil.worst < 1.2  # A; the full bus voltage could drive 15 A
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -342,7 +342,8 @@ def test_a_short_ends_the_drive_at_the_second_reading_beyond_the_trip_and_stays_
 
 
 def test_a_loop_that_swings_from_bound_to_bound_is_ended(inline):
-    """The winding has a twenty-fifth of its inductance, and the setpoint is zero. The loop never trips and never rests.
+    """The winding has a twenty-fifth of its nominal inductance, and the setpoint is zero. The current never exceeds the
+    trip limit but never settles.
     """
     coil = inline().on().run(0.01)
     coil.windings[0] = SHORTED_WINDING
@@ -357,8 +358,8 @@ def odrive(bench):
 
 
 def test_a_loop_that_swings_in_jumps_that_may_be_noise_is_ended(odrive):
-    """The winding has a tenth of its inductance. A jump of up to 9 A may be noise on this board, so only the swinging
-    shows the fault."""
+    """The winding has a tenth of its nominal inductance. A jump of up to 9 A may be noise on this board, so only the
+    swinging shows the fault."""
     coil = odrive().on().ask(1.0).run(0.01)
     coil.sensor.noise = 4e-3
     coil.windings[0] = (0.2, SHOULDER[1] / 10.0)
@@ -379,8 +380,9 @@ def test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, a
 @pytest.mark.parametrize("amperes", [0.0, 1.0, 2.0, 5.0, 10.0])
 @pytest.mark.parametrize("winding", [SHORTED_CABLE, SHORTED_WINDING])
 def test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(inline, amperes, winding):
-    """The test measures from the first jump that no sound winding allows: three times the change by twice the bus
-    voltage. Before the first jump too little current flows, since a short carries no current without voltage."""
+    """The test measures from the first jump that no intact winding allows: more than three times the change that twice
+    the bus voltage causes. Before this jump the current may be small, since a short circuit carries no current without
+    voltage."""
     coil = inline().on().ask(amperes).run(0.01)
     coil.sensor.noise = 4e-3
     coil.windings[0] = winding
@@ -395,8 +397,8 @@ def test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(inline, am
 
 @pytest.mark.parametrize("amperes", [5.0, 10.0])
 def test_a_sensor_that_goes_blind_under_current_ends_the_drive_before_the_bus_is_on_the_motor(inline, amperes):
-    """From one period to the next the sensor reads its zero, as with a bridged conductor. The loop then gives its full
-    voltage."""
+    """From one period to the next, the sensor starts to read zero current, as if its conductor were bridged. The loop
+    then applies full voltage."""
     coil = inline().on().ask(amperes).run(0.01)
     coil.sensor.stuck = 1.65
     assert coil.until_off(0.02) < 2.1e-3  # V/R comes with 1.6 ms
@@ -416,8 +418,8 @@ def test_a_load_that_tears_a_motor_round_is_not_taken_for_a_short(inline, emf):
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("gain, amperes", [(0.15, 8.0), (0.5, 8.0), (0.3, 2.0), (0.3, -2.0), (0.45, 4.0)])
 def test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_little(bench, name, gain, amperes):
-    """V/R is 15 A. For 8 A the loop gives its full voltage, for less current a part. The sensor shows at most half of
-    the current that the loop's voltage must cause."""
+    """V/R is 15 A. For a setpoint of 8 A the loop applies full voltage; for smaller setpoints a part of it is enough.
+    The sensor reads at most half of the current that the loop's voltage must cause."""
     coil = bench(name).on().ask(amperes).run(0.01)
     coil.sensor.gain = gain
     assert coil.until_off(0.05) < 0.02 and coil.ended(LOOP)
@@ -425,7 +427,7 @@ def test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_lit
 
 @pytest.mark.parametrize("volts", [0.2, 0.35])
 def test_a_sensor_that_loses_gain_while_its_motor_turns_ends_the_drive_all_the_same(inline, volts):
-    """The back-EMF is this share of the bus voltage, in both directions."""
+    """The back-EMF is the fraction `volts` of the bus voltage, in both directions."""
     for way in (1.0, -1.0):
         coil = inline().on().turn(way * volts * BUS / KN).ask(way * 8.0).run(0.01)
         coil.sensor.gain = 0.15
@@ -440,15 +442,15 @@ def test_a_sensor_that_has_lost_gain_before_is_found_by_the_pulse(bench, name, g
     assert coil.on().ended(LOOP)
 
 
-COLD, HOT = 0.8, 1.4  # of the file's R: 0.8, and 1.2 at 65 K more, for copper (0.0039 per K)
+COLD, HOT = 0.8, 1.4  # factors of the file's R: 0.8, and 1.2 plus 65 K for copper (0.0039 per K)
 
 
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("ohms", [COLD, 1.2, HOT])
 @pytest.mark.parametrize("bus", [0.75, 1.25])
 def test_a_sound_drive_at_the_bound_of_its_duty_is_let_be(bench, name, ohms, bus):
-    """The setpoint is out of reach, at every allowed bus voltage, with noise on the sensor. The joint is at rest,
-    drives below, at and above its no-load velocity, and is driven backwards."""
+    """The setpoint cannot be reached, at any allowed bus voltage, with noise on the sensor. The joint is at rest,
+    drives below, at and above its no-load velocity, or is driven backwards."""
     coil = bench(name)
     coil.bus, coil.windings[0] = bus * BUS, (ohms * SHOULDER[0], SHOULDER[1])
     coil.sensor.noise = 4e-3
@@ -465,7 +467,7 @@ def test_a_sound_drive_at_the_bound_of_its_duty_is_let_be(bench, name, ohms, bus
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("ohms", [COLD, HOT])
 def test_a_sound_drive_within_its_bound_is_let_be(bench, name, ohms):
-    """The motor drives, brakes and turns round at a part of its voltage, at rest and up to half of its no-load
+    """The motor drives, brakes and reverses with part of its voltage, at rest and up to half of its no-load
     velocity."""
     coil = bench(name)
     coil.windings[0], coil.sensor.noise = (ohms * SHOULDER[0], SHOULDER[1]), 4e-3
@@ -512,7 +514,8 @@ def test_one_reading_that_is_off_ends_nothing(inline):
 
 
 def test_a_current_that_is_too_large_every_other_period_ends_the_drive(inline):
-    """A loop that fights a short gives this pattern of readings. The good readings in between do not clear the fault.
+    """A loop that drives into a short circuit causes this pattern of readings. The correct readings in between do not
+    reset the detection.
     """
     coil = inline().on().run(0.01)
     for _ in range(3):
@@ -560,7 +563,7 @@ BREAKS: dict[str, Callable[[Bench], object]] = {
 
 
 def how_soon(bench: Callable[..., Bench], breaks: Callable[[Bench], object], amperes: float) -> str:
-    """Return the largest values of five moments in the noise: PWM periods until the outputs are off, and the current
+    """Return the largest values for five moments of the failure: PWM periods until the outputs are off, and the current
     from then on, A."""
     periods, worst = 0.0, 0.0
     for moment in range(5):
@@ -592,7 +595,8 @@ def test_the_page_says_how_soon_the_loops_are_ended(bench):
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6", pytest.param("odrive-v3.6", marks=pytest.mark.bench)])
 def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
-    """While the whole image tracks its target, each motor's mean current over a tick is the wanted torque over K N."""
+    """While the whole image tracks its target, each motor's mean current over a tick equals the commanded torque
+    divided by K N."""
     from femtorque.codegen.motion import knots
     from femtorque.hil.cost.measurement import short_motion
     from femtorque.hil.play import play_motion
@@ -619,8 +623,8 @@ def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
 @pytest.mark.parametrize("gain, warm", [(0.15, 1.0), (0.5, 1.0), (1.0, 1.6)])
 def test_an_arm_that_leans_on_something_notices_a_sensor_that_loses_gain(name, gain, warm):
-    """A hand pushes the first joint with 3 N m, which needs 8.6 of its motor's 15 A. A sound sensor causes no fault,
-    even if the winding is too warm for its motor to hold."""
+    """A hand pushes the first joint with 3 N m, which needs 8.6 of its motor's 15 A. A correct sensor causes no fault,
+    even if the winding is so warm that the motor cannot hold the joint."""
     mechanism, built = image(name, "current")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         session = armed(board)
@@ -639,8 +643,8 @@ def test_an_arm_that_leans_on_something_notices_a_sensor_that_loses_gain(name, g
 
 
 def test_an_arm_that_its_brakes_hold_shows_its_sensors_by_the_pulse_all_the_same():
-    """The joints stand during the pulse. The current from before the outputs went off is gone at the next pulse,
-    although a brake held the arm in between."""
+    """During the pulse the joints are at rest. The current that flowed before the outputs went off has decayed at the
+    next pulse, even if a brake held the arm in between."""
     mechanism = driven(load_mechanism(FILE), "current")
     braked = replace(mechanism, name="three-link-braked",
                      safety=replace(mechanism.safety, brake=Brake(release_s=0.03, engage_s=0.06)))
@@ -674,7 +678,7 @@ def test_current_is_refused_where_it_is_not_measured_or_the_winding_is_too_fast(
 
 
 def test_a_bringup_says_which_current_sensor_to_turn_round():
-    """The pulse comes before any loop is closed, so hardly any current flows."""
+    """The test pulse comes before any loop is closed, so only a small current flows."""
     from femtorque.host.lab import bringup
     from femtorque.host.link import Configuration, Session
 
@@ -728,7 +732,7 @@ def test_identification_takes_the_duty_of_a_current_loop_for_a_current(tmp_path)
 # ---------------------------------------------------------------- tests of the tests
 
 LOOP_C, SAMPLING = "stm32/ft_current.c", "stm32f4/ft_sampling.c"
-HEADER = "ft_board.h"  # results of the board file and the mechanism file
+HEADER = "ft_board.h"  # generated from the board file and the mechanism file
 # removed safeguards: (board, file, old, new, the test that must fail, its arguments)
 MUTATIONS = {
     "the sign of a shunt below half bridge B": (

@@ -1,4 +1,4 @@
-"""The board cuts the supply of servos that do not report that they are off."""
+"""The board cuts the supply of servos that do not confirm that they are off."""
 
 from dataclasses import replace
 
@@ -12,8 +12,8 @@ from femtorque.codegen.mechanism.description import Cutoff
 from tests.support.servos import Served, so101
 
 TICK = 1.0 / 400.0  # s
-DARK, WITHIN = 80, 12  # ticks: 0.2 s and 0.03 s of the file
-BEFORE = 5  # ticks until a silent servo is missed
+DARK, WITHIN = 80, 12  # ticks: 0.2 s and 0.03 s, from the mechanism file
+BEFORE = 5  # ticks until a missing answer of a servo counts as silence
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def now(board: Served) -> int:
 
 
 def until(board: Served, on: bool, most: int = 400) -> int:
-    """Return the tick at whose end the supply has this state."""
+    """Return the number of the first tick after which the supply is on or off, as requested."""
     end = now(board) + most
     while supplied(board) is not on:
         board.run(1)
@@ -84,7 +84,7 @@ def test_that_a_wire_that_is_flooded_costs_all_their_supply(board):
 
 
 def test_that_another_servo_in_the_stead_of_one_is_not_believed(board):
-    """The other servo has another position. It would report that it is off."""
+    """The other servo has another position. The other servo would report that it is off."""
     held(board)
     board.angle["elbow_flex"] += 1.0
     board.run(3)

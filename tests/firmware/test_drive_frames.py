@@ -52,7 +52,7 @@ def reach(drive: DriveType) -> dict[str, float]:
 
 
 def rounded_to(drive: DriveType, share: np.ndarray) -> Target:
-    """Round to float32, as the chip does, away from the middles between two counts."""
+    """Round to float32, as the chip does. Avoid values near the middle between two counts."""
     found = {}
     for (name, scale), s in zip(mit.ranges(drive, fine=drive.family == "robstride").items(), share, strict=True):
         x = (float(s) * reach(drive)[name] - scale.low) / scale.step
@@ -83,7 +83,7 @@ def test_that_no_field_wraps(c, drive, value):
 
 @pytest.mark.parametrize("drive", [DRIVES["damiao-10010l"], DRIVES["robstride-04"]], ids=lambda d: d.name)
 def test_that_what_rounding_leaves_over_is_made_up_for(c, drive):
-    """On average over ticks the torque is right to far less than a step of the field."""
+    """Averaged over ticks, the torque is correct to much less than one step of its field."""
     scale = mit.ranges(drive, fine=drive.family == "robstride")["torque"]
     for asked in np.random.default_rng(1).uniform(-drive.torque, drive.torque, 20):
         carried, given = 0.0, []
@@ -161,15 +161,15 @@ def test_that_damiaos_answer_to_what_was_written_is_no_word_on_what_they_hold(c)
 
 @pytest.mark.parametrize("data", [b"\x12\x40\x33", b"\x12\x40\x55", b"\x02\x00\x33", b"\x12\x00\x34"])
 def test_that_states_of_damiaos_that_look_like_answers_about_registers_are_states(c, data):
-    """Each frame is a state of a drive with this id, enabled or not. A byte of the position looks like the mark of an
-    answer."""
+    """Each frame is a state of a drive with this identifier, enabled or not. A byte of the position equals the code
+    that marks an answer."""
     kind, said = c.hear(DRIVES["damiao-4340"], Frame(REPLY, data + bytes(5)))
     assert (kind, said.position, said.enabled) == (STATE, data[1] << 8 | data[2], data[0] >> 4 == 1)
 
 
 @pytest.mark.parametrize("apart", range(1, 16))
 def test_that_the_states_of_two_damiaos_on_one_reply_id_are_told_apart_by_the_lower_half_of_their_ids(c, apart):
-    """Two drives may have the same reply id by mistake. Their ids may also differ by eight."""
+    """Two drives may have the same reply identifier by mistake. Their ids may also differ by eight."""
     drive = DRIVES["damiao-4340"]
     for other in (ID ^ apart, (ID + apart) & 15):
         data = dialects.answer(drive, other, State(other, 1.0, 0.0, 0.0), error=1)
@@ -185,9 +185,9 @@ def test_that_foreign_frames_are_not_heard(c):
     assert c.hear(drive, Frame(REPLY, dialects.answer(drive, ID + 1, State(0, 0.0, 0.0, 0.0))))[0] == NOTHING
 
 
-# The encoders ak_mit.c of cubemars-ak-c-drivers and mit_can.py of TMotorCANControl scale by 2^N and truncate.
-# The original encoder math_ops.c scales by 2^N - 1 and truncates.
-# The fields of all three encoders differ from ours by at most a step.
+# The encoders ak_mit.c of cubemars-ak-c-drivers and mit_can.py of TMotorCANControl scale by 2^N and truncate. The
+# original encoder math_ops.c scales by 2^N - 1 and truncates. The fields of all three published encoders differ from
+# femtorque's fields by at most one step.
 def akin(x: float, low: float, high: float, bits: int) -> int:
     return min(int((min(max(x, low), high) - low) * ((1 << bits) / (high - low))), (1 << bits) - 1)
 
@@ -229,8 +229,8 @@ def test_special_frames_of_those_that_know_no_other_way_to_clear_errors(c, famil
 
 
 def test_that_a_mini_cheetah_that_is_to_let_go_is_commanded_nothing_every_eighth_tick(c):
-    """Early firmware measures the drive's current only while the drive is commanded. The current must be small before
-    the drive leaves its mode."""
+    """Early firmware measures the drive's current only while the drive is commanded. The drive leaves its mode only if
+    this current is small."""
     drive = next(d for d in CHEETAHS if d.family == "mini-cheetah")
     stop, (nothing, _) = Frame(ID, mit.EXIT), c.command(drive, Target())
     for tick in range(17):
@@ -240,7 +240,7 @@ def test_that_a_mini_cheetah_that_is_to_let_go_is_commanded_nothing_every_eighth
 
 @pytest.mark.parametrize(("told", "warm"), [(0, 0), (39, 0), (41, 1), (65, 25), (255, 215)])
 def test_that_cubemars_tell_their_temperature_from_forty_below_zero_on(c, told, warm):
-    """AK driver manual, 5.3: 0 to 255 are -40 to 215 deg C. The board reports no temperature below zero."""
+    """AK driver manual, 5.3: codes 0 to 255 mean -40 to 215 deg C. The board reports no temperature below zero."""
     drive = DRIVES["cubemars-ak10-9"]
     data = dialects.answer(drive, ID, State(ID, 1.0, 0.0, 0.0), temperature=told)
     assert c.hear(drive, Frame(REPLY, data))[1].warmth == warm and dialects.reply(drive, data).temperature == told - 40
@@ -287,7 +287,7 @@ def test_robstrides_states_are_heard(c, drive):
         assert (said.enabled, said.error, said.warmth) == (mode == 2, faults, 41)
         names = [name for k, name in enumerate(robstride.FAULTS) if said.error >> k & 1]
         assert ", ".join(names) == theirs.fault
-    for host in (0, 0x7F, 0xFE):  # a command names no host, so the drive answers the last host
+    for host in (0, 0x7F, 0xFE):  # a command does not name a host, so the drive answers the last host
         told = robstride.identifier(robstride.STATE, 2 << 14 | ID, host)
         assert c.hear(drive, Frame(told, bytes(8), extended=True))[0] == STATE
     other = robstride.identifier(robstride.STATE, 2 << 14 | ID + 1, robstride.HOST)
@@ -315,6 +315,6 @@ def test_that_a_parameter_that_could_not_be_read_has_no_value(c):
     (0x15, ID, robstride.HOST, 8, True, NOTHING), (robstride.STATE, ID, robstride.HOST, 8, True, STATE),
     (robstride.STATE, ID, robstride.HOST, 7, True, NOTHING), (robstride.STATE, ID, robstride.HOST, 8, False, NOTHING)])
 def test_which_frames_of_robstrides_are_heard(c, kind, id, host, size, extended, heard):
-    """0x15 is a report of faults, which every state contains too."""
+    """Type 0x15 reports faults. Every state also contains the faults, so the board ignores frames of this type."""
     frame = Frame(robstride.identifier(kind, id, host), bytes(size), extended=True)
     assert c.hear(DRIVES["robstride-01"], frame, extended)[0] == heard

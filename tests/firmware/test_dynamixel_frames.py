@@ -41,7 +41,8 @@ def c():
 
 
 class Handler(Protocol2PacketHandler):
-    """A packet handler with stuffing. Version 4.1.0 stuffs a copy, but then sends the list that it was given."""
+    """The published packet handler, with its byte stuffing corrected. Version 4.1.0 stuffs a copy of the packet, but
+    then sends the packet without stuffing."""
 
     def addStuffing(self, packet):
         packet[:] = super().addStuffing(list(packet))
@@ -101,7 +102,7 @@ class Wire(frames.Wire):
             servo.takes_part = servo.prompt = takes_part
 
     def pack(self, *each: Meant) -> bytes:
-        """Pack a frame for each servo. Their numbers begin at 1. A single frame is for all servos."""
+        """Pack a frame for each servo. Their numbers begin at 1. A single message is sent to all servos."""
         return self.pack_each(each if len(each) > 1 else each * SERVOS)
 
 
@@ -183,9 +184,9 @@ def test_that_noise_tells_nothing_and_stays_within_its_bounds(c):
 
 
 def test_that_a_servo_takes_part_once_it_has_said_alone_that_it_is_prompt_and_what_it_is(c):
-    """The servo's stored delay is written only if the servo has reported another delay. An old servo does not know the
-    fast question. With an old servo on the wire, half of the servos get the old question, and in the next tick the
-    other half."""
+    """The stored answer delay of a servo is written only if the servo has reported another delay. An old servo does not
+    know the fast question. With an old servo on the wire, the board asks half of the servos with the old query, and the
+    other half in the next tick."""
     wire = Wire(c, takes_part=False)
     level = written(dict.fromkeys(IDS, 1), 68, 1)
     assert wire.pack(Meant()) == GOALS
@@ -320,7 +321,8 @@ def test_what_else_a_servo_is_told(c):
 
 @pytest.mark.parametrize(("told", "counts"), [(0, 0), (4095, 4095), (4096, 0), (-1, 4095), (-4096, 0), (30000, 1328)])
 def test_what_a_state_tells(c, told, counts):
-    """The state has no whole turns. A step is 0.229 turns a minute of the output, and the joint turns half as fast."""
+    """The state of a servo contains no whole turns. A step is 0.229 turns a minute of the output, and the joint turns
+    half as fast."""
     servo, on = Servo(c), 1 << 23
     data = (told & 0xFFFF).to_bytes(2, "little") + (-50 & 0xFFFF).to_bytes(2, "little") + b"\x96\0" + bytes([121, 37])
     for is_on in (False, True):

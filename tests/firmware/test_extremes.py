@@ -1,4 +1,4 @@
-"""Numbers at the ends of their types cause no run-time error, under the compiler's sanitizers."""
+"""The extreme values of number types cause no run-time error under the compiler's sanitizers."""
 
 import subprocess
 from pathlib import Path

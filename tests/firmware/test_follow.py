@@ -1,4 +1,4 @@
-"""FOLLOW on this computer, with live targets of good and of faulty senders."""
+"""FOLLOW on this computer, with live targets from correct and from faulty senders."""
 
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -18,13 +18,13 @@ PHASES = {name: row[0] for name, row in messages.FOLLOW_PHASES.items()}
 
 
 def limited(**safety):
-    """Return the three-link arm with the limits above."""
+    """Return the three-link arm with the limits of this file."""
     mechanism = changed(limits={"lower": LOWER, "upper": UPPER, "velocity": V, "acceleration": A, "jerk": J})
     return replace(mechanism, safety=replace(mechanism.safety, **safety))
 
 
 def arm(start=0.0, safety=None, **follow_table):
-    """Return this arm in HOLD, with its first joint at `start`."""
+    """Return the arm of this file in HOLD, with its first joint at `start`."""
     mechanism = limited(**safety or {})
     if follow_table:
         mechanism = replace(mechanism, follow=replace(mechanism.follow, **follow_table))
@@ -53,8 +53,8 @@ def stream(hz, seconds, *, latency=0.002, jitter=0.0, noise=0.0, lost=0.0, signa
 
 
 def within_limits(run, joint=0):
-    """Check position, velocity and acceleration against their limits. Return the jerk. The precision is that of
-    telemetry."""
+    """Check position, velocity and acceleration against their limits. Return the jerk. The tolerances correspond to the
+    precision of telemetry."""
     q, v = run.positions(joint), run.record["target_rate"][:, joint].astype(float)
     assert LOWER <= q.min() and q.max() <= UPPER
     assert np.abs(v).max() <= V and np.abs(np.diff(v)).max() * 1e3 <= A * 1.0001 + 2.0
@@ -62,7 +62,7 @@ def within_limits(run, joint=0):
 
 
 def error(run, seconds, skip=3000):
-    """Return the rms error against the signal, mrad, and the delay, s, at which this error is least."""
+    """Return the rms error against the signal, mrad, and the delay for which this error is smallest, s."""
     q = run.positions()
     t = np.arange(len(q)) * 1e-3
     part = slice(skip, None)
@@ -80,7 +80,7 @@ def error(run, seconds, skip=3000):
 
 @pytest.mark.parametrize("hz, most, delay", [(30, 1.2, 76.7), (50, 0.4, 50.0), (100, 0.15, 55.0), (250, 0.05, 58.0)])
 def test_a_hand_is_followed_with_its_own_jerk(hz, most, delay):
-    """The error is measured against the delayed signal. The delay is the delay in FOLLOWED plus a tick for sampling and
+    """The motion is compared with the delayed signal. The delay is the delay in FOLLOWED plus one tick for sampling and
     sending."""
     app = led(float(wave(0.0)[0]))
     run = play(app, stream(hz, 7.0), 7000)
@@ -172,7 +172,7 @@ def test_a_target_beyond_a_limit_is_gone_to_as_far_as_may_be():
 
 @pytest.mark.parametrize("after", [None, 1e-3, 9e-3, 0.03])
 def test_the_last_target_is_come_to_rest_at_and_held(after):
-    """after: s from the last target to a target at the same place with the END mark."""
+    """after: time from the last target to a repeated target with the END mark, s."""
     app = led()
     sent = standing(0.5, 1.0)
     if after is None:
@@ -189,11 +189,11 @@ def test_silence_of_the_sender_ends_in_rest_within_two_frames_and_then_in_hold()
     run = play(app, stream(50, 2.0), 2600)
     rates = np.abs(run.record["target_rate"][:, 0])
     rest = np.flatnonzero(rates)[-1]
-    # played 53 ms after 1.98 s, then two frames and braking
+    # the target of 1.98 s is played 53 ms late; two frames and the braking time follow
     braking = rates[1980:].max() / A + 2.0 * A / J
     assert rest <= 1980 + 53 + 40 + round(1e3 * braking)
     assert app.state == "HOLD" and "UNDERRUN" in app.flags
-    assert follow(app) == "NONE"  # FOLLOW starts again from there
+    assert follow(app) == "NONE"  # FOLLOW can be started again from the held positions
     within_limits(play(app, standing(0.0, 1.0), 1000))
 
 
@@ -230,10 +230,10 @@ def test_reports_are_of_follow_alone_and_say_what_there_is():
     assert waits[0].refused == 0 and waits[-1].refused == 1
     last = 49
     sent = [Sent(0.02 * k, 0.02 * k + 0.002, [0.5, 0.0, 3.0]) for k in range(last + 1)]
-    sent += [replace(sent[-1], there=0.99), Sent(1.0, 1.1, [0.5, 0.0, 3.0])]  # a repeated target, and a late one
+    sent += [replace(sent[-1], there=0.99), Sent(1.0, 1.1, [0.5, 0.0, 3.0])]  # a repeated target and a late target
     run = play(app, sent, 1600)
     r = next(report for report in run.reports if report.tick > run.record["tick"][800])
-    t = 1e-3 * (r.tick - run.record["tick"][0]) - 0.002  # of the sender's clock, by the fastest message
+    t = 1e-3 * (r.tick - run.record["tick"][0]) - 0.002  # time of the sender's clock, according to the fastest message
     assert r.frame == 20_000 and r.ahead == pytest.approx(1e6 * (0.02 * (r.targets - 1) - t) + r.delay, abs=2100)
     assert (run.reports[-1].targets, run.reports[-1].late, run.reports[-1].refused) == (last + 2, 1, 2)
     assert max(abs(r.behind[0]) for r in run.reports) > 0.1 and max(abs(r.behind[2]) for r in run.reports) > 0.1
@@ -310,7 +310,7 @@ def test_targets_with_velocities_are_followed_without_a_delay():
     assert found < 6.0 and lag < 0.012 and run.reports[-1].delay == 0
 
 
-# ---- what no one would send ----------------------------------------------------------------------------
+# ---- inputs that no sender would send ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,4 +1,4 @@
-"""Lengths of frames on the G4's controllers, against python-can's table of length codes."""
+"""Length codes of the G4's CAN controllers, against python-can's table."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ BYTES = bytes(range(1, 65))
 
 @pytest.fixture(scope="module", params=[8, 12, 24, 64])
 def driver(request):
-    """Return the CAN FD driver for frames of at most so many bytes, and this number."""
+    """Return the CAN FD driver, compiled for frames of at most 8, 12, 24 or 64 bytes, and this maximum."""
     wanted, files = files_of(described("fd"))
     wanted |= {"ft_frame_bytes.h": f"#define FT_FRAME_BYTES {request.param}u\n", "ft_can_c.h": files["ft_can.c"],
                "frame_lengths.c": (Path(__file__).parent / "frame_lengths.c").read_text()}
@@ -45,11 +45,12 @@ def test_a_frame_that_comes_has_the_length_of_its_code_and_as_many_bytes_as_ther
         data = ffi.new("uint8_t[64]")
         size = lib.came(code << 16 | FD | BRS, BYTES, data)
         assert bytes(data) == BYTES[:most].ljust(64, b"\0")
-        assert size == dlc2len(code) or most == 8 < dlc2len(code) and size > most  # then the frame belongs to no drive
+        assert size == dlc2len(code) or most == 8 < dlc2len(code) and size > most  # else not from a drive
 
 
 def test_a_classic_frame_has_8_bytes_at_most_whatever_its_code(driver):
-    """ISO 11898-1: codes 9 to 15 mean 8 bytes. An image without longer frames ignores these frames."""
+    """ISO 11898-1: codes 9 to 15 mean 8 bytes. An image that only expects short frames ignores frames with these
+    codes."""
     ffi, lib, most = driver
     for code in range(16):
         size = lib.came(code << 16, BYTES, ffi.new("uint8_t[64]"))

@@ -1,5 +1,5 @@
-"""Friction that falls with the velocity and rises with the load, in the torque of a motion. The C is compared with
-NumPy and with itself on the chip."""
+"""Friction that decreases with the velocity and increases with the load, as a part of the feed-forward torque. The C is
+compared with NumPy and with the same C on the virtual chip."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ OF_FIELD = (Friction(0.5, 2.0, 1.5, 0.2, 0.1), Friction(0.4, 2.0, 0.0, 0.0, 0.3)
 
 
 def of_field(frictions=OF_FIELD):
-    """Return the six-joint arm with friction of each kind. The last two joints have no Coulomb friction."""
+    """Return the six-joint arm with every kind of friction. The last two joints have no Coulomb friction."""
     it = six_axis()
     joints = tuple(replace(j, friction=f) for j, f in zip(it.joints, frictions, strict=True))
     return replace(it, name="six_axis_rubbing", joints=joints)
@@ -46,7 +46,7 @@ def rows(mechanism, n=2000, seed=1):
     before, after = (0.5 * speed / hz * rng.uniform(0.9, 1.1, (n, 6)) for _ in range(2))
     before[:50] = after[:50] = 0.0
     given = before, after, rng.uniform(-60.0, 60.0, (n, 6))
-    return tuple(x.astype(np.float32).astype(float) for x in given)  # both precisions use the same numbers
+    return tuple(x.astype(np.float32).astype(float) for x in given)  # single and double precision use the same numbers
 
 
 def on_host(mechanism, precision, given):
@@ -73,7 +73,7 @@ def expected(mechanism, before, after, tau):
 
 @pytest.mark.parametrize("precision, most", [
     ("double", 1e-10),
-    ("single", 2.0**-24 * 16.0),  # one rounding per operation, and one each for |u + w| and |u - w|
+    ("single", 2.0**-24 * 16.0),  # one rounding error per operation, and one each for |u + w| and |u - w|
 ])
 def test_the_c_is_numpy_s(precision, most):
     mechanism = of_field()
@@ -103,7 +103,7 @@ void entry(const ft_real *const *given, ft_real *out) { law_needed(400, given[0]
 
 
 def test_it_opposes_the_motion_and_keeps_its_bound_at_every_velocity():
-    """For any torque of the links, friction never drives the joint, and never exceeds its value at rest."""
+    """For any torque of the links, the friction torque opposes the motion and never exceeds its value at rest."""
     bare = replace(of_field(), joints=tuple(replace(j, motor=replace(j.motor, inertia=0.0),
                                                     friction=replace(j.friction, viscous=0.0))
                                             for j in of_field().joints))

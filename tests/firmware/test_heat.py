@@ -1,4 +1,4 @@
-"""Motors that carry more than their continuous torque: the time until the fault, and the time to cool."""
+"""Motors that carry more than their continuous torque: the time until the fault, and the time to cool down."""
 
 import math
 from dataclasses import replace
@@ -16,7 +16,7 @@ SHOULDER = 0
 
 
 def holding(times: float, thermal_s: float = T, **safety) -> App:
-    """Return an arm in HOLD. The first joint's motor carries so many times its continuous torque."""
+    """Return an arm in HOLD. The first joint's motor carries `times` times its continuous torque."""
     weight = abs(float(held(1e3, {}).see().torque[SHOULDER]))
     return held(weight / times, safety, thermal_s)
 

@@ -1,4 +1,5 @@
-"""The lab modes on this computer: lead the arm by hand, jog joints, seek zeros, probe motors, overlay gains, record."""
+"""The lab modes on this computer: guide the arm by hand, jog joints, seek zeros, probe motors, overlay gains,
+record."""
 
 from dataclasses import replace
 
@@ -34,7 +35,7 @@ def post(app, message):
 
 
 def jog(app, joint, rate, times, follow=True):
-    """Ask for a jog every 20 ms. Return the telemetry."""
+    """Request a jog every 20 ms. Return the telemetry."""
     records = []
     for _ in range(times):
         post(app, Jog(next_token(app), joint, rate))
@@ -55,8 +56,8 @@ def test_that_a_joint_is_jogged_at_its_rate_and_stops_when_nobody_asks():
     # rest to rest with bounded acceleration: jog_velocity in JOG_RAMP_S
     assert np.abs(np.diff(rates[:, 1])).max() <= 1.001 * (0.1 * 10.0 / 0.25) * 1e-3
     ran_on = np.count_nonzero(after["target_rate"][:, 1]) + 11
-    assert 100 - 20 + 125 <= ran_on <= 100 + 125 + 5  # the time-out of the jog, then the ramp
-    # the target's positions are the sum of its rates
+    assert 100 - 20 + 125 <= ran_on <= 100 + 125 + 5  # the time-out of the jog, then its deceleration ramp
+    # the change of the target's position is the sum of its rates
     way = radians(app.see().target) - begin
     np.testing.assert_allclose(way, [0.0, rates[:, 1].sum() * 1e-3, 0.0], atol=1e-5)
 
@@ -70,7 +71,7 @@ def test_that_a_jog_the_other_way_and_of_another_joint_goes_through_rest():
     rates = record["target_rate"]
     assert rates[:, 0].max() > 0.49 and rates[:, 0].min() < -0.49 and rates[-1, 2] > 0.49
     assert not np.any((rates[:, 0] != 0.0) & (rates[:, 2] != 0.0))
-    stopping = np.count_nonzero(rates[1000:, 0])  # from the other joint's first request on
+    stopping = np.count_nonzero(rates[1000:, 0])  # counted from the other joint's first request
     assert 155 <= stopping <= 163  # the ramp of 0.5 rad/s at 3.2 rad/s^2
     assert np.abs(np.diff(rates, axis=0)).max() < 0.006
 
@@ -85,7 +86,7 @@ def test_that_a_joint_at_its_limit_is_jogged_away_from_it(side):
 
 @pytest.mark.parametrize("first, second", [(0, 2), (2, 0), (1, 2)])
 def test_that_a_joint_stays_where_its_jog_ended_however_soon_another_one_is_jogged(first, second):
-    """The other joint is requested in every tick, so it starts in the first possible tick."""
+    """The other joint is requested in every tick, so its jog starts in the first possible tick."""
     app = in_hold()
     jog(app, first, 0.5, 20)
     record = []
@@ -122,7 +123,7 @@ def test_that_a_jog_ended_by_an_e_stop_begins_anew_from_rest():
 
 @pytest.mark.parametrize("scheme", ["nodal", "printed"])
 def test_that_a_jogged_joint_is_fed_forward_and_the_others_stand(scheme):
-    """tau_ID of the jog follows from the jog's rates and accelerations, also along its ramps."""
+    """tau_ID during the jog matches the jog's rates and accelerations, also on its ramps."""
     app = in_hold(replace(changed(), control=replace(changed().control, scheme=scheme)))
     record = np.concatenate([jog(app, 1, 0.5, 20), app.run(400)])
     q = radians(record["target"])
@@ -134,18 +135,19 @@ def test_that_a_jogged_joint_is_fed_forward_and_the_others_stand(scheme):
         expected = oracle.rnea(model, q[k + lead], u[k + lead], a)
         np.testing.assert_allclose(record["torque_ff"][k], expected, rtol=5e-3, atol=5e-3)
     assert not u[:, [0, 2]].any() and np.all(record["target"][:, [0, 2]] == record["target"][0, [0, 2]])
-    # positions at boundaries are half a step behind the middles: targets move by the rates
+    # positions at boundaries are half a step behind the middles, so targets move by the mean of two rates
     np.testing.assert_allclose(np.diff(q[:, 1]), 0.5e-3 * (u[1:, 1] + u[:-1, 1]), atol=3e-8)
 
 
 def test_that_a_jog_in_the_other_direction_looks_at_the_way_that_it_still_goes():
-    """A joint that moves up close to its upper limit is asked to move down. The mirrored case follows."""
+    """A joint that moves up close to its upper limit is commanded to move down. The test then repeats this with all
+    directions reversed."""
     app = in_hold(changed(limits={"lower": -1.0, "upper": 1.0}))
     for sign in (1.0, -1.0):
         record = jog(app, 1, sign * 1.0, 120)
         at = radians(record["target"])[:, 1]
         assert 0.85 < sign * at[-1] <= 1.0 and np.max(np.abs(at)) <= 1.0
-        assert app.lib.fake_state_now() == messages.STATES["JOG"][0]  # the joint stands, and the host goes on
+        assert app.lib.fake_state_now() == messages.STATES["JOG"][0]  # at rest at the limit; the host repeats the jog
         back = jog(app, 1, -sign * 0.5, 10)
         assert -sign * back["target_rate"][-1, 1] > 0.4
 
@@ -155,7 +157,7 @@ def test_that_stop_ends_a_jog_at_once():
     jog(app, 1, 0.5, 20)
     app.post("STOP")
     rates = app.run(200)["target_rate"][:, 1]
-    assert 125 - 5 <= np.count_nonzero(rates) <= 125 + 5  # the ramp of 0.5 rad/s, without the time-out of the jog
+    assert 125 - 5 <= np.count_nonzero(rates) <= 125 + 5  # only the ramp of 0.5 rad/s, without the time-out of the jog
 
 
 # ---- float ------------------------------------------------------------------------------------------
@@ -192,7 +194,7 @@ def test_that_a_floating_arm_is_given_what_carries_it_at_any_pose():
 
 
 def led_by(app, joint, rate, ticks, follow=False):
-    """Move one joint at this rate, as a hand does."""
+    """Move one joint at this rate by hand."""
     count = 2.0 * np.pi / 8192
     done, records = 0, []
     for k in range(ticks):
@@ -236,7 +238,7 @@ def test_that_an_arm_that_is_caught_has_forgotten_the_errors_of_before(host):
 def test_that_a_floating_joint_is_damped_above_its_rate():
     app = floating()
     joint = app.mechanism.moving[1]
-    record = led_by(app, 1, 4.0, 300)  # 2.5 rad/s is its float rate
+    record = led_by(app, 1, 4.0, 300)  # the joint's float velocity is 2.5 rad/s
     extra = [record["torque"][i, 1] - gravity(app, radians(record["position"][i]))[1] for i in range(-50, 0, 10)]
     np.testing.assert_allclose(np.mean(extra), -joint.gains.kv * (4.0 - 2.5), rtol=0.1)
 
@@ -302,14 +304,14 @@ def test_that_a_stop_is_found_pressed_gently_and_left_again():
     status = app.see()
     assert app.state == "HOMING" and "SEEKING" not in app.flags
     assert status.unhomed == 1
-    inside = radians(status.position)[0]  # from -3.15 to 0.02 inside the limit of -3.1, and the way of stopping
+    inside = radians(status.position)[0]  # from -3.15 to 0.02 inside the limit of -3.1, plus the braking distance
     assert -3.08 - 1e-3 <= inside <= -3.08 + 0.4**2 / (2 * 0.8 / 0.25) + 0.01
     assert np.all(record["target_rate"][:, 1:] == 0.0)
 
 
 def at_its_place():
-    """Return a search for the first joint's zero, and the telemetry of the tick that sets the joint's position. The
-    joint is at its stop, just outside its limits."""
+    """Return an application after a search for the first joint's zero, and the telemetry of the tick that sets the
+    joint's position. In this tick the joint is at its stop, just outside its limits."""
     first, *others = in_lab().joints
     home = Home(at=-3.15, direction=-1, speed=0.4, effort=0.2)
     app = seeking(replace(in_lab(), joints=(replace(first, home=home), *others)))
@@ -326,7 +328,7 @@ def test_that_a_joint_is_at_rest_in_the_tick_that_gives_it_its_place_and_leaves_
     after = app.run(3)
     assert given["target_rate"][0] == 0.0 and given["target"][0] == given["position"][0]
     assert after["target"][0, 0] == given["position"][0]
-    assert np.array_equal(after["target_rate"][:, 0] > 0.0, [False, False, True])  # a target is due two ticks later
+    assert np.array_equal(after["target_rate"][:, 0] > 0.0, [False, False, True])  # the target is due two ticks later
 
 
 def test_that_a_joint_no_longer_sought_for_may_use_its_whole_effort():
@@ -347,11 +349,11 @@ def test_that_a_search_is_not_over_before_its_joint_stands():
         rates.append(app.run(1)["target_rate"][0, 0])
         assert len(rates) < 3000
     assert max(rates) == pytest.approx(0.4, rel=1e-3)
-    assert max(rates[-10:]) < 0.02  # a STATUS every 10 ms, a target two ticks late
+    assert max(rates[-10:]) < 0.02  # STATUS comes every 10 ms, and a target lags by two ticks
 
 
 def test_that_only_the_joint_sought_for_is_pressed_gently():
-    """The other joints get the torques that they need."""
+    """The other joints get the torques that hold the arm."""
     app = seeking(changed(encoder={"zero": "stop"}, home=Home(at=-1.57, effort=0.2)))
     record = app.run(40, follow=False)
     assert np.abs(record["torque"][-1, 0]) == np.float32(0.2) and record["torque"][-1, 1] > 0.4
@@ -426,7 +428,7 @@ def test_that_an_index_that_does_not_come_in_time_is_a_fault():
     record = app.run(2200, follow=False)  # blocked: it never moves
     assert app.fault == ("HOMING", 1)
     on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))
-    assert 1950 <= on[-1] <= 2010  # 1.5 times the way at its speed, and a second
+    assert 1950 <= on[-1] <= 2010  # 1.5 times the travel divided by the speed, plus a second
 
 
 def test_that_each_joint_sought_for_has_its_whole_travel_and_begins_at_rest():
@@ -582,8 +584,8 @@ def test_that_overlaid_gains_act_and_are_told(armed):
 
 
 def test_that_overlaid_gains_are_those_of_a_file_in_every_bit():
-    """The last joint has twice or half the file's gains: once overlaid, once in the file. The joints are disturbed
-    alike."""
+    """The last joint has twice or half the file's gains, once by gain overlay and once in the file. All joints receive
+    the same disturbance."""
     mechanism = in_lab()
     joints = [replace(j, gains=replace(j.gains, ki=40.0)) for j in mechanism.joints]
     overlaid = replace(mechanism, joints=tuple(joints))

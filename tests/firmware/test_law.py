@@ -73,8 +73,8 @@ def lag(app):
 
 
 def test_that_a_followed_motion_is_observed_without_lag():
-    """In this application joints reach their targets one tick late, which is the whole lag. The observer alone has a
-    lag of 3.5 ms."""
+    """In this application the joints reach their targets one tick late. The observed lag consists only of this tick.
+    The observer alone has a lag of 3.5 ms."""
     assert lag(App()) == pytest.approx(DT, abs=0.2 * DT)
     deaf = {"ft_observer.c": swap("track(o, j, n, to[j] - from[j]);", "track(o, j, n, 0.0f * (to[j] - from[j]));")}
     assert lag(App(patches=deaf)) > 3.0 * DT
@@ -103,7 +103,7 @@ def test_that_encoder_and_motor_signs_and_gears_turn_the_right_way():
     assert app.command("ARM") == "NONE" or app.run(400) is not None and app.command("ARM") == "NONE"
     app.run(50)
     for _ in range(3):
-        record = push(app, [4, 4, 4])  # joints go back: PD pulls forward, with the output reversed
+        record = push(app, [4, 4, 4])  # the joints move back: PD pushes forward, and the motor's sign reverses the duty
     assert np.all(record["torque"] > 0.0)
     assert np.all(record["duty"] < 0.0)
 
@@ -123,7 +123,7 @@ def motion_log():
 
 
 def compare(mechanism, bus=24.0, kick=3, ticks=400, old=0.0):
-    """Compare a motion with the NumPy law. old: age of the positions, ticks, (3,)."""
+    """Compare the application's motion with the NumPy law. old: age of the positions, ticks, (3,)."""
     app = App(mechanism)
     app.chip.bus_voltage = bus
     app.ready()
@@ -136,7 +136,7 @@ def compare(mechanism, bus=24.0, kick=3, ticks=400, old=0.0):
     rng = np.random.default_rng(2)
     app.post("START")
     log = []
-    lead = 2  # target rates belong to the half increments two ticks before: FT_LEAD + 1
+    lead = 2  # the target's rate is that of the half increments two ticks earlier: FT_LEAD + 1
     for _ in range(ticks):
         n = rng.integers(-kick, kick + 1, 3)
         follow = np.rint(rad(app.trace[-1][-1]["target"] - app.trace[-1][-1]["position"]) / (2 * np.pi / 8192))
@@ -159,14 +159,14 @@ def test_that_torque_and_duty_are_those_of_the_plain_law():
     assert np.max(np.abs(log["torque"] - torque)) < 2e-5
     assert np.max(np.abs(log["duty"] - duty)) < 1e-5
     assert app.state == "TRACK"
-    # every term weighs more than the tolerance
+    # each neglected term changes the torque by more than the tolerance
     quiet = changed(friction={"viscous": 0.0, "coulomb": 0.0}, motor={"inertia": 0.0})
     without = compare(quiet)[2]
     assert np.max(np.abs(without - torque)) > 1e-2
 
 
 def test_that_old_positions_are_compared_with_the_target_of_their_time(monkeypatch):
-    """The integral also uses the target of that time, so a joint on its target adds no error."""
+    """The integral also uses the target at the time of measurement, so a joint that is on its target adds no error."""
     old, mechanism = np.array([0.7, 0.0, -0.7]), replace(changed(gains={"ki": 20.0}), name="aged")
     unit = position_unit(mechanism.streamed[0])
     monkeypatch.setattr(feedback_age, "aging", lambda _: [AgeConstants(2.0 * n / unit, n) for n in old])
@@ -209,8 +209,8 @@ def test_that_the_integrator_stops_where_the_bus_gives_no_more():
 
 
 def test_that_the_current_of_holding_still_induces_nothing_however_often_it_begins():
-    """The arm begins at several poses with different torques. The step of the torque at ARM must not count as a change
-    of the current."""
+    """The arm begins at several poses with different torques. The step of the torque at ARM must not be treated as a
+    change of the current."""
     app = App(changed(motor={"L": 2e-3}))
     assert app.home() == "NONE"
     for turned in ([0, 0, 0], [120, -90, 60], [-200, 60, 90]):
@@ -283,7 +283,7 @@ def test_that_a_joint_beyond_its_limit_gets_torque_back_only(side):
     assert mirrored.command("ARM") == "NONE"
     assert side * push(mirrored, [0, 0, 0])["torque"][0] > 0.5
     for a in (app, mirrored):
-        push(a, [side * 6, 0, 0])  # 0.0046 rad: beyond the limit by 0.0036
+        push(a, [side * 6, 0, 0])  # moves the joint by 0.0046 rad, to 0.0036 rad beyond the limit
     back, out = (a.run(60, follow=False)[-1] for a in (app, mirrored))
     assert side * back["torque"][0] < 0.0
     assert out["torque"][0] == 0.0 and out["duty"][0] == 0.0

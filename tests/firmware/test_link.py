@@ -1,5 +1,5 @@
-"""The link takes any bytes, lost and flipped frames, and hosts with another configuration. It never writes out of
-bounds."""
+"""Tests of the link with arbitrary bytes, lost and flipped frames, and hosts with another configuration. The link never
+writes out of bounds."""
 
 import random
 import struct
@@ -75,7 +75,7 @@ def test_that_hello_also_tells_which_chip_it_is_and_what_has_happened_to_it():
 
 
 def test_that_the_rest_of_an_answer_waits_for_room_of_its_own():
-    """The buffer has room for one frame. The buffer takes the identity, but not the history."""
+    """The send buffer has room for one frame, so IDENT fits and ABOUT does not."""
     app = App()
     app.run(1)
     app.ident = app.about = None
@@ -111,7 +111,7 @@ def test_that_a_long_name_is_told_as_far_as_it_fits(length):
 
 
 def test_that_frames_that_are_wrong_are_counted_and_change_nothing():
-    """The frames have another configuration, a wrong length, type or check sum."""
+    """The frames belong to another configuration, or have a wrong length, type or check sum."""
     app = App()
     for message in (Command(5, messages.COMMANDS["DISARM"][0]), Poll(), Knot(1, (0,) * 3, (0.0,) * 3, (0.0,) * 3)):
         app.send(message, tag=app.tag ^ 1)
@@ -136,8 +136,8 @@ def test_that_answers_wait_for_room_on_the_line():
 
 
 def test_that_status_tells_what_its_tick_has_left():
-    """All numbers are from one tick and equal the chip's and the telemetry's. The test covers a motion, a stop and
-    rest."""
+    """All numbers in a report come from one tick. They equal the chip's inputs and the telemetry. The test covers a
+    motion, a stop and rest."""
     app = App(patches={"fake_chip.c": swap("fake.cycles += 7u", "fake.cycles += 7u + fake.index"),
                        "ft_port.c": swap("s->ack = rx.wanted;", "s->ack = rx.wanted; s->line_errors += 3u;")})
     app.ready()
@@ -148,7 +148,7 @@ def test_that_status_tells_what_its_tick_has_left():
     app.chip.index = 0
     paces, played = set(), []
     for _ in range(400):
-        celsius = app.chip.temperature  # the main loop looks at this after its answers
+        celsius = app.chip.temperature  # the main loop reads this after it has answered
         app.chip.bus_voltage, app.chip.temperature = rng.uniform(20.0, 28.0), rng.uniform(-20.0, 80.0)
         app.status = None
         app.run(1)
@@ -192,7 +192,7 @@ def test_that_a_limit_is_told_until_a_status_has_told_it():
 
 @pytest.mark.parametrize("ticks", [1, 10])
 def test_that_status_is_of_one_tick_although_one_comes_between(ticks):
-    """The main loop copies the numbers again, four times at most."""
+    """If a tick interrupts the copy, the main loop copies the numbers again, four times at most."""
     between = "if (fake.index != 0u) { fake.index--; fake.bus_voltage += 1.0f; ft_app_tick(); } return 0;"
     app = App(patches={"fake_chip.c": lambda text: text.replace(
         "uint32_t ft_chip_line_errors(void) { return 0; }", "").replace(
@@ -207,7 +207,7 @@ def test_that_status_is_of_one_tick_although_one_comes_between(ticks):
 
 
 def messages_of(app, ticks):
-    """Return the board's replies in each of some ticks."""
+    """Return the board's replies in each of the next ticks."""
     said = []
     for _ in range(ticks):
         app.lib.fake_run(1, True, app.ffi.NULL)
@@ -268,7 +268,7 @@ def test_that_an_endless_frame_is_cut_and_the_next_one_is_heard():
 
 
 class Wire:
-    """A link for a Sender over the application, with damage on the way. Its time is in ticks."""
+    """A link for a Sender to the application. The link drops and damages frames. Its time is in ticks."""
 
     def __init__(self, app, rng, dropped, flipped):
         self.app, self.rng, self.dropped, self.flipped = app, rng, dropped, flipped
@@ -299,8 +299,8 @@ class Wire:
 
 @pytest.mark.parametrize("dropped, flipped", [(0.0, 0.0), (0.1, 0.1), (0.3, 0.0)])
 def test_that_a_motion_arrives_whole_over_a_bad_wire(dropped, flipped):
-    """Every knot arrives once and in order. The motion is played to its end at full pace, so the target is the exact
-    path."""
+    """Every knot arrives once and in order. The motion is played at pace 1 to its end, so the exact path gives every
+    target."""
     app = in_hold()
     rng = random.Random(3)
     knots = three_link_knots()

@@ -82,12 +82,13 @@ def test_that_a_singular_pose_is_a_fault_with_outputs_off() -> None:
     status = app.see()
     assert app.name(messages.FAULTS, status.fault) == "LOOPS_SINGULAR" and status.fault_joint == 255
     assert app.name(messages.STATES, status.state) == "FAULT" and app.chip.outputs == 0 and app.chip.duty[0] == 0.0
-    # the torques stay as regular as before to the end
+    # to the end, the torques are as small as at regular poses
     assert np.isfinite(record["torque_ff"]).all() and np.abs(record["torque"]).max() <= 1.7
 
 
 def test_that_arming_waits_for_the_loops() -> None:
-    """From half a radian off the start the loops follow in some ticks, by a small step in each tick."""
+    """If the encoder starts half a radian from the true start, the loops follow within some ticks, by one small step in
+    each tick."""
     app = App(four_bar())
     start = assemble(Model.of(four_bar())).start[0]
     app.home([start + 0.3])
@@ -96,7 +97,8 @@ def test_that_arming_waits_for_the_loops() -> None:
 
 
 def test_that_no_tick_follows_the_loops_all_the_way() -> None:
-    """SEEK and PROBE are refused until the loops are closed, as ARM is. Then only a small step is left."""
+    """SEEK and PROBE, like ARM, are refused until the loops are closed. Once the solved loops follow the joints, each
+    tick solves only a small step."""
     sought = [dataclasses.replace(joint, encoder=dataclasses.replace(joint.encoder, zero="index"))
               if joint.encoder else joint for joint in four_bar().joints]
     app = App(dataclasses.replace(four_bar(), name="four_bar_sought", joints=tuple(sought)))
@@ -117,7 +119,7 @@ def test_that_arming_where_the_loops_cannot_close_is_refused() -> None:
 
 
 def test_that_an_arm_is_armed_again_after_a_singular_pose() -> None:
-    """The arm is led back by hand to the motion's start. The solution from the singular pose is forgotten."""
+    """A hand moves the arm back to the motion's start. The loops' solution at the singular pose is discarded."""
     app = in_hold(four_bar())
     begun = app.see().position[0]
     play(app, "four_bar_singular")
@@ -130,8 +132,8 @@ def test_that_an_arm_is_armed_again_after_a_singular_pose() -> None:
     assert app.command("ARM") == "NONE"
 
 
-# A five-bar moves in these directions at full speed, close to a singular pose.
-# At this pose a step back could turn a rod by more than half a turn.
+# A five-bar moves in these directions at full speed, close to a singular pose. At these poses a step back could turn a
+# rod by more than half a turn.
 SINGULAR = (0.028, 4.584, 4.884, 5.38, 5.944, 5.98)
 
 
@@ -171,7 +173,7 @@ FOLLOWS = ("delta", "five_bar", "four_bar", "palletizer", "six_bar", "stewart", 
 
 
 def by_chance(app: App, rng: np.random.Generator, seconds: float) -> list[Sent]:
-    """Return random targets in the joints' ranges, 50 a second. Each holds for a while."""
+    """Return random targets within the joints' ranges, 50 per second. Each holds for a while."""
     lower, upper = np.array([(joint.limits.lower, joint.limits.upper) for joint in app.joints]).T
     times, sent, until = np.arange(0.0, seconds, 0.02), [], -1.0
     for t in times.tolist():
@@ -182,7 +184,8 @@ def by_chance(app: App, rng: np.random.Generator, seconds: float) -> list[Sent]:
 
 
 def least_sine(app: App, record: np.ndarray) -> tuple[float, float]:
-    """Return the sine of the pivots by the reference, over the targets of a record: at the start, and the least."""
+    """Return the sines of the pivots in the reference solver, for the targets of a record: at the start, and the
+    smallest."""
     assembly = assemble(Model.of(app.mechanism))
     units = [position_unit(joint) for joint in app.joints]
     steps = np.cumsum(np.diff(record["target"].astype(np.int64), axis=0).astype(np.int32), axis=0)
@@ -215,7 +218,7 @@ def test_that_a_live_target_beyond_a_singular_pose_is_told_and_ends_at_rest() ->
 
 
 def moded(name: str, **mode: dict) -> tuple[Mechanism, Trajectory]:
-    """Return an example with modes, and its motion. mode=dict(...) changes one of its modes."""
+    """Return an example mechanism with modes, and its motion. mode=dict(...) changes one of its modes."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     changed = tuple(dataclasses.replace(m, **mode.get(m.name, {})) for m in mechanism.modes)
     return dataclasses.replace(mechanism, modes=changed), Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
@@ -237,8 +240,8 @@ def played(name: str, ramp_s: float | None = None) -> tuple[np.ndarray, np.ndarr
 
 @pytest.mark.parametrize("name", ["pick_and_place", "two_arm_grasp", "biped"])
 def test_that_the_torque_is_the_reference_s_in_every_tick_of_every_mode(name: str) -> None:
-    """The motion picks up and puts down, closes and opens a loop, and stands on another foot. The ticks of each switch
-    count too."""
+    """The motion picks up and puts down a load, closes and opens a loop, or stands on the other foot. The ticks at each
+    switch of the mode are also compared."""
     found, expected = played(name)
     assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
 
@@ -258,7 +261,7 @@ def test_that_the_cuts_forces_come_and_go_over_the_ramp() -> None:
     sudden, _ = played("two_arm_grasp", 0.0)
     _, trajectory = moded("two_arm_grasp")
     close, release = (round(t * 1000) for t, _ in trajectory.modes[1:])
-    # the right arm carries only its share of the forces at the cut
+    # the right arm carries only its share of the forces at the cut joint
     right = [np.abs(np.diff(x[:, 2:], axis=0)) for x in (sudden, ramped)]
     for k in (close, release):
         steps = [x[k - 60:k + 60].max() for x in right]
@@ -267,7 +270,7 @@ def test_that_the_cuts_forces_come_and_go_over_the_ramp() -> None:
 
 
 def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
-    """The hands still move at the switch to the mode in which they hold together."""
+    """The hands still move when the motion switches to the mode in which they hold the object together."""
     mechanism, trajectory = moded("two_arm_grasp")
     early = dataclasses.replace(trajectory, modes=(trajectory.modes[0], (0.5, "grasp"), trajectory.modes[2]))
     app = in_hold(mechanism)
@@ -275,7 +278,7 @@ def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
     assert app.name(messages.FAULTS, app.see().fault) == "MODE" and app.chip.outputs == 0
     moving = trajectory.velocities.copy()
     k = int(np.searchsorted(trajectory.times, trajectory.modes[1][0]))
-    moving[k, 2] += 0.2  # rad/s of one arm: the loop closes in position, but not in rate
+    moving[k, 2] += 0.2  # rad/s added to one arm: the loop closes in position, but not in velocity
     pushed = dataclasses.replace(trajectory, velocities=moving)
     app = in_hold(mechanism)
     play(app, pushed)
@@ -321,7 +324,7 @@ def test_that_a_motion_begins_in_the_mode_of_its_first_knot() -> None:
 
 
 def test_that_arming_begins_in_the_first_mode() -> None:
-    """After any end of a motion, the load is on the table or on the floor."""
+    """A motion ends in a mode in which the load is on the table or on the floor."""
     mechanism, trajectory = moded("pick_and_place")
     app = in_hold(mechanism)
     play(app, trajectory, 0.5 * (trajectory.modes[1][0] + trajectory.modes[2][0]))

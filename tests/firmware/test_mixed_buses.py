@@ -48,7 +48,8 @@ def test_that_drives_that_are_silent_on_can_leave_servos_heard(app):
 
 
 def test_that_what_each_bus_suffers_is_told_of_it(app):
-    """The CAN controller takes no part, and the wire's echo is damaged. Each report names its bus."""
+    """The CAN controller has left the bus, and the wire's echo is damaged. The report of each error contains the number
+    of its bus."""
     app.lib.fake_bus_off(0, 1)
     app.counts()
     assert list(app.told.off[:2]) == [1, 0] and list(app.told.sending[:2]) == [0, 0]
@@ -64,7 +65,7 @@ def test_that_what_each_bus_suffers_is_told_of_it(app):
 
 
 def test_that_drives_of_all_families_tell_where_their_joints_are(app):
-    """Each drive has its own step. A leap is included."""
+    """Every type of drive has a different step. A leap is included."""
     for leap in (0.0, 0.9, -0.9):
         for d in app.drives.values():
             d.position += leap
@@ -73,12 +74,12 @@ def test_that_drives_of_all_families_tell_where_their_joints_are(app):
         app.run(3)
         own = [app.drives[j.name].position if j.name in app.drives else app.angle[j.name] for j in app.joints]
         placed = [j.drive.sign * at for j, at in zip(app.joints, own, strict=True)][1:]
-        assert app.found[1:] == pytest.approx(placed, abs=2e-3)  # the first drive's turn is unknown
+        assert app.found[1:] == pytest.approx(placed, abs=2e-3)  # the first drive does not know its turn
 
 
 @pytest.fixture
 def armed() -> Both:
-    """Arm the board. The board commands torques to all drives, and the last servo gets a duty."""
+    """Arm the board. The board commands torques to all drives and a duty to the last servo."""
     m = mixed.arm()
     app = Both(replace(m, joints=tuple(replace(j, drive=replace(j.drive, pd="board")) for j in m.joints)))
     app.run(170)
@@ -89,7 +90,8 @@ def armed() -> Both:
 
 
 def test_that_drives_of_all_families_are_switched_on_and_get_the_torque_of_the_law(armed):
-    """In one image every family gets its frames. On average a torque is right to far less than a step."""
+    """One image contains drives of all families. On average, the torque of each drive is correct to much less than one
+    step of its field."""
     assert all(d.enabled and d.unlimited == 0 for d in armed.drives.values())
     assert all(servo.driving for servo in armed.servos.values())
     for d in armed.drives.values():
@@ -100,7 +102,7 @@ def test_that_drives_of_all_families_are_switched_on_and_get_the_torque_of_the_l
         told.append([j.drive.sign * armed.drives[j.name].target.torque for j in armed.joints[:4]])
     steps = [2.0 * j.drive.type.torque / (65535.0 if j.drive.type.family == "robstride" else 4095.0)
              for j in armed.joints[:4]]
-    away = np.mean(told[1:], axis=0) - np.mean(law[:-1], axis=0)  # the result of a tick leaves in the next tick
+    away = np.mean(told[1:], axis=0) - np.mean(law[:-1], axis=0)  # the result of a tick is sent in the next tick
     assert np.all(np.abs(away) < 0.02 * np.array(steps))
 
 

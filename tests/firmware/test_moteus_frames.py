@@ -39,8 +39,8 @@ class Codec(Frames):
 
 
 def on_steps(drive: DriveType, share: np.ndarray) -> Target:
-    """Return positions near whole steps, away from the middles between two steps, in single precision. position: the
-    first position."""
+    """Return a target near whole steps, away from the middles between two steps, in float32. The first share is for the
+    position."""
     steps = (math.tau / 1e5, math.tau * 2.5e-4, drive.kp / 127, drive.kd / 127, 0.01)
     most = (drive.position, drive.velocity, drive.kp, drive.kd, drive.torque)
     return Target(*(float(np.float32((math.floor(s * m / step) + 0.2) * step))
@@ -55,7 +55,7 @@ def in_the_middle(begins: Target) -> Target:
 
 @pytest.mark.parametrize("drive", [OWN, *(d for d in CATALOGUE if d.family == "moteus")], ids=lambda d: f"{d.name}")
 def test_that_commands_are_bit_for_bit_those_of_the_table(c, drive):
-    """The positions lie within a hundredth of the range, where single precision resolves the steps."""
+    """All positions are within a hundredth of the range, where single precision resolves the steps."""
     chance = np.random.default_rng(7)
     for share in chance.uniform(-1.3, 1.3, (200, 5)) * (0.01, 1.0, 1.0, 1.0, 1.0):
         target = on_steps(drive, share)
@@ -74,7 +74,7 @@ def test_that_no_number_wraps(c, value):
     target = Target(value, value, value, value, value)
     if value == value:
         ours = frames.command(OWN, ID, target)
-        at = slice(5, 9)  # whole turns: single precision resolves the range's end to some steps
+        at = slice(5, 9)  # at whole turns, float32 resolves the end of the range only to some steps
         sent = c.command(target)[0].data
         assert sent[:5] + sent[9:] == ours.data[:5] + ours.data[9:]
         assert abs(struct.unpack("<i", sent[at])[0] - struct.unpack("<i", ours.data[at])[0]) <= 2
@@ -127,7 +127,7 @@ def test_that_states_are_heard_from_each_id(c, id):
     (0x1277, REPORT[:9] + b"\x21" + REPORT[10:], NOTHING),
     (0x1277, REPORT[:5] + b"\0\0\0\x80" + REPORT[9:], NOTHING)])
 def test_which_states_are_heard(c, id, data, heard):
-    """A state must be for the board, from this drive, and with a position."""
+    """A state is accepted only if it is addressed to the board, comes from this drive and contains a position."""
     assert c.hear(Frame(id, data, extended=True, fd=True))[0] == heard
 
 

@@ -1,4 +1,4 @@
-"""The motion: quintics between knots against float64, exact times, stops on the path."""
+"""Tests of the motion: quintics between knots against float64, exact times, stops on the path."""
 
 from functools import cache
 
@@ -26,7 +26,7 @@ def board(rate_hz=1000, knot_hz=250, precision="single", patch=None):
 
 
 def wrapped(steps, bits):
-    """Return differences of integers, the short way round."""
+    """Return differences of integers, wrapped to the shorter way round."""
     half = 2 ** (bits - 1)
     return (np.asarray(steps, object) + half) % (2 * half) - half
 
@@ -57,22 +57,22 @@ def test_that_a_motion_is_sampled_at_middles_and_boundaries(rate_hz, knot_hz, pr
     records = records[1:]
     scale = {"single": EPS, "double": 2.0**-52}[precision]
     speed = np.max(np.abs(motion.rate))
-    # each piece starts again at an integer: only the displacement since the last knot is rounded, by the wire's step
+    # each piece starts from an integer, so only the displacement since the last knot is rounded, to the wire's step
     reach = speed / knot_hz
     oracle = 2.0**-50  # rounding of the reference's positions
     wire = np.max(b.units) + oracle
     assert position_error(b, records["target"], exact.q) < 4.0 * scale * reach + 2.0 * wire
-    # positions at middles advance by twice a whole number of steps a tick
+    # positions at middles advance by an even number of steps in each tick
     carried = 2.0 * wire * rate_hz / knot_hz
     assert position_error(b, records["q_next"], exact.q_next) < 4.0 * scale * reach + 2.0 * wire + carried
-    # no cancellation: u has an error relative to its size, plus the error from rounded knots
+    # no cancellation: the error of u is relative to its size, plus the error from rounded knots
     knots = 4.0 * wire * knot_hz / rate_hz + oracle
     assert np.max(np.abs(records["u"] - exact.u)) < 3.0 * scale * speed * b.dt / 2.0 + knots
     assert np.max(np.abs(records["rate"] - exact.rate)) < 2.0 * (3.0 * scale * speed * b.dt / 2.0 + knots) / b.dt
 
 
 def changed(motion, dt, ticks):
-    """Return du (ticks, J): half the change of u at each tick, from positions in float64."""
+    """Return du (ticks, J): half the change of u at each tick, computed from float64 positions."""
     q = motion((np.arange(-1, ticks + 1) + 0.5) * dt)
     return 0.25 * (q[2:] - 2.0 * q[1:-1] + q[:-2])
 
@@ -80,7 +80,8 @@ def changed(motion, dt, ticks):
 @pytest.mark.parametrize("rate_hz, knot_hz", [(1000, 250), (1000, 1000), (1000, 500), (5000, 250)])
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_that_the_change_of_the_increments_is_that_of_the_path(rate_hz, knot_hz, precision):
-    """This also holds across knots. A motion begins with its first increment and ends with its last increment."""
+    """The change of the increments is also correct for steps across knots. A motion begins with its first increment and
+    ends with its last increment."""
     b = board(rate_hz, knot_hz, precision)
     motion = random_motion(np.random.default_rng(rate_hz + knot_hz), 60, 2, knot_hz)
     records = played(b, motion)
@@ -140,7 +141,7 @@ def test_that_path_time_does_not_drift_over_many_knots():
 
 
 def test_that_wrapping_is_exact():
-    """A motion that is shifted by a turn and a quarter gives the same increments and shifted positions."""
+    """If a motion is shifted by one and a quarter turns, its increments are the same, and its positions are shifted."""
     b = board()
     motion = random_motion(np.random.default_rng(3), 60, 2, 250)
     quarter = np.pi / 2.0
@@ -180,12 +181,12 @@ def check_on_path(b, motion, records):
 
 
 def check_calm(b, motion, records):
-    """Check that the velocity does not jump. The rates follow from bounded path acceleration, and each step of the pace
-    is within its slope."""
+    """Check that the velocity does not jump. The bounded path acceleration limits the change of the rates. In each tick
+    the pace changes by at most its slope."""
     speed, acceleration = np.max(np.abs(motion.rate)), 1.5 * np.max(np.abs(motion.acceleration)) + 1.0
     ramp = np.sqrt(b.half_one)
-    slope = 1.0 / ramp  # change of the pace per tick
-    # between knots of a fine path, speed and acceleration may slightly exceed their values at the knots
+    slope = 1.0 / ramp  # change of the pace in one tick
+    # between knots of a finely sampled path, speed and acceleration may slightly exceed their values at the knots
     most = 1.05 * (acceleration * b.dt + speed * slope) + 1e-5
     rate = np.array([r["rate"] for r in records], float)
     assert np.max(np.abs(np.diff(rate, axis=0))) <= most
@@ -224,7 +225,7 @@ def test_that_a_stop_ends_at_rest_on_the_path_and_resume_completes_it(seed, push
         return
     if pushed == 250 or len(records) <= stop_at:
         assert bool(end["underrun"]) == (pushed < 250)
-    # the missing knots come, and the motion ends
+    # push the missing knots, and play the motion to its end
     b.load(motion, pushed + 1, 250, True)
     b.lib.motion_resume()
     records = []
@@ -239,8 +240,8 @@ def test_that_a_stop_ends_at_rest_on_the_path_and_resume_completes_it(seed, push
 
 @pytest.mark.parametrize("pushed", range(70, 100))
 def test_that_a_motion_whose_knots_run_out_slows_down_at_the_last_boundary_that_is_sure_to_do(pushed):
-    """If the motion goes on, the path contains the next boundary and a stop from there. If the motion slows down, it
-    would not. The test covers pace 1 and a rising pace."""
+    """If the motion continues, the path contains the next boundary and a stop from there. If it did not slow down in
+    this tick, the path would be too short for a stop. The test covers pace 1 and a rising pace."""
     b = board(250, 250)
     motion = random_motion(np.random.default_rng(1), 251, 2, 250)
     rising = 0
@@ -286,7 +287,7 @@ def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
     assert records[-1]["phase"] == IDLE and sum(r["phase"] == PAUSED for r in records) > 2
     records = np.array(records)
     path, half = records["path"].astype(float), records["half"].astype(float)
-    whole = b.time(path + half) <= motion.duration  # after the end, the last polynomial goes on for half a tick
+    whole = b.time(path + half) <= motion.duration  # after the END the last polynomial is used for half a tick more
     whole[:1] = whole[-1:] = False
     here, there = (motion(np.clip(b.time(x), 0.0, motion.duration))
                    for x in (path[1:] - half[:-1], path[1:] + half[1:]))
@@ -296,7 +297,8 @@ def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
     assert np.max(np.abs(records["u"][1:] - 0.5 * (there - here))[whole[1:]]) < 4.0 * wire
 
 
-# Count the numbers that the tick must form itself. The member that holds the count is used at the start only.
+# Patch the sources so that they count the numbers that the tick must compute itself. The counter is kept in a variable
+# that is otherwise used only at the start.
 def counting(text):
     for old, new in (('#include "ft_motion.h"\n', '#include "ft_motion.h"\n#include "fake_chip.h"\n'),
                      ("        ft_path_across(m->newest", "        fake.errors++, ft_path_across(m->newest"),
@@ -312,12 +314,12 @@ COUNTED = {"ft_motion.c": counting}
 
 
 def arm():
-    """Return an application in HOLD that counts missing numbers in the tick."""
+    """Return an application in HOLD that counts the numbers that a tick must compute itself."""
     return in_hold(three_link(), patches=COUNTED)
 
 
 def test_that_the_tick_finds_what_it_needs_at_knots():
-    """The main loop has formed these numbers in every tick: at pace 1, before a stop and after it."""
+    """The main loop has computed these numbers before every tick: at pace 1, before a stop and after a stop."""
     app = arm()
     app.stream(three_link_knots(), most=250)
     begin = len(app.trace)
@@ -371,8 +373,8 @@ def test_that_nothing_follows_the_end_of_a_motion_but_another_one():
 @given(seed=st.integers(0, 2**32 - 1), rhythm=st.lists(st.integers(0, 60), min_size=5, max_size=60),
        orders=st.lists(st.tuples(st.integers(0, 120), st.booleans()), max_size=20))
 def test_that_no_rhythm_of_knots_stops_and_resumes_leaves_the_path(seed, rhythm, orders):
-    """Knots come in any rhythm, and STOP and RESUME at any time. At every tick the target is on the path, does not jump
-    and stays before the last knot. In the end it comes to rest."""
+    """Knots arrive at random intervals, and STOP and RESUME come at any time. At every tick the target is on the path,
+    does not jump and stays before the last knot. In the end the motion comes to rest."""
     b = board()
     motion = random_motion(np.random.default_rng(seed), 1200, 2, 250)
     assert b.begin(motion, 80, False)
@@ -400,6 +402,6 @@ def test_that_a_motion_too_short_to_stop_in_is_not_started_without_its_end(knot_
     b = board(1000, knot_hz)
     motion = random_motion(np.random.default_rng(2), 60 if knot_hz == 250 else 200, 2, knot_hz)
     ramp = round(np.sqrt(b.half_one))
-    least = int(np.ceil(ramp * knot_hz / 1000))  # knots that a stop from full pace takes: ramp ticks of path
+    least = int(np.ceil(ramp * knot_hz / 1000))  # knots that a stop from pace 1 needs: ramp ticks of path
     for knots, end, starts in ((least - 1, False, False), (least, False, True), (len(motion.position) - 1, True, True)):
         assert b.begin(motion, knots, end) is starts

@@ -1,4 +1,5 @@
-"""ODrive's messages in C against Python's messages, which other tests compare with the maker's table."""
+"""Encoding of ODrive's messages in C, against the Python encoder. Other tests compare the Python encoder with the
+maker's table."""
 
 import math
 import struct
@@ -57,7 +58,7 @@ def test_that_it_is_asked_by_remote_frames(c):
 
 
 def test_that_it_is_told_its_mode_and_no_torque_while_it_is_off_and_while_it_is_being_enabled(c):
-    """Every fourth enable frame asks for closed loop. A command stays unchanged."""
+    """Every fourth enable frame requests closed-loop control. The function does not change a command."""
     nothing = frames.command(DRIVE, ID, Target())
     idle, mode = frames.set_state(ID, frames.IDLE), frames.set_mode(ID)
     loop = frames.set_state(ID, frames.CLOSED_LOOP)

@@ -1,4 +1,4 @@
-"""The pace of path time consists of integers. The slope of the pace is bounded, and the pace can always stop."""
+"""The pace of path time is counted in integers. The slope of the pace is bounded, and the pace can always stop."""
 
 from functools import cache
 

@@ -1,5 +1,5 @@
-"""The arm lies down before its motors go off after a lost host, with too much heat, or with a low supply. A fault of
-the arm's sensors switches the motors off at once."""
+"""The arm parks before its motors are switched off after a lost host, at a high temperature, or with a low supply. A
+fault of the arm's sensors switches the motors off immediately."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ STARTS = ((0.9, -0.7, 0.6), (2.4, -2.4, 2.4), (-2.4, 2.4, 0.25))
 
 
 def lying(places=PLACES, limits=None, brake=None, **what):
-    """Return the three-link arm with a pose to lie in, for each of these faults."""
+    """Return the three-link arm with a parking pose. The arm parks after each of the configured faults."""
     kept = {"lower": LOWER, "upper": UPPER, "velocity": 4.0, "acceleration": 20.0, "jerk": 400.0}
     arm = changed(limits=kept | (limits or {}))
     pose = {joint.name: at for joint, at in zip(arm.streamed, places, strict=True)}
@@ -45,7 +45,7 @@ STRIKES = {
 
 
 def lie_down(app, alive=True):
-    """Return the telemetry of all ticks with driven motors, and the targets in the last of them. Fail if lying down
+    """Return the telemetry of all ticks with driven motors, and the targets in the last of these ticks. Fail if parking
     takes longer than the image allows."""
     limits = follow_limits(app.mechanism)
     most = parking(app.mechanism, None, limits, (0.0, 100.0)).ticks
@@ -72,14 +72,15 @@ def test_the_arm_lies_down_within_its_limits_and_is_then_let_go(fault, start):
     assert np.allclose(end, PLACES, atol=1e-6)
     limits = np.array([[x.velocity, x.acceleration, x.jerk] for x in follow_limits(mechanism)]) * SPEED
     low, high = np.minimum(start, PLACES), np.maximum(start, PLACES)
-    assert np.all(q >= low - 1e-3) and np.all(q <= high + 1e-3)  # between both ends, up to a count
+    assert np.all(q >= low - 1e-3) and np.all(q <= high + 1e-3)  # between start and parking pose, to within a count
     assert np.all(np.abs(v).max(axis=0) <= limits[:, 0])
     assert np.all(np.abs(np.diff(v, axis=0)).max(axis=0) * 1e3 <= limits[:, 1] * 1.01 + 0.01)
     assert app.command("CLEAR") == "NONE"
 
 
 def test_the_longest_way_is_done_in_the_time_that_is_foretold_for_it_and_the_board_waits_half_as_long_again():
-    """The displacements are 2 mrad less than the ranges. The arm waits at its place until its encoders confirm it."""
+    """The displacements are 2 mrad shorter than the ranges. The arm waits in the parking pose until its encoders
+    confirm the pose."""
     app = held(lying(places=(LOWER + 1e-3,) * 3), (UPPER - 1e-3,) * 3)
     app.chip.temperature = 99.0
     took = len(lie_down(app)[0]) / 1e3
@@ -96,7 +97,7 @@ def test_an_arm_that_follows_stops_first():
     app.chip.temperature = 99.0
     record, end = lie_down(app)
     v = record["target_rate"][:, 0].astype(float)
-    assert v[0] > 0.5 and np.abs(np.diff(v)).max() * 1e3 <= 21.0  # the velocity does not jump when its sign changes
+    assert v[0] > 0.5 and np.abs(np.diff(v)).max() * 1e3 <= 21.0  # the velocity does not jump at the reversal
     assert np.allclose(end, PLACES, atol=1e-6)
 
 

@@ -1,4 +1,5 @@
-"""The streamed path (wire integers, ring, quintic, step) against Newton-Euler on the motion without rounding."""
+"""The streamed path (wire integers, ring, quintic, inverse dynamics) against Newton-Euler on the motion without
+rounding."""
 
 from dataclasses import replace
 from functools import cache
@@ -60,8 +61,9 @@ def test_that_the_streamed_torque_is_newton_eulers_within_1e_4_of_its_peak(kind,
 
 
 def test_that_a_long_chain_is_limited_by_the_step_of_the_wire_alone():
-    """The chain has eight links. Rounding positions to 2^-32 turn at 250 Hz gives each joint 5.77 half steps / h^2 of
-    acceleration, and the base joint carries all of them. Single precision may add half of that."""
+    """The chain has eight links. Rounding positions to 2^-32 turn at 250 Hz causes an acceleration error of 5.77 half
+    steps / h^2 in each joint. The base joint carries the inertial torques of all these errors. Single precision may add
+    half of this error."""
     mechanism = arm("planar", 8)
     motion = oracle.septic(*np.random.default_rng(2).uniform(-1.5, 1.5, (2, 8)))
     model, knots_sent = Model.of(mechanism), on_the_wire(mechanism, motion)
@@ -87,13 +89,13 @@ def test_that_in_double_the_path_adds_nothing_to_the_step(kind, n):
     tau = CompiledPath(mechanism, "double").torque_at(*sampled(mechanism, motion))
     t = (np.arange(-1, len(tau) + 1) + 0.5) * dt
     step = CompiledStep(model, "double").torque(motion(t))
-    # septics between quintic knots differ only by the interpolation: 3e-9 of their size at 250 Hz
+    # a path of quintics differs from a septic only by interpolation: 3e-9 of its size at 250 Hz
     assert np.max(np.abs(tau - step)) < 2e-6 * oracle.peak(step)
     one_quintic = oracle.quintic(*np.random.default_rng(9).uniform(-1.5, 1.5, (2, n)))
     tau = CompiledPath(mechanism, "double").torque_at(*sampled(mechanism, one_quintic))
     inner = (np.arange(-1, len(tau) + 1) + 0.5) * dt
     q = one_quintic(inner)
-    # outside its duration the reference rests, but the board's end pieces go on
+    # outside its duration the reference rests, but the board extrapolates its first and last piece
     q[0], q[-1] = _beyond(one_quintic, inner[0]), _beyond(one_quintic, inner[-1])
     step = CompiledStep(model, "double").torque(q)
     assert np.max(np.abs(tau - step)) < 1e-9 * oracle.peak(step)
@@ -125,7 +127,7 @@ def test_that_any_whole_number_of_ticks_a_knot_works(knot_hz):
     single = CompiledPath(mechanism).torque(on_the_wire(mechanism, motion))
     double = CompiledPath(mechanism, "double").torque_at(*sampled(mechanism, motion))
     assert np.max(np.abs(double - expected)) < 2e-5 * oracle.peak(expected)
-    # the wire's step over the square of the knots' distance, times the inertia: 5.77 * 2^-32 turn / h^2
+    # one wire step divided by the squared time between knots, times the inertia: 5.77 * 2^-32 turn / h^2
     wire = 5.77 * 2 * np.pi / 2**33 * knot_hz**2 * 4.0
     assert np.max(np.abs(single - double)) < 1e-4 * oracle.peak(expected) + wire
 

@@ -1,4 +1,4 @@
-"""An arm gives way to a touch and goes back, in an application on this computer."""
+"""Tests that an arm gives way to a contact and returns, in an application on this computer."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ class Arm(App):
 
     @property
     def way(self):
-        """Return the reported consequences of a touch."""
+        """Return the flags of contact and reaction in the last FELT report."""
         self.run(PERIOD)
         return {name for name, (bit, _) in FELT_TOUCHED.items() if self.reports[-1].touched & bit}
 
@@ -47,7 +47,7 @@ class Arm(App):
         return self.name(STATES, self.lib.fake_state_now())
 
     def touched(self):
-        """Cause a touch in this tick."""
+        """Trigger the event of a contact in this tick."""
         self.lib.fake_event(TOUCHED)
 
     def until(self, state, most=20_000, alive=True):
@@ -87,7 +87,7 @@ def led(app, joint, way, ticks=WAITS):
 
 
 def deaf(mechanism):
-    """Return the mechanism with thresholds that no touch exceeds."""
+    """Return the mechanism with thresholds that no contact exceeds."""
     return replace(mechanism, joints=tuple(replace(joint, contact=Contact(1e6)) for joint in mechanism.joints))
 
 
@@ -130,11 +130,11 @@ def test_an_arm_that_is_held_feels_what_leaves_its_mean_as_others_do():
 
 
 def test_what_presses_on_is_a_touch_for_as_long():
-    """A joint's torque against its motion is a touch for as long as it lasts. The mean does not follow it."""
+    """While a hand moves a joint, the torque against its motion is a contact. The mean does not follow this torque."""
     app = feeling((0.008, 0.008, 0.008))  # at 6 mrad/s the joint's friction is 0.006 N m
     push(app, 1)
     turns = 0
-    while turns < 3:  # the hand moves the joint to and fro, more slowly than the bound of motion
+    while turns < 3:  # the hand moves the joint to and fro, more slowly than the velocity that counts as motion
         for _ in range(2000):
             app.chip.counts[AT] += 1 if turns % 2 == 0 else -1
             app.run(1, follow=False)
@@ -198,7 +198,7 @@ def test_a_touch_on_the_way_back_makes_it_give_way_again_and_too_many_for_good()
     app = Arm(deaf(changed(limits=LIMITS)))
     app.ready()
     place = app.at()
-    for _ in range(2):  # after the arm has been back, the tries count from zero
+    for _ in range(2):  # after a successful return, the attempts are counted from zero again
         app.touched()
         for _ in range(RETURN_TRIES - 1):
             led(app, 0, 0.1)
@@ -222,7 +222,7 @@ def test_a_touch_on_the_way_back_makes_it_give_way_again_and_too_many_for_good()
 
 
 def moved(app):
-    """Let the arm give way on the path, lead it away, and let it go back."""
+    """Let the arm give way on its path, move it away by hand, and let it return."""
     tracking(app)
     app.touched()
     led(app, 0, 0.3)
@@ -330,7 +330,7 @@ def test_a_joint_that_is_jogged_gives_way_and_returns():
 
 
 def test_a_place_beyond_a_limit_is_left_for_the_limit():
-    """The arm is held where a hand has led it: outside its limits, but by less than a fault."""
+    """A hand has moved the arm outside its limits, but not far enough for a fault. STOP holds the arm there."""
     app = Arm(deaf(changed(limits=LIMITS)))
     assert app.home([2.49, -2.49, 0.0]) == "NONE" and app.command("ARM") == "NONE"
     assert app.ask(Float(app.token % 255 + 1, 0)) == "NONE"

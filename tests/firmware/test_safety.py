@@ -1,4 +1,5 @@
-"""Every cell of the state table, every refusal and every fault. Each test uses a cause that could occur on a robot."""
+"""Tests of every cell of the state table, every refusal and every fault. Each test uses a cause that could occur on a
+robot."""
 
 import re
 from dataclasses import replace
@@ -25,8 +26,9 @@ EVENTS = {"HOME": 9, "FLOAT": 10, "JOG": 11, "SEEK": 12, "PROBE": 13, "GAINS": 1
           "FOLLOW": 15, "PASSED": 16, "PAUSED": 17, "ENDED": 18, "SILENT": 19, "LEFT": 20, "FAULT": 21, "ESTOP": 22}
 DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING", "FOLLOW", "HELD")  # with outputs on
 
-# Effect of a request whose conditions are met: the states that allow the request, and the next state from each.
-# In FAULT the refusal is the latched fault, in ESTOP the e-stop, and in other states the wrong state.
+# Effect of a request whose conditions are met: the states that allow the request, and the next state from each of these
+# states. In FAULT the reason of a refusal is the latched fault, in ESTOP the e-stop, and in other states the wrong
+# state.
 COMMAND_TABLE = {
     "ARM": {"DISARMED": "HOLD", "HOMING": "HOLD", "HELD": "HOLD"},
     "DISARM": {state: state if state in ("BOOT", "CHECK", "FAULT", "ESTOP", "LEAVING") else "DISARMED"
@@ -60,7 +62,7 @@ EVENT_TABLE = {
 
 
 def in_lab(**safety):
-    """Return the three-link arm with gain overlay and with a stop that gives its first joint's zero."""
+    """Return the three-link arm with gain overlay. The zero of its first joint is at a stop."""
     mechanism = changed(encoder={"zero": "stop"}, home=Home(at=-1.57))
     return replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 2.0), **safety))
 
@@ -119,7 +121,7 @@ def stopped(app):
 
 
 def homing(app):
-    """Seek the first joint's zero to the end. The joint does not move, so it stands at its stop."""
+    """Seek the first joint's zero to the end. The joint does not move, so it seems to be at its stop."""
     assert app.home() == "NONE"
     assert app.ask(request(app, "SEEK")) == "NONE"
     app.run(1200, follow=False)
@@ -428,7 +430,7 @@ def test_that_start_is_refused_by_name():
 
 
 def test_that_the_feedforward_of_a_motion_is_of_its_path_from_the_first_tick():
-    """The held pose may be slightly off the motion's start. The feed-forward still follows the path."""
+    """The held pose may differ slightly from the motion's start. The feed-forward nevertheless follows the path."""
     records = []
     for beside in (0.0, 0.004):
         app = App(three_link())
@@ -450,7 +452,7 @@ def test_that_an_unknown_command_is_refused_by_name():
 
 
 def test_that_every_refusal_was_reached_above():
-    """Every refusal occurs in this file or in the files of closed loops, brakes, loads, buses, following or lying down.
+    """Every refusal occurs in this file or in the files of closed loops, brakes, loads, buses, following or parking.
     """
     files = {f"test_{name}" for name in ("safety", "loops", "brake", "heat", "bus", "follow", "park")}
     text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py") if path.stem in files)
@@ -515,7 +517,7 @@ def test_that_what_powers_up_looks_at_the_board_first(event, refusal, chip):
     assert app.status.refusal_joint == chip.get("current_joint", 255)
 
 
-# ---- reactions --------------------------------------------------------------------------------------
+# ---- reactions to faults ----------------------------------------------------------------------------
 
 
 def run_away(app, counts):
@@ -542,13 +544,13 @@ CAUSES = {
     "HOST_LOST": lambda app: app.run(1100, alive=False),
     "KNOT": lambda app: app.send(Knot(2, [0] * 3, [0.0] * 3, [0.0] * 3), seq=app.see().ack),
 }
-# other tests cause these faults
+# other test files cause these faults
 NOT_HERE = {"OVERLOAD", "ENCODER_STUCK", "HOMING", "LOOPS_SINGULAR", "MODE", "DRIVE_SILENT", "DRIVE_FAULT", "BUS_OFF",
             "LOW_SUPPLY"}
 
 
 def test_that_a_joint_far_beyond_its_limit_is_a_fault():
-    """The joint turns slowly and stays near its target, so no other fault comes first."""
+    """The joint moves slowly and stays near its target, so no other fault occurs first."""
     app = App()
     assert app.home([-1.57, 2.55, 0.0]) == "NONE"
     assert app.command("ARM") == "NONE"
@@ -585,7 +587,7 @@ def test_that_each_fault_is_reacted_to_as_the_file_says(fault, name, reaction):
     app.post("DISARM")
     while app.chip.outputs and len(app.trace) < 10_000:
         app.run(1, follow=False)
-    assert not any(app.chip.duty)  # off since the tick in which the outputs went off
+    assert not any(app.chip.duty)  # the duty is zero since the tick in which the outputs went off
     assert not app.run(5, follow=False)["torque"].any()
     assert (app.state, app.chip.outputs) == ("DISARMED" if waits else "FAULT", 0)
 
@@ -601,7 +603,7 @@ def test_that_a_held_arm_lets_go_when_worse_comes():
     assert (app.state, app.fault[0], app.chip.outputs) == ("FAULT", "OVER_VOLTAGE", 1)  # the motors brake
     assert app.command("ARM") == "FAULT_LATCHED"
     app.chip.bus_voltage = 24.0
-    assert np.abs(app.run(5)["torque"]).max() == 0.0  # and the motors go on braking
+    assert np.abs(app.run(5)["torque"]).max() == 0.0  # the motors continue to brake
     app.chip.counts[2] += 1000
     app.run(2)
     app.chip.estop = 1
@@ -613,9 +615,9 @@ def test_that_the_next_host_takes_over_an_arm_that_is_held_without_letting_it_go
     app = in_state("HELD")
     assert app.fault[0] == "HOST_LOST" and app.chip.remembered == messages.FAULTS["HOST_LOST"][0]
     safe, before = app.chip.safe, app.run(1)
-    app.send(Target(0, 0, 0, 0, [0] * 3, [0.0] * 3))  # from the lost host, like its knots
+    app.send(Target(0, 0, 0, 0, [0] * 3, [0.0] * 3))  # from the lost host
     assert sent(app) == 0
-    app.send(Command(app._next(), COMMANDS["ARM"]), tag=app.tag ^ 1)  # from a host of another mechanism
+    app.send(Command(app._next(), COMMANDS["ARM"]), tag=app.tag ^ 1)  # from a host for another mechanism
     app.run(20)
     assert (app.state, app.status.buffered, app.fault[0]) == ("HELD", 0, "HOST_LOST")
     app.chip.not_ready, app.chip.temperature = 1, 80.0
@@ -647,7 +649,7 @@ def test_that_brakes_hold_an_arm_whose_host_is_gone():
 
 
 def test_that_a_braking_arm_goes_on_braking_when_its_host_is_lost():
-    """HOST_LOST first stops an arm on its path. A braking arm has no path."""
+    """HOST_LOST first stops an arm on its path. An arm that brakes no longer follows a path."""
     app = in_hold(in_lab(electrical="brake", host="coast"))
     app.chip.bus_voltage = 33.0
     app.run(20)
@@ -659,7 +661,7 @@ def test_that_a_mode_without_a_law_coasts_where_it_cannot_hold():
     app = App(in_lab(motion="hold"))
     probing(app)
     run_away(app, 20)
-    assert app.chip.outputs == 0 and not app.run(5, follow=False)["torque"].any()  # from the tick of the fault on
+    assert app.chip.outputs == 0 and not app.run(5, follow=False)["torque"].any()  # off from the tick of the fault on
     expect(app, "OVERSPEED", 1)
 
 
@@ -676,7 +678,7 @@ def test_that_an_arm_under_the_law_is_held_where_it_is(begin):
 
 
 def test_that_an_arm_held_after_a_fault_does_not_creep():
-    """The fault persists, but its reaction does not begin again at the joint's new position."""
+    """The fault persists, but the reaction does not start again at the joint's new position."""
     app = in_hold(in_lab(motion="hold", stuck_s=10.0))
     run_away(app, 20)
     held = app.run(1, follow=False)["target"][0].copy()
@@ -706,7 +708,7 @@ def test_that_a_braking_joint_is_sought_for_no_more():
 
 
 def soon_lost():
-    """Return a patch with which the host counts as lost before the arm has come to rest."""
+    """Return a patch of the time-out, so that the host counts as lost before the arm has come to rest."""
     return {"ft_config.h": patch("#define FT_HOST_LOST 1000u", "#define FT_HOST_LOST 150u")}
 
 
@@ -715,7 +717,8 @@ def soon_lost():
     (lambda app: run_away(app, 20), {"motion": "hold"}, "OVERSPEED"),
 ])
 def test_that_a_fault_on_the_way_to_another_takes_its_place(cause, reaction, fault):
-    """A lost host would let the arm coast once the arm is at rest. The arm follows the reaction of the other fault."""
+    """After the loss of its host, the arm would coast once it is at rest. The arm therefore shows the reaction to the
+    other fault."""
     app = App(in_lab(**reaction), patches=soon_lost())
     tracking(app)
     app.run(160, alive=False)
@@ -747,7 +750,7 @@ def expect(app, fault, joint=255):
 
 
 def sees(**what):
-    """Return a cause: the chip reports these values."""
+    """Return a cause that makes the chip report these values."""
     return lambda app: [setattr(app.chip, name, value) for name, value in what.items()]
 
 
@@ -777,7 +780,7 @@ def test_that_what_goes_wrong_in_one_tick_is_a_fault(state, cause, fault, joint)
     ("DISARMED", sees(stack_left=1), "STACK", False), ("HOLD", sees(stack_left=1), "STACK", False),
 ])
 def test_that_what_the_main_loop_sees_is_a_fault(state, cause, fault, mends):
-    """mends: the cause may pass, so CLEAR works. If mends is false, the fault stays until a reset."""
+    """mends: the cause can disappear, and then CLEAR works. If mends is false, the fault stays until a reset."""
     app = in_state(state)
     app.chip.temperature = 85.0
     app.run(5)
@@ -789,11 +792,11 @@ def test_that_what_the_main_loop_sees_is_a_fault(state, cause, fault, mends):
 
 
 def test_that_a_joint_left_behind_is_a_fault_after_its_time():
-    app = App(in_lab(stuck_s=10.0))  # this test must not end in ENCODER_STUCK
+    app = App(in_lab(stuck_s=10.0))  # long stuck_s, so that ENCODER_STUCK does not occur first
     tracking(app)
     record = app.run(3000, follow=False)
     expect(app, "FOLLOWING", 0)
-    # torque stays on until 50 ms beyond the limit
+    # the torque stays on for 50 ms after the limit is exceeded
     away = np.abs((record["target"][:, 0].astype(np.int64) - record["position"][:, 0]) * 2 * np.pi / 2**32)
     limit = 2.0 * 4.5 / 35.4
     first, off = np.flatnonzero(away > limit)[0], np.flatnonzero(record["torque"][:, 0] != 0.0)[-1]
@@ -806,7 +809,7 @@ def test_that_an_encoder_that_does_not_count_under_full_torque_is_a_fault():
     app.post("ARM")
     record = app.run(400, follow=False)
     expect(app, "ENCODER_STUCK", 0)
-    # 0.1 s at the limit, and one tick more
+    # 0.1 s at the torque limit, and one tick more
     assert np.count_nonzero(record["torque"][:, 0] == np.float32(0.3)) == 101
 
 
@@ -851,7 +854,7 @@ def test_that_a_current_loop_that_drops_the_outputs_is_named_with_its_joint(stat
 
 @pytest.mark.parametrize("event", ["ARM", "SEEK", "PROBE"])
 def test_that_a_low_supply_of_the_chip_keeps_the_outputs_off_by_its_own_name(event):
-    """The fault of the start can be cleared. The name SUPPLY must then say why the outputs stay off."""
+    """CLEAR accepts the fault of the start. The refusal SUPPLY must then say why the outputs stay off."""
     app = App(in_lab(), errors=128)
     assert app.fault[0] == "SUPPLY" and app.command("CLEAR") == "NONE"
     app.home()
@@ -868,8 +871,8 @@ def seeing_all(old, new):
 
 @pytest.mark.parametrize("table", [0, 1, 2])
 def test_that_constants_that_change_while_the_board_runs_are_a_fault(table):
-    """The main loop checks the constants all the time. Flash cannot change one bit of itself, so the test changes the
-    check sum."""
+    """The main loop checks the constants all the time. A test cannot change a bit of constants in flash, so it changes
+    the computed check sum."""
     changing = f"ft_crc32_more(round_.crc, bytes + round_.at, n) ^ (ft.time.tick >= 1000u && round_.table == {table}u)"
     app = in_hold(patches={"ft_watch.c": seeing_all("ft_crc32_more(round_.crc, bytes + round_.at, n)", changing)})
     app.run(900)
@@ -897,7 +900,7 @@ def test_that_a_byte_of_the_image_that_changes_while_the_board_runs_is_a_fault(a
 @pytest.mark.parametrize("at", [0, 4095, 4096, CODE - 1])
 @pytest.mark.parametrize("errors", [0, 2, 8, 128])
 def test_that_a_board_whose_image_has_changed_does_not_start(at, errors):
-    """The board trusts no other result of the start if the image has changed."""
+    """If the image has changed, the board ignores all other results of its start."""
     app = App(flipped=at, errors=errors)
     assert (app.state, app.fault[0]) == ("FAULT", "CODE")
     assert app.command("ARM") == app.command("CLEAR") == "FAULT_LATCHED"
@@ -905,11 +908,11 @@ def test_that_a_board_whose_image_has_changed_does_not_start(at, errors):
 
 
 def test_that_a_start_feeds_the_watchdog_while_it_looks_at_the_image():
-    assert App().chip.fed == 2  # once every 4096 bytes: a slow clock takes 5 ms for them
+    assert App().chip.fed == 2  # fed once every 4096 bytes, which take 5 ms on the slow clock
 
 
 def test_that_tables_that_change_are_told_as_such_by_whatever_finds_them():
-    """The tables are part of the image too, so two checks may find the change."""
+    """The tables are also part of the image, so two checks may find the change."""
     wrong = seeing_all("return whole;", "return whole && ft.time.tick < 100u;")
     app = in_hold(patches={"ft_watch.c": wrong})
     app.chip.code[0] ^= 1
@@ -922,7 +925,7 @@ def test_that_a_lost_host_means_a_stop_on_the_path_then_outputs_off():
     record = app.run(1500, alive=False)
     expect(app, "HOST_LOST")
     moving_ = np.flatnonzero(np.abs(record["target_rate"]).max(axis=1) > 0)
-    assert 100 + 240 <= moving_[-1] <= 100 + 270  # silent for 0.1 s, then a stop within 0.25 s
+    assert 100 + 240 <= moving_[-1] <= 100 + 270  # host silent for 0.1 s, then a stop within 0.25 s
     on = np.flatnonzero(np.abs(record["torque"]).max(axis=1) > 0)
     assert 990 <= on[-1] <= 1010
 
@@ -992,7 +995,7 @@ def test_that_a_host_that_goes_on_jogging_does_not_put_off_the_fault_of_a_bad_kn
 
 @pytest.mark.parametrize("event", ["RESUME", "FLOAT", "JOG", "FOLLOW"])
 def test_that_nothing_begins_while_a_fault_waits_for_the_last_targets_to_rest(event):
-    """The stop on the path ends in HOLD. The fault follows a few ticks later."""
+    """The stop on the path ends in HOLD. The fault is latched a few ticks later."""
     app = jumping(in_lab())
     come_to(app, "HOLD")
     assert app.ask(request(app, event)) == "FAULT_LATCHED"
@@ -1056,7 +1059,7 @@ def test_that_a_host_that_comes_back_too_late_is_still_lost():
     seq = app.see().ack
     app.stream(Knots(*(x[seq:] for x in (three_link_knots().position, three_link_knots().rate,
                                          three_link_knots().acceleration))), most=10, start=False)
-    assert app.see().ack == seq  # the board takes no more knots, as the motion ends in a fault
+    assert app.see().ack == seq  # the board accepts no more knots, since the motion ends in a fault
     app.run(300)
     expect(app, "HOST_LOST")
 
@@ -1080,11 +1083,11 @@ def test_that_knots_running_out_is_no_fault_but_a_stop_on_the_path():
     assert app.fault == ("NONE", 255)
 
 
-# ---- the knot gate ----------------------------------------------------------------------------------
+# ---- check of knots ---------------------------------------------------------------------------------
 
 
 def bad_knot(app, at, flags=0, **change):
-    """Send the three-link motion up to a knot, and then this knot with a change."""
+    """Send the three-link motion up to a knot. Then send this knot with one change."""
     knots = three_link_knots()
     seq = app.see().ack
     app.stream(knots, first=seq, most=at)
@@ -1115,7 +1118,8 @@ def test_that_a_bad_knot_is_a_fault_naming_the_joint(joint, change, at):
 
 
 def start_knot(app, joint=0, position=None, flags=messages.KNOT_START, acceleration=0.0, seq=None):
-    """Send a motion's first knot at the joints' positions, with one joint changed. Return whether the board took it."""
+    """Send the first knot of a motion. All joints but one are at their present targets. Return whether the board
+    accepted this knot."""
     before = app.see().ack if seq is None else seq
     at = [position if j == joint and position is not None else q for j, q in enumerate(app.see().target)]
     app.send(Knot(flags, at, [0.0] * 3, [acceleration if j == joint else 0.0 for j in range(3)]), seq=before)
@@ -1171,7 +1175,8 @@ def test_that_a_joint_is_not_too_fast_between_knots_either():
 
 
 def second_taken(app, joint, position, rate, acceleration=0.0):
-    """Return whether the board takes the segment from rest at the start to this knot of one joint. Flush the segment.
+    """Return whether the board accepts the segment that moves one joint from rest at its start to this knot. Flush the
+    segment.
     """
     q, v, a = (np.zeros((2, app.J)) for _ in range(3))
     q[:] = [j.start for j in app.joints]
@@ -1188,8 +1193,8 @@ def second_taken(app, joint, position, rate, acceleration=0.0):
 
 
 def test_that_a_joint_is_not_too_fast_at_the_end_of_the_way_between_knots_either():
-    """The rate along the segment is -6.6 x^2 + 6 x^3 of the limit. The rate is largest at three quarters, without a
-    jump."""
+    """The rate along the segment is -6.6 x^2 + 6 x^3 of the limit. The speed is highest at three quarters of the
+    segment, and the acceleration does not jump."""
     app = in_hold()
     joint, T = 0, 1 / 250
     most = app.joints[joint].limits.velocity
@@ -1200,13 +1205,14 @@ def test_that_a_joint_is_not_too_fast_at_the_end_of_the_way_between_knots_either
 
 
 def test_that_a_segment_does_not_reach_farther_than_its_positions_can_tell():
-    """Joints are fast and knots are rare. The displacement is short enough, but the polynomial's terms are too large.
+    """Joints are fast and knots are rare. The displacement is short enough, but single terms of the polynomial are too
+    large.
     """
     mechanism = changed(limits={"velocity": 100.0})
     slow = replace(mechanism.control, rate_hz=100, knot_hz=20, observer_hz=10.0)
     app = in_hold(replace(mechanism, control=slow, board=replace(mechanism.board, pwm_hz=12500)))
     joint, T = 2, 1 / 20
-    knot = np.array([0.5 * T, 1.0])  # the rate follows 3 x^2 - 2 x^3
+    knot = np.array([0.5 * T, 1.0])  # the rate is 3 x^2 - 2 x^3 of its end value
     assert second_taken(app, joint, *(12.0 * knot))  # rad/s
     assert not second_taken(app, joint, *(30.0 * knot))
     expect(app, "KNOT", joint)
@@ -1221,7 +1227,7 @@ def beyond_a_turn():
 
 
 def sweep(app, number, count):
-    """Return knots of the last joint's sweep by 92 degrees, which starts `number` times 92 degrees beyond its start."""
+    """Return knots that move the last joint by 92 degrees, starting `number` times 92 degrees from its start."""
     a, b = (np.array([j.start for j in app.joints]) for _ in range(2))
     a[2], b[2] = a[2] + number * 1.6, b[2] + (number + 1) * 1.6
     motion, t = oracle.quintic(a, b, (count - 1) / 250), np.arange(count) / 250
@@ -1230,7 +1236,8 @@ def sweep(app, number, count):
 
 
 def test_that_motions_wait_for_each_other_in_the_turn_that_they_lead_to():
-    """Two sweeps wait behind the first one. The third sweep starts from the end of the second, beyond half a turn."""
+    """Two sweeps are buffered behind the first sweep. The third sweep starts from the end of the second, beyond half a
+    turn."""
     app = beyond_a_turn()
     app.ready()
     count = 84
@@ -1262,7 +1269,7 @@ def test_that_a_bad_knot_in_mid_motion_stops_on_the_path_first():
     rates = np.abs(record["target_rate"]).max(axis=1)
     on = np.flatnonzero(np.abs(record["torque"]).max(axis=1) > 0)
     assert rates[on[-1]] < 1e-3 < np.max(rates)  # at rest when the outputs went off
-    assert on[-1] > np.flatnonzero(rates)[-1]  # every target of the path was due before
+    assert on[-1] > np.flatnonzero(rates)[-1]  # before, every target of the path had been due
     assert 200 < on[-1] < 270
 
 
@@ -1295,8 +1302,8 @@ def test_that_knots_of_no_motion_are_not_taken():
 
 
 def test_that_motions_can_follow_each_other_and_turns_are_counted():
-    """The joint's limits are beyond a turn. Three sweeps of 92 degrees are taken. The board refuses the fourth sweep at
-    the limit, although the wire position wraps."""
+    """The joint's limits are more than one turn apart. The board accepts three sweeps of 92 degrees. The board refuses
+    the fourth sweep at the limit, even if the wire position wraps."""
     app = beyond_a_turn()
     app.ready()
     for i in range(4):
@@ -1326,14 +1333,15 @@ def test_that_knots_are_taken_armed_or_not(state):
 
 
 def sent(app, count=5):
-    """Send a new motion. Return how many knots the board takes."""
+    """Send a new motion. Return how many knots the board accepts."""
     before = app.see().ack
     app.stream(three_link_knots(), first=before, most=count, end=False)
     return app.see().ack - before
 
 
 def test_that_a_knot_that_comes_while_the_ring_is_being_forgotten_is_not_taken():
-    """A tick in the middle of a round drops the path. Knots of the same round belong to a ring that is emptied next."""
+    """A tick in the middle of a main-loop round drops the path. Knots of the same round would enter a ring that is
+    emptied next, so they are refused."""
     begin = "size_t n = in_to - in_from < room ? in_to - in_from : room;"
     app = in_hold(patches={"fake_chip.c": patch(begin,
                                                 f"{begin}\n    if (fake.index != 0u) "
@@ -1341,7 +1349,7 @@ def test_that_a_knot_that_comes_while_the_ring_is_being_forgotten_is_not_taken()
     app.stream(three_link_knots(), most=100, end=False)
     seq = app.see().ack
     app.post("DISARM")
-    app.lib.ft_app_idle()  # posted, but not executed yet
+    app.lib.ft_app_idle()  # the request is posted, but the tick has not executed it yet
     app.chip.index = 1  # a tick comes with the next bytes
     app.send(knot(100), seq=seq)
     app.lib.ft_app_idle()
@@ -1363,7 +1371,7 @@ def test_that_no_knot_is_taken_after_a_bad_one_in_the_same_round():
     assert sent(app) == 5
 
 
-# ---- what is left behind ----------------------------------------------------------------------------
+# ---- state after a motion ---------------------------------------------------------------------------
 
 
 def test_that_clear_forgets_the_fault_behind_an_e_stop():
@@ -1386,15 +1394,15 @@ def test_that_clear_forgets_the_joint_of_a_fault_and_drops_the_outputs():
 
 
 def still(knots, count):
-    """Return knots at rest at the begin of a motion."""
+    """Return knots at rest at the start of a motion."""
     rest = np.zeros((count, knots.position.shape[1]), np.float32)
     return Knots(knots.position[[0] * count], rest, rest)
 
 
 @pytest.mark.parametrize("way", ["FLUSH", "START"])
 def test_that_the_end_of_one_motion_is_none_of_the_next_one(way):
-    """A motion without an END stops on the path when its knots run out. An earlier motion, flushed or played, does not
-    matter."""
+    """A motion without an END stops on the path when its knots run out. An earlier motion, flushed or played, makes no
+    difference."""
     app = in_hold()
     app.stream(still(three_link_knots(), 20))
     assert app.command(way) == "NONE"
@@ -1432,7 +1440,7 @@ def test_that_a_motion_after_one_that_was_stopped_is_played_from_its_first_knot_
 
 
 def carried(app, record):
-    """Check that targets at rest get the torque that carries the arm there, by Pinocchio."""
+    """Check that, for targets at rest, the feed-forward torque equals the gravity torque from Pinocchio."""
     for row in record[::5]:
         q = row["target"].astype(float) * (2.0 * np.pi / 2.0**32)
         expected = oracle.rnea(Model.of(app.mechanism), q, np.zeros(app.J), np.zeros(app.J))
@@ -1440,7 +1448,7 @@ def carried(app, record):
 
 
 def elsewhere(app, way=0.6, count=84):
-    """Return knots of a displacement of the middle joint from its start, and knots of the rest after it."""
+    """Return knots that move the middle joint from its start, and knots at rest at the end of this motion."""
     a, b = (np.array([j.start for j in app.joints]) for _ in range(2))
     b[1] += way
     motion, t = oracle.quintic(a, b, (count - 1) / 250), np.arange(count) / 250
@@ -1466,8 +1474,8 @@ def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_wit
 
 
 def test_that_a_motion_may_start_in_the_tick_in_which_another_ends():
-    """The new motion's first numbers are not formed before that tick. The board refuses a START that comes too early,
-    and the host can repeat START."""
+    """In earlier ticks the new motion's first numbers are not computed yet. The board refuses a START that comes too
+    early, and the host can repeat START."""
     taken = []
     for k in range(328, 340):
         app = in_hold(three_link())
@@ -1551,7 +1559,7 @@ def test_that_an_arm_is_homed_when_each_of_its_joints_is():
 @pytest.mark.parametrize("q", [[0.0, 0.0, 0.0], [-0.5, 1.0, 0.3]])
 @pytest.mark.parametrize("way", ["ARM", "SEEK"])
 def test_that_an_arm_is_carried_where_it_is_from_the_first_tick(q, way):
-    """Feed-forward and target belong to the pose in which the arm is armed. Its earlier pose does not matter."""
+    """Feed-forward and target belong to the pose in which the arm is armed. The arm's earlier pose does not matter."""
     app = in_hold(in_lab())
     app.run(50)
     assert app.command("DISARM") == "NONE"
@@ -1563,7 +1571,7 @@ def test_that_an_arm_is_carried_where_it_is_from_the_first_tick(q, way):
     record = app.run(10, follow=False)
     assert app.chip.outputs == 1
     on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[0]
-    # acceleration of the sought joint, from the first tick on
+    # the sought joint accelerates from the first tick on
     acceleration = np.diff(record["target_rate"][-2:], axis=0)[0] * 1e3
     expected = oracle.rnea(Model.of(app.mechanism), np.array(q), np.zeros(app.J), acceleration)
     np.testing.assert_allclose(record["torque_ff"][on], expected, rtol=1e-2, atol=1e-3)

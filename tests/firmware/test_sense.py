@@ -75,7 +75,7 @@ def test_a_single_reading_that_is_off_counts_nothing_and_two_count(tmp_path, nam
     quiet = 24.0 / 19.0
     board.converter.volts = lambda channel: next(readings, quiet) if channel == board.channels[0] else 1.0
     board.run(10)
-    per_tick = 2 if name.startswith("nucleo") else 1  # conversions of the bus a tick
+    per_tick = 2 if name.startswith("nucleo") else 1  # conversions of the bus voltage in a tick
     seen = []
     for strange in (1, 2):
         readings = iter([3.2] * strange * per_tick)
@@ -110,8 +110,8 @@ def test_a_converter_that_never_starts_is_told_after_a_bounded_wait(tmp_path, na
 @pytest.mark.parametrize(("name", "at_supply", "resistor", "beta"), [
     ("f405rg-4", False, 10e3, 3435.0), ("f405rg-6", False, 10e3, 3435.0), ("odrive-v3.6", True, 3300.0, 3434.0)])
 def test_temperatures_are_told_by_the_thermistor_s_equation(name, at_supply, resistor, beta):
-    """On the whole image, readings are right to half a degree from -10 to 110 deg C. The hottest sensor counts. A
-    broken wire causes the same fault as too much heat."""
+    """On the whole image, temperatures are correct to half a degree from -10 to 110 deg C. The board reports the
+    hottest sensor. A broken wire causes the same fault as too much heat."""
     mechanism, built = image(name)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         session = armed(board)

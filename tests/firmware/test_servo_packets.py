@@ -1,4 +1,4 @@
-"""Bytes from a wire of servos are split into answers. Only whole answers with a right check sum are reported."""
+"""Bytes from a wire of servos are split into answers. Only complete answers with a correct check sum are reported."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ class Wire(frames.Wire):
         return self.pack_each([Meant(meant, number, size, data)] * SERVOS)
 
     def on(self, said: list[tuple[int, bytes]]) -> list[bool]:
-        """Return for each motor whether it is on by its answer to the last packet."""
+        """Return for each servo whether its motor counts as on after these answers to the last packet."""
         told = self.told(bytes(self.state.out)[:self.state.size] + b"".join(packed(said)))
         assert [id & 0xFF for id, _ in told] == [id for id, _ in said]
         return [id >> 31 == 1 for id, _ in told]
@@ -60,7 +60,7 @@ def test_that_of_disturbed_answers_the_others_are_told(c):
 
 
 def test_that_noise_tells_nothing_and_stays_within_its_bounds(c):
-    """A check sum of eight bits lets one in 256 random packets pass. This series has no such packet."""
+    """An 8-bit check sum accepts one in 256 random packets. This random series contains no valid packet."""
     wire, chance = Wire(c), np.random.default_rng(3)
     for _ in range(2000):
         sent = wire.pack(int(chance.integers(16)), int(chance.integers(256)), int(chance.integers(16)),
@@ -81,13 +81,13 @@ def test_that_noise_tells_nothing_and_stays_within_its_bounds(c):
     (RUN | SWITCH, 0, 0, lambda ids: feetech.duties(dict.fromkeys(ids, 0.0)) + feetech.torques(dict.fromkeys(ids, True))
      + feetech.ask(ids))], ids=["set", "set quietly", "quiet", "asked", "switched on"])
 def test_what_a_tick_packs(c, meant, number, size, sent):
-    duty = bytes([0 if meant & RUN else 7, 1 if not meant & RUN else 0])  # a servo that does not run gets no duty
+    duty = bytes([0 if meant & RUN else 7, 1 if not meant & RUN else 0])  # a servo that is switched off gets no duty
     assert Wire(c).pack(meant, number, size, duty + bytes([2, 0])) == sent(list(range(1, SERVOS + 1)))
 
 
 def chosen(each: list[Meant], quiet: bool) -> tuple[int, int]:
-    """Return the register of a tick: the first register that a message names, otherwise the state. In a quiet tick only
-    quiet messages count."""
+    """Return the register that a tick reads: the first register that a message names, otherwise the state. In a quiet
+    tick only messages with the quiet bit count."""
     return next(((m.number, m.size) for m in each if m.size in (1, 2) and (not quiet or m.meant & QUIET)), (56, 8))
 
 
@@ -106,7 +106,7 @@ def of_tick(each: list[Meant]) -> bytes:
 
 
 def test_what_a_tick_packs_of_frames_that_differ(c):
-    """The smaller the share of a meaning, the more often a single servo has it."""
+    """The lower the probability of a meaning bit, the more often only one servo has it."""
     wire, chance = Wire(c), np.random.default_rng(4)
     for _ in range(3000):
         shares = chance.uniform(0.0, 0.7, 4) * (chance.random(4) < 0.5)
@@ -126,8 +126,8 @@ def test_that_no_more_servos_are_told_and_heard_than_the_wire_has(c):
 
 
 def test_that_a_motor_is_on_when_it_has_said_so_until_it_is_told_otherwise(c):
-    """A servo that is switched on may still be off. A servo that is switched off counts as off, even against its own
-    report."""
+    """A servo that is switched on may still be off. After a switch-off, a servo counts as off, even if it reports that
+    it is on."""
     wire, chance = Wire(c), np.random.default_rng(6)
     state, ids = answers(chance), range(1, SERVOS + 1)
     wire.pack(RUN | SWITCH)
@@ -161,7 +161,7 @@ def test_that_who_is_not_on_the_wire_is_on_by_no_word_of_its_own(c):
 
 
 def test_that_what_came_back_otherwise_and_bytes_of_no_packet_are_counted(c):
-    """The echo may be missing completely if answers come. With a wrong echo no answer is believed."""
+    """The echo may be missing completely if answers come. If the echo is wrong, no answer is used."""
     wire, chance = Wire(c), np.random.default_rng(7)
     sent, said = wire.pack(RUN), answers(chance)
     good = b"".join(packed(said))
@@ -172,9 +172,9 @@ def test_that_what_came_back_otherwise_and_bytes_of_no_packet_are_counted(c):
     assert (wire.came(sent + good), counts()) == (said, (0, 0))
     assert (wire.came(good), counts()) == (said, (0, 0))
     assert (wire.came(sent), counts()) == ([], (0, 0))
-    assert (wire.came(sent[:-1]), counts()) == ([], (1, 0))  # the memory still holds the last byte of the echo before
+    assert (wire.came(sent[:-1]), counts()) == ([], (1, 0))  # the memory still holds the last byte of the previous echo
     assert (wire.came(sent[:-1] + b"\0" + good), counts()) == ([], (2, 0))
-    assert (wire.came(good), counts()) == (said, (2, 0))  # the next ones are too short, but old bytes complete them
+    assert (wire.came(good), counts()) == (said, (2, 0))  # old bytes in the memory complete the next packets
     assert (wire.came(b""), counts()) == ([], (3, 0))
     assert (wire.came(b"\xff\xff"), counts()) == ([], (4, 0))
     assert (wire.came(b"\xff\xff\1"), counts()) == ([], (4, 3))

@@ -66,7 +66,8 @@ def question(register: int, size: int) -> bytes:
 
 @pytest.mark.parametrize("ticks", range(40, 81, 8))
 def test_that_servos_that_come_up_later_than_the_board_are_set_up_whenever_that_is(ticks):
-    """With their delivered delay, the last servos answer in the next tick, and the board hears only the first servos.
+    """With their factory delay, the last servos would answer only in the next tick, so the board would receive only the
+    first servos' answers.
     """
     app = Served(arm())
     for servo in app.servos.values():
@@ -94,8 +95,8 @@ def test_that_with_the_outputs_off_motors_are_off_in_every_tick(board):
 
 
 def test_that_silent_servos_are_told_to_answer_at_once_after_a_tick_in_which_the_wire_is_left_quiet():
-    """The board wakes silent servos once in a tenth of a second. In between, the board asks for their state, as the
-    servos may only be late."""
+    """The board wakes silent servos once in a tenth of a second. In between, the board asks for their state, since the
+    servos may have been only late."""
     app = Served(arm())
     app.line.servos = ()
     app.run(60)
@@ -171,7 +172,7 @@ def test_that_the_other_way_round_is_the_other_way_round():
     app.angle["shoulder_pan"] = 0.02
     app.run(10)
     assert app.found[PAN] == pytest.approx(-0.02, abs=COUNT)
-    assert app.duty("shoulder_pan") < 0.0  # the joint is pulled up, the servo's output down
+    assert app.duty("shoulder_pan") < 0.0  # the hand pulls the joint up, and the servo's output turns down
 
 
 @pytest.mark.parametrize(("volts", "believed"), [(10.0, 10.0), (12.0, 12.0), (14.0, 14.0), (8.1, 12.0), (15.9, 12.0)])
@@ -192,7 +193,8 @@ def test_that_a_duty_is_a_share_of_the_servos_own_supply_unless_it_is_far_from_t
 
 @pytest.mark.parametrize("side", [-1, 1])
 def test_that_a_duty_stays_within_the_torque_limit(side):
-    """A joint that seems to be far away gets at most a fifth of the supply, in the law and on the wire."""
+    """If a joint seems to be far from its target, the duty is at most a fifth of the supply, in the law and on the
+    wire."""
     mechanism, i = arm(), 4
     joint = mechanism.joints[i]
     servo = dataclasses.replace(joint.drive.servo, limit=0.2)
@@ -267,7 +269,7 @@ def refusal(least: int, most: int, offset: int = 0, **changes) -> str:
 
 
 def test_that_limits_of_its_own_may_end_where_the_joint_ends_and_no_sooner():
-    """A servo's limits may leave the joint more room. Limits of zero mean that the servo has none."""
+    """A servo's limits may be wider than the joint's limits. Limits of zero mean that the servo has no limits."""
     joint = arm().joints[0]
     ends = [joint.drive.servo.zero + x / COUNT for x in (joint.limits.lower, joint.limits.upper)]
     least, most = math.floor(ends[0]), math.ceil(ends[1])
@@ -283,12 +285,13 @@ def test_that_a_servo_has_the_offset_that_the_file_gives_it(stored, said):
 
 
 def ails(change):
-    """Return a change of the servo at the elbow."""
+    """Return a function that changes the servo at the elbow."""
     return lambda app: change(app.servos["elbow_flex"])
 
 
 def works(app):
-    """Let the servo work at more than 80 % of its supply for more than 2 s. It then keeps a fifth of it."""
+    """Let the servo work at more than 80 % of its supply for more than 2 s. The servo then limits itself to a fifth of
+    its supply."""
     servo = app.servos["elbow_flex"]
     servo.registers[sts.START:sts.START + 2] = bytes(2)
     servo.registers[sts.OVERLOAD] = 0
@@ -296,7 +299,7 @@ def works(app):
 
 
 def draws(app):
-    """Let the servo draw more than 3.25 A, for as long as it bears this current."""
+    """Make the servo draw more than 3.25 A for longer than it tolerates this current."""
     servo = app.servos["elbow_flex"]
     given = servo.terminal
     servo.terminal = lambda now, angle, velocity: given(now, angle, velocity, 4.0)
@@ -309,7 +312,7 @@ def draws(app):
     (works, "DRIVE_FAULT", "overload"), (draws, "DRIVE_FAULT", "over current"),
     (ails(lambda servo: servo.put(sts.ENABLE, 0)), "DRIVE_FAULT", ""),
     (ails(lambda servo: servo.power_up(0.0)), "DRIVE_FAULT", ""),
-    # by its table, a servo beyond its voltage limits goes on
+    # according to its register table, a servo outside its voltage limits keeps running
     (ails(lambda servo: servo.registers.__setitem__(sts.LOWEST, 130)), "DRIVE_FAULT", "voltage")],
     ids=["cut", "hot", "overload", "current", "loose", "restarted", "voltage"])
 def test_that_what_servos_suffer_is_a_fault_that_takes_all_duties_away(happens, fault, words):

@@ -1,4 +1,5 @@
-"""The application's C as text and as object code: strict warnings, both compilers, both precisions, no double."""
+"""Checks of the application's C as text and as object code: strict warnings, both compilers, both precisions, no
+double."""
 
 import re
 import shutil
@@ -63,7 +64,8 @@ def test_that_the_chips_code_has_no_double_no_heap_and_no_libm(folder):
     ("ft_wires.c", "memcpy(w->out,", "ft_half_duplex_send(wire, w->out"),
 ])
 def test_that_the_compiler_may_not_move_what_an_interrupt_or_dma_reads_past_what_hands_it_over(name, first, then):
-    """The test reads the text. The present compiler keeps the order without the rule, so no other test could fail."""
+    """The test reads the text. The present compiler keeps this order even without the barrier, so no other test would
+    fail."""
     text = (FIRMWARE / "chip" / "stm32" / name).read_text()
     between = text[text.index(first):text.index(then, text.index(first))]
     assert 'FT_IN_ORDER();' in between or '__asm__ volatile("" ::: "memory");' in between
@@ -94,7 +96,7 @@ def test_that_functions_are_short():
 
 
 def test_that_one_file_alone_knows_all_of_the_applications_state():
-    """Other files get their parts of the state as arguments."""
+    """Other files receive their parts of the state as arguments."""
     knowing = {p.name for p in OURS if '#include "ft_state.h"' in p.read_text()
                or re.search(r"\bft\.\w", p.read_text())}
     assert knowing == {"ft_app.c"}

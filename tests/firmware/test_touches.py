@@ -1,4 +1,4 @@
-"""FELT reports, and reactions to a touch in each state, in an application on this computer."""
+"""FELT reports, and reactions to a contact in each state, in an application on this computer."""
 
 from dataclasses import replace
 
@@ -18,12 +18,12 @@ from tests.firmware.test_park import PLACES, STRIKES, lie_down, lying
 from tests.firmware.test_safety import EVENTS, JUMP, following, in_lab, jogging, run_away, tracking
 
 MECHANISMS = HERE.parents[1] / "mechanisms"
-COUNTS = 2**20  # counts per turn, so fine that a count causes no touch
+COUNTS = 2**20  # counts per turn; so fine that a single count is not detected as a contact
 LIMITS = {"lower": -2.5, "upper": 2.5, "velocity": 4.0, "acceleration": 20.0, "jerk": 400.0}
 TOUCH = (0.3, 0.2, 0.1)  # N m
 TOUCHED = max(EVENTS.values()) + 1
 PERIOD = 20  # ticks from one FELT to the next
-AT, BY, WHILE = 1, 0.06, 200  # the joint that is pushed, by how much, rad, and in how many ticks
+AT, BY, WHILE = 1, 0.06, 200  # the pushed joint, the displacement, rad, and its duration, ticks
 
 
 def fine(mechanism=None, thresholds=TOUCH):
@@ -44,7 +44,7 @@ def feeling(reaction, mechanism=None):
 
 
 def reports_of(app):
-    """Return the list that collects an application's FELT reports from now on."""
+    """Return a list to which the application's FELT reports are appended from now on."""
     reports, taken = [], app.take
 
     def take():
@@ -57,14 +57,14 @@ def reports_of(app):
 
 
 def now(app):
-    """Return state, flags and fault. Unlike with `App.state`, the joints do not jump to their targets."""
+    """Return state, flags and fault. Unlike in `App.state`, the joints do not jump to their targets."""
     app.run(20, follow=False)
     return (App.name(STATES, app.status.state), {n for n, row in FLAGS.items() if app.status.flags & row[0]},
             App.name(FAULTS, app.status.fault))
 
 
 def push(app, ticks=60, alive=True, by=BY):
-    """Move a joint off its target by BY and hold it there, as a hand does that is stronger than the motor. The motor
+    """Move a joint off its target by `by` and hold it there, like a hand that is stronger than the motor. The motor
     pushes against the hand."""
     records = []
     way = np.round(0.5 * by * (1.0 - np.cos(np.linspace(0.0, np.pi, WHILE + 1))) / (2.0 * np.pi) * COUNTS)
@@ -111,7 +111,7 @@ def test_a_report_that_does_not_fit_into_the_line_is_sent_as_soon_as_it_does():
 
 
 def moving(app):
-    """Let the first joint follow targets."""
+    """Make the first joint follow live targets."""
     assert follow(app) == "NONE"
     play(app, [Sent(0.02 * k, 0.02 * k + 0.002, [0.4 + 0.01 * k, 0.3, 0.2]) for k in range(50)], 900)
     assert app.state == "FOLLOW"
@@ -185,7 +185,7 @@ def test_a_touch_on_the_way_to_a_fault_changes_nothing_of_it():
 
 
 def held_fast(app, ticks, alive=True):
-    """Hold every joint at its position. Return the largest torques (J,) of the motors against the hold, N m."""
+    """Hold every joint at its position. Return the largest torques (J,) of the motors against this hold, N m."""
     record = app.run(ticks, follow=False, alive=alive)
     return np.abs(record["torque"] - record["torque_ff"]).max(axis=0)
 
@@ -193,8 +193,9 @@ def held_fast(app, ticks, alive=True):
 @pytest.mark.parametrize("reaction", ["stop", "float", "return"])
 @pytest.mark.parametrize("cause", STRIKES)
 def test_an_arm_that_lies_down_waits_while_it_is_touched_and_goes_on_when_it_is_free(reaction, cause):
-    """An arm that is held fast tries again each time it has felt nothing for a second. The arm's push grows until the
-    filter detects the touch, at four thresholds. Without the wait the push reached twenty."""
+    """If a hand holds the arm, the arm tries again whenever it has detected no contact for a second. The arm's push
+    grows until the filter detects the contact, at about four thresholds. If the arm did not wait, its push would reach
+    twenty thresholds."""
     alive = cause != "HOST_LOST"
     app, reports = feeling(reaction, lying())
     STRIKES[cause](app)
@@ -213,8 +214,8 @@ def bad_knot(app):
 
 
 def leaning(reaction="stop", strike=lambda app: app.run(1300, alive=False), before=None):
-    """Return an arm that lies down after its host was lost. A strong hand has bent one joint aside and holds it.
-    before: an application to use in place of a new one."""
+    """Return an arm that parks after the loss of its host. A strong hand has moved one joint aside and holds it there.
+    before: an application to use instead of a new one."""
     app, reports = before or feeling(reaction, lying())
     strike(app)
     push(app, 1, alive=False)
@@ -224,7 +225,8 @@ def leaning(reaction="stop", strike=lambda app: app.run(1300, alive=False), befo
 
 @pytest.mark.parametrize("strike", [lambda app: app.run(1300, alive=False), bad_knot], ids=["HOST_LOST", "KNOT"])
 def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_touched(strike):
-    """Before the test this arm was too hot, and did not wait then."""
+    """Before this test, the arm parked because of a high temperature. At that time the arm did not wait for the
+    hand."""
     app, reports = feeling("stop", lying())
     app.chip.temperature = 99.0
     app.run(300)
@@ -244,7 +246,7 @@ def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_tou
 
 @pytest.mark.parametrize("cause", ["OVER_TEMPERATURE", "LOW_SUPPLY"])
 def test_heat_and_a_low_supply_let_it_wait_no_longer_than_lying_down_may_take(cause):
-    """The fault comes while the arm waits after the loss of its host."""
+    """The fault occurs while the arm waits after the loss of its host."""
     app, _ = leaning()
     STRIKES[cause](app)
     app.run(parking(app.mechanism, None, follow_limits(app.mechanism), (0.0, 100.0)).ticks, alive=False, follow=False)
@@ -288,7 +290,7 @@ def test_that_the_last_joint_s_torque_is_told_too():
 
 
 def test_that_closed_loops_say_while_they_do_not_close_that_nothing_is_felt():
-    """The cranks of a five-bar are bent away from their targets until a fault."""
+    """A hand pushes the cranks of a five-bar away from their targets until a fault occurs."""
     blind, arm = FELT_TOUCHED["BLIND"][0], load_mechanism(MECHANISMS / "five_bar.toml")
     app = App(replace(arm, feel=Feel("none", 20.0)))
     reports = reports_of(app)

@@ -1,4 +1,4 @@
-"""A drive's reported velocities, compared with its positions during a look."""
+"""Comparison of a drive's reported velocities with its positions."""
 
 from collections.abc import Callable
 
@@ -24,8 +24,8 @@ def c():
 
 
 class Travel:
-    """A drive under a look. at: its position, rad, from the lower end of its field. share: the share of its velocity
-    that it reports."""
+    """The comparison for one drive. at: the drive's position, rad, from the lower end of its field. share: the reported
+    velocity divided by the true velocity."""
 
     def __init__(self, c, share: float = 1.0) -> None:
         self.ffi, self.lib = c
@@ -59,7 +59,7 @@ def test_that_a_tenth_more_or_less_is_another_range(c, velocity, share, wrong):
 @pytest.mark.parametrize("answered", [lambda k: k % 2 == 0, lambda k: k % 5 == 0, lambda k: k == 0 or k > 250])
 @pytest.mark.parametrize(("share", "wrong"), [(0.8, True), (1.0, False)])
 def test_that_where_answers_are_missing_the_last_velocity_goes_on(c, answered, share, wrong):
-    """Answers are also missing just after the look's first answer."""
+    """An answer may also be missing directly after the comparison's first answer."""
     travel = Travel(c, share)
     travel.go(1.5, 700, answered)
     assert travel.wrong == travel.ever_wrong == wrong
@@ -87,7 +87,7 @@ def test_that_a_motion_is_followed_for_two_seconds(c, late, seen):
 
 @pytest.mark.parametrize(("late", "seen"), [(252 + 2000, True), (252 + 2001, False)])
 def test_that_it_is_followed_from_a_quarter_of_a_second_before_it_begins_at_most(c, late, seen):
-    """If nothing moves for a quarter of a second, the look ends. The next look begins in the next tick."""
+    """If nothing moves for a quarter of a second, the comparison ends. The next comparison begins in the next tick."""
     travel = Travel(c, 0.0)
     travel.go(0.0, 300)
     travel.go(0.3 * RATE, 1)
@@ -104,13 +104,13 @@ def test_that_half_a_radian_in_two_seconds_is_slow_enough(c, velocity, seen):
 
 
 def test_that_every_look_begins_anew(c):
-    """Five seconds of right velocities do not hide an error. The next right look clears it."""
+    """Five seconds of correct velocities do not hide a later error. The next correct comparison clears the error."""
     travel = Travel(c)
     for sign in (1.0, -1.0) * 5:
         travel.go(sign, 520)
         assert not travel.wrong and travel.look.range == pytest.approx(RANGE, rel=0.02)
     for share in (0.8, 1.0, 1.25, 1.0):
-        travel.go(0.0, 2600)  # until the present look is given up
+        travel.go(0.0, 2600)  # until the present comparison is abandoned
         travel.share = share
         travel.go(1.0, 600)
         assert travel.wrong == (share != 1.0)
@@ -118,7 +118,7 @@ def test_that_every_look_begins_anew(c):
 
 
 def test_that_what_was_right_for_half_a_radian_is_judged_and_done_with(c):
-    """If the look went on, the share of the last part would be too small to detect."""
+    """If this comparison continued, the error of the last part would be too small to detect."""
     travel = Travel(c)
     travel.go(1.0, 1050)
     travel.share = 0.8
@@ -127,7 +127,7 @@ def test_that_what_was_right_for_half_a_radian_is_judged_and_done_with(c):
 
 
 def test_that_a_change_of_velocity_may_be_told_late_and_none_excuses_nothing(c):
-    """The allowance is 20 ms: 0.06 rad at 3 rad/s, if the look began at rest."""
+    """The tolerance for late velocities is 20 ms: 0.06 rad at 3 rad/s, if the comparison began at rest."""
     steady, begun = Travel(c, 0.85), Travel(c, 0.85)
     steady.go(3.0, 300)
     begun.tick(0.0)
@@ -145,7 +145,7 @@ def test_that_a_velocity_may_be_truncated_by_half_a_step_of_its_field(c):
 
 
 def test_that_what_is_forgotten_counts_no_more(c):
-    """After the drive is forgotten, its position and its velocity may be different."""
+    """After the firmware has forgotten the drive, another position and velocity cause no error."""
     travel = Travel(c, 0.5)
     travel.go(1.0, 600)
     assert travel.wrong

@@ -15,11 +15,11 @@ from tests.support import oracle
 
 TURN = 2.0 * np.pi
 COUNT = TURN / 8192  # rad, of the arm's encoders
-COUNTED = 2**20  # turns each way that 64 bits hold besides 11 fine digits: the arm's counts are 2^19 wire steps wide
+COUNTED = 2**20  # turns each way that 64 bits count with 11 fine digits: one count of this arm is 2^19 wire steps
 
 
 def arm(lower, upper, **what):
-    """Return the three-link arm with these limits (3,), rad."""
+    """Return the three-link arm with these limits of the joints, (3,), rad."""
     mechanism = three_link()
     joints = [replace(j, limits=replace(j.limits, lower=float(a), upper=float(b)), **what)
               for j, a, b in zip(mechanism.joints, lower, upper, strict=True)]
@@ -27,7 +27,7 @@ def arm(lower, upper, **what):
 
 
 def endless():
-    """Return the three-link arm with joints that turn without end."""
+    """Return the three-link arm whose joints have no limits."""
     return arm([-np.inf] * 3, [np.inf] * 3, type="continuous")
 
 
@@ -60,7 +60,7 @@ def play(app, knots):
     assert app.flags >= {"ENDED"}, app.status
 
 
-@settings(max_examples=4, deadline=None)  # a board is compiled for each
+@settings(max_examples=4, deadline=None)  # each example compiles a board
 @given(data=st.data())
 def test_that_limits_up_to_twenty_turns_are_kept_with_turns_counted(data):
     limits_are_kept(data)
@@ -74,7 +74,8 @@ def test_that_many_limits_up_to_twenty_turns_are_kept_with_turns_counted(data):
 
 
 def limits_are_kept(data):
-    """Home, declare and arm at a random place within random limits. Then move to another place within them."""
+    """Home the joints at a random position within random limits, and arm. Then move to another random position within
+    these limits."""
     turns = st.floats(-20.0, 20.0)
     pairs = [sorted(data.draw(st.tuples(turns, turns).filter(lambda p: abs(p[0] - p[1]) > 0.05))) for _ in range(3)]
     lower, upper = TURN * np.array(pairs).T
@@ -107,7 +108,7 @@ def limits_are_kept(data):
 def test_that_a_motion_in_another_turn_is_a_fault_before_it_is_played(joint):
     app = in_hold(arm([-7.0] * 3, [7.0] * 3))
     at = list(app.see().target)
-    at[joint] -= 2**32  # within the limits, but the joint is elsewhere
+    at[joint] -= 2**32  # a position within the limits, one turn from the joint
     app.send(Knot(messages.KNOT_START, at, [0.0] * 3, [0.0] * 3), seq=app.see().ack)
     app.run(2)
     assert app.fault == ("KNOT", joint)
@@ -126,8 +127,8 @@ def test_that_a_knot_in_another_turn_than_the_one_before_is_a_fault():
 
 
 def test_that_a_motion_that_waits_is_forgotten_when_the_joints_are_homed():
-    """The waiting motion was to begin at the joints' earlier positions. After HOME the same knots would be another
-    motion, one whole turn away."""
+    """The buffered motion was planned to begin at the joints' earlier positions. After HOME, the same knots would start
+    one whole turn from the joints."""
     app = App(arm([-7.0] * 3, [7.0] * 3))
     assert app.home() == "NONE"
     app.stream(way(app, np.zeros(3), np.full(3, 0.5)), most=20, end=False)
@@ -152,8 +153,8 @@ def test_that_a_zero_beyond_half_a_turn_is_found_and_a_motion_that_waits_is_forg
 
 @pytest.mark.parametrize("turns", [127.9, -128.1, 32767.9, -32768.1, COUNTED - 0.1, 0.1 - COUNTED])
 def test_that_endless_turning_goes_on_past_the_ends_of_what_is_counted(turns):
-    """Coarse positions wrap at 128 turns. The reported count wraps at 2^20 turns of this arm (2^15 of the finest
-    encoder)."""
+    """Coarse positions wrap at 128 turns. The reported count wraps at 2^20 turns with this arm's encoders (at 2^15 with
+    the finest encoder)."""
     app = App(endless())
     start = np.full(3, turns * TURN)
     assert app.ask(messages.Home(app._next(), wire(start).tolist())) == "NONE"

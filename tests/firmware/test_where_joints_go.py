@@ -1,4 +1,4 @@
-"""FOLLOW on this computer: motions of joints whose targets jump or end. Limits of speed are in test_follow."""
+"""FOLLOW on this computer: motions of joints whose targets jump or end. test_follow tests the limits of speed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,11 +16,11 @@ from tests.support.suite import ROOT
 
 Array = NDArray[np.float64]
 V, A, J = 4.0, 20.0, 400.0
-SHARE = 0.94  # share of these limits that FOLLOW uses
+SHARE = 0.94  # fraction of these limits that FOLLOW uses
 SIZES = (2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 RATES = (20, 30, 50, 60, 100, 250)
 AT = 0.5  # s, of the jump
-MOST = 0.05  # largest overshoot, as a share of the jump
+MOST = 0.05  # largest overshoot, relative to the jump
 FAULTY = {"plain": {}, "one lost": {"lost": 1}, "jitter": {"jitter": 0.02}, "both": {"jitter": 0.02, "lost": 1}}
 
 
@@ -30,7 +30,7 @@ def arm() -> Mechanism:
 
 
 def sliding() -> Mechanism:
-    """Return this arm with a last joint that slides."""
+    """Return this arm with a prismatic last joint."""
     mechanism = arm()
     *others, last = mechanism.joints
     return replace(mechanism, joints=(*others, replace(last, type="prismatic")))
@@ -38,7 +38,7 @@ def sliding() -> Mechanism:
 
 def stream(hz: int, way: Callable[[float], Sequence[float]], seconds: float, jitter: float = 0.0, lost: int = 0,
            velocity: Callable[[float], Sequence[float]] | None = None) -> list[Sent]:
-    """Return targets along way(t). lost: number of lost targets just after AT."""
+    """Return targets along way(t). lost: number of targets that are lost directly after AT."""
     rng, there, found = np.random.default_rng(3), 0.0, []
     gone = range(round(AT * hz) + 1, round(AT * hz) + 1 + lost)
     for k in (k for k in range(round(seconds * hz)) if k not in gone):
@@ -49,14 +49,14 @@ def stream(hz: int, way: Callable[[float], Sequence[float]], seconds: float, jit
 
 
 def chunks(hz: int, way: Callable[[float], Sequence[float]], seconds: float) -> list[Sent]:
-    """Return targets along way(t), sent in chunks 0.25 s ahead, each chunk in a row."""
+    """Return targets along way(t). Each chunk covers the next 0.25 s and more, and its targets are sent in a row."""
     return [Sent(0.25 * i, 0.25 * i + 0.003 + 2e-4 * k, [float(q) for q in way(0.25 * i + k / hz)], ahead=k / hz,
                  chunk=i % 250 + 1) for i in range(round(4 * seconds)) for k in range(round(0.5 * hz))]
 
 
 def moved(mechanism: Mechanism, start: Sequence[float], targets: Sequence[Sent], seconds: float,
           delay: int | None = None) -> Array:
-    """Return the joints' positions (T, J), rad or m from `start`."""
+    """Return the joints' positions (T, J) relative to `start`, rad or m."""
     app = App(mechanism)
     assert app.home(list(start)) == "NONE" and app.command("ARM") == "NONE"
     assert (follow(app) if delay is None else follow(app, delay=delay)) == "NONE"
@@ -70,7 +70,7 @@ def jump(sizes: Sequence[float], hz: int) -> Callable[[float], Array]:
 
 
 def beyond(q: Array, sizes: Sequence[float]) -> Array:
-    """Return the largest overshoot of each jump (J,), at either end, as a share of the jump."""
+    """Return the largest overshoot of each jump (J,), at either end, relative to the jump."""
     size = np.array(sizes)
     return np.maximum((q / size).max(axis=0) - 1.0, -(q / size).min(axis=0))
 
@@ -102,8 +102,8 @@ def test_no_joint_goes_beyond_a_target_that_jumps_and_stands(hz, line):
 
 @pytest.mark.parametrize("hz", RATES)
 def test_no_joint_goes_beyond_a_target_that_turns_a_motion_round(hz):
-    """The target moves up at half of V, then jumps to a place below. In the second case the target changes side every
-    0.3 s."""
+    """The target moves up at half of V, then jumps to a lower position. In the second case the target jumps to the
+    other side every 0.3 s."""
     sizes = (0.02, 0.1, 0.3)
     end = 0.5 * V * AT
     q = moved(arm(), (-1.0,) * 3, stream(hz, lambda t: -1.0 + np.where(t < AT, 0.5 * V * t, end - np.array(sizes)),
@@ -142,7 +142,7 @@ def test_chunks_and_targets_with_velocities_lead_no_joint_beyond_a_jump(hz):
 
 @pytest.mark.parametrize("name", ["three_link", "six_axis", "a joint that slides"])
 def test_each_joint_with_its_own_limits_stays_within_a_jump(name):
-    """FOLLOW derives the joint's limits from its file."""
+    """FOLLOW derives each joint's limits from the mechanism file."""
     mechanism = sliding() if name.startswith("a ") else load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
     start = np.array([joint.start for joint in mechanism.streamed])
     worst = np.zeros(len(start))

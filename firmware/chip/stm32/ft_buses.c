@@ -1,25 +1,27 @@
-/* Buses of drives: queues between the control tick and the controllers.
+/* Buses of drives: queues between the control tick and the bus controllers.
  *
  * A controller has room for three frames in each direction, and a bus may have
- * seven drives. Frames wait here until the interrupt passes them to the
- * controller. The interrupt has a higher priority than the tick: it takes
- * received frames before a fourth frame would be lost. Only the interrupt
- * accesses the mailboxes. The tick stores frames and pends the interrupt. */
+ * seven drives. Frames wait in a queue until the interrupt passes them to the
+ * controller. The interrupt has a higher priority than the tick. The interrupt
+ * therefore reads received frames before the controller's FIFO overflows. Only
+ * the interrupt accesses the mailboxes. The tick stores frames and triggers the
+ * interrupt. */
 #include "ft_board.h" /* FT_BUS_COUNT, FT_BUS_MOST */
 #include "ft_chip.h"
 #include "ft_parts.h"
 #include "ft_model.h" /* FT_TICK_HZ */
 #include "ft_registers.h"
 
-enum { FT_KEPT = 32, /* received frames, a power of two */
+enum { FT_KEPT = 32, /* received frames to keep, a power of two */
        FT_RECOVERY_TICKS = FT_TICK_HZ / 10 + 2,
        FT_MAILBOXES = 3 };
 
 typedef struct {
     ft_frame out[FT_BUS_MOST];
-    volatile uint32_t count, next; /* frames to send, and the next one of
-                                    * them */
-    volatile bool fresh;           /* the controller's frames are out of date */
+    volatile uint32_t count, next; /* frames to send, and index of the next
+                                    * frame */
+    volatile bool fresh;           /* the frames in the controller are
+                                    * outdated */
     ft_frame in[FT_KEPT];
     volatile uint32_t written, read; /* numbers of frames, wrap */
     volatile uint16_t overruns;
@@ -61,7 +63,7 @@ static void ft_bus_listen(ft_bus_queue *q, uint32_t bus)
         q->overruns++;
 }
 
-/* Pass waiting frames to the controller while it has room. */
+/* Pass waiting frames to the controller while the controller has room. */
 static void ft_bus_send_on(ft_bus_queue *q, uint32_t bus)
 {
     if (q->fresh) {
@@ -102,13 +104,14 @@ void ft_bus_2_interrupt(void)
 }
 #endif
 
-/* ---- The tick's side ---------------------------------------------------- */
+/* ---- functions of the tick ---------------------------------------------- */
 
-/* Keep loads and stores from being moved across this line. Frames are not
- * volatile, so the compiler would not respect the interrupt. */
+/* Prevent the compiler from moving loads and stores across this line. Frames
+ * are not volatile, so the compiler would not take the interrupt into
+ * account. */
 #define FT_IN_ORDER() __asm__ volatile("" ::: "memory")
 
-/* Let the interrupt of a bus come now. */
+/* Pend the interrupt of a bus. */
 static void ft_bus_ask(uint32_t bus)
 {
     uint32_t number = ft_interrupts[bus * FT_INTERRUPTS_EACH];
@@ -116,9 +119,9 @@ static void ft_bus_ask(uint32_t bus)
     NVIC_ISPR[number / 32u] = 1u << (number % 32u);
 }
 
-/* Bring back a controller that is off the bus. In the first tick of every tenth
- * of a second the controller enters initialisation, and in the second tick it
- * leaves. The request works in any state of the controller. */
+/* Restart a controller that has left the bus. Every tenth of a second, put the
+ * controller into initialisation for one tick. The request works in any state
+ * of the controller. */
 static void ft_bus_recover(ft_bus_queue *q, uint32_t bus)
 {
     if (!ft_can_off(bus)) {
@@ -138,7 +141,7 @@ void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count)
     ft_bus_queue *q = &ft_queues[bus];
     ft_bus_recover(q, bus);
     uint32_t left = q->count;
-    q->count = 0; /* the interrupt now sends no old frame */
+    q->count = 0; /* from here the interrupt sends no old frame */
     FT_IN_ORDER();
     q->stale += (uint16_t)(left - q->next);
     for (uint32_t i = 0; i < count && i < FT_BUS_MOST; i++)
@@ -166,8 +169,8 @@ void ft_chip_bus_health(uint32_t bus, ft_bus_health *h)
 {
     const ft_bus_queue *q = &ft_queues[bus];
     uint32_t errors = ft_can_errors(bus);
-    h->off = q->ticks_off > 1u; /* in the first tick the controller waits for a
-                                 * pause */
+    h->off = q->ticks_off > 1u; /* in the first tick the controller still waits
+                                 * for idle time */
     h->sending = (uint8_t)errors;
     h->receiving = (uint8_t)(errors >> 8);
     h->offs = q->offs;

@@ -1,12 +1,12 @@
-/* From the oscillator after reset to the crystal's full speed, or back. */
+/* Switches from the reset oscillator to full speed on the crystal, or back. */
 #include "ft_chip.h" /* FT_CHIP_* */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
 static bool ft_clock_is_good;
 
-/* Start the crystal. If the crystal stops later, the chip makes a break, then
- * an NMI. */
+/* Start the crystal. If the crystal stops later, the chip triggers the break
+ * inputs, then an NMI. */
 static bool ft_crystal_start(void)
 {
     RCC->CR |= RCC_CR_HSEON;
@@ -16,7 +16,8 @@ static bool ft_crystal_start(void)
     return true;
 }
 
-/* Reason why the processor is not at full speed. */
+/* Start the clock. Return the reason why the processor is not at full speed, if
+ * any. */
 static uint32_t ft_clock_errors(void)
 {
     if (!ft_supply_start())

@@ -1,23 +1,24 @@
 /* Check whether the crystal has the frequency of the board file. With another
  * crystal the PLL would run the chip too fast, and all rates would be wrong.
  *
- * The chip's HSI is right to some per cent, but no counter can compare HSI with
- * the crystal directly. The slow oscillator LSI is the common reference. A
- * timer counts the processor's clock over the same number of LSI periods, first
- * on HSI, then on the crystal. LSI itself may be off by half. */
+ * The chip's internal oscillator HSI is accurate to a few per cent, but no
+ * counter can compare HSI with the crystal directly. The slow oscillator LSI
+ * therefore serves as the common reference. A timer counts processor cycles
+ * over the same number of LSI periods, first on HSI, then on the crystal. LSI
+ * itself may be wrong by half. */
 #include "ft_board.h" /* FT_HSE_KHZ, FT_CLOCK_MHZ_HSI */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* By the data sheets, from -40 to 105 deg C, HSI is right to -8 and +4.5 %
- * (F405) or to 2 % (G474). A bound of 1/8 leaves room for drift of LSI. A
- * nearer crystal, such as 25 MHz for 24 MHz, is not detected. */
+/* By the data sheets, from -40 to 105 deg C, HSI is accurate to -8 and +4.5 %
+ * (F405) or to 2 % (G474). A tolerance of 1/8 leaves a margin for drift of LSI.
+ * A closer frequency, such as 25 MHz instead of 24 MHz, is not detected. */
 enum { FT_CRYSTAL_SHARE = 8, FT_CAPTURES = 3 };
 
 static const uint32_t ft_hsi_khz = FT_CLOCK_MHZ_HSI * 1000u;
 
-/* Return how many cycles of the processor's clock eight periods of LSI take.
- * Return 0 if LSI gives none. Peripherals and processor have the same clock. */
+/* Return the number of processor cycles in eight periods of LSI. Return 0 if
+ * LSI does not run. Peripherals and processor have the same clock here. */
 static uint32_t ft_lsi_cycles(void)
 {
     uint32_t at[FT_CAPTURES] = { 0 };
@@ -33,14 +34,14 @@ static uint32_t ft_lsi_cycles(void)
                             FT_LSI_TIMER_FLAG);
         at[i] = FT_LSI_TIMER_CCR; /* reading clears the flag */
     }
-    FT_LSI_TIMER_RSTR |= FT_LSI_TIMER_BIT; /* back to the state after reset */
+    FT_LSI_TIMER_RSTR |= FT_LSI_TIMER_BIT; /* restore the state after reset */
     FT_LSI_TIMER_RSTR &= ~FT_LSI_TIMER_BIT;
     FT_LSI_TIMER_ENR &= ~FT_LSI_TIMER_BIT;
     return there ? (at[FT_CAPTURES - 1] - at[FT_CAPTURES - 2]) &
                        FT_LSI_TIMER_RANGE : 0u;
 }
 
-/* Switch the processor over to the crystal. */
+/* Switch the processor to the crystal. */
 static bool ft_clock_to_crystal(void)
 {
     RCC->CFGR = RCC_CFGR_SW_HSE;

@@ -1,22 +1,23 @@
 /* Current loops at the rate of the PWM.
  *
- * In the middle of the outputs' low time the current has its mean over the
- * period and flows through the low switches of half bridges. At this moment a
- * timer's update triggers the converter. The interrupt at the end of the
- * sequence computes the duties, which the next update takes over.
+ * In the middle of the outputs' low time, the current equals its mean over the
+ * period. The current then flows through the low switches of the half bridges.
+ * At this moment the update of a timer triggers the converter. The interrupt at
+ * the end of the sequence computes the duties, which the next update takes
+ * over.
  *
  *   duty = kp e + integral;  integral += ki e while duty is within its bound
  *
- * with kp = 2 pi f L / V, ki = 2 pi f R / V per period. The bound leaves time
- * to sample the shunt (codegen/emit/pwm.py).
+ * with kp = 2 pi f L / V, ki = 2 pi f R / V per period. The duty's bound leaves
+ * time to sample the current at the shunt (codegen/emit/pwm.py).
  *
- * With a wrong sensor a loop would give full voltage. Each time that the
- * outputs come on, a pulse of a few per cent comes first. No loop is closed
- * during the pulse, and R and L predict its current. While the loops are
- * closed, the interrupt drops the outputs in three cases. The current is too
- * large, the current does not follow a duty at its bound, or the current is
- * much less than duty, R and velocity predict. The reason is kept until the
- * outputs are switched on again. */
+ * With a faulty sensor a loop would apply full voltage. Each time the outputs
+ * are switched on, a test pulse with a duty of a few per cent comes first.
+ * During the pulse the loops are open, and R and L predict the current. While
+ * the loops are closed, the interrupt switches the outputs off in three cases.
+ * The current is too large, the current does not follow a duty at its limit, or
+ * the current is much smaller than predicted from duty, R and velocity. The
+ * cause is kept until the outputs are switched on again. */
 #include "ft_board.h" /* FT_CURRENTS, FT_CURRENT_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -24,56 +25,60 @@
 
 #ifdef FT_CURRENTS
 
-enum { FT_FAR = 8, /* A reading beyond the trip adds FT_FAR. Any other reading
-                    * subtracts 1. Two in eight periods are too many. */
-       FT_JUMPS = 2,     /* Three in eight periods are too many. One
-                          * wrong reading makes two. */
-       FT_GONE = 5,      /* After a sudden loss of current, a fifth of
-                          * the wait is left. */
-       FT_AGAINST = 4,   /* periods in a row against the voltage */
-       FT_SWINGS = 6,    /* swings from bound to bound, each within */
-       FT_SWING = 8,     /* this many periods: the loop is unstable */
+enum { FT_FAR = 8, /* A reading beyond the trip limit adds FT_FAR. Any other
+                    * reading subtracts 1. Two readings beyond this limit in
+                    * eight periods trip. */
+       FT_JUMPS = 2,     /* Three jumps in eight periods trip. One wrong reading
+                          * causes two jumps. */
+       FT_GONE = 5,      /* After a sudden loss of current, a fifth of the time
+                          * limit is left. */
+       FT_AGAINST = 4,   /* periods in a row with the current against the
+                          * voltage */
+       FT_SWINGS = 6,    /* swings from limit to limit, each within */
+       FT_SWING = 8,     /* this many periods: the current loop is unstable */
        FT_BAD_ZEROS = 4, /* readings in a row */
-       FT_STEADY = 3,    /* ticks before a mean velocity is valid */
-       FT_SETTLE = 256 };/* periods until the current has died away */
+       FT_STEADY = 3,    /* ticks until a mean velocity is valid */
+       FT_SETTLE = 256 };/* periods until the current has decayed */
 #define FT_NOISE 4.0f     /* counts */
-#define FT_STEEP 4.0f     /* times the predicted current: a short */
-#define FT_LOW 0.7f       /* of the predicted current: too little */
-/* A steady duty causes at least 0.6 of the current that R and the voltage
- * without back-EMF predict, less 0.06 of the current at full voltage. The rule
- * allows an R of 1.67 times the file's (a fifth more, 100 K warmer) and a K of
- * 1.1 times. A sensor gain of 0.55 or more passes, as the winding may be
- * warm. */
+#define FT_STEEP 4.0f     /* times the predicted current: a short circuit */
+#define FT_LOW 0.7f       /* of the predicted current: too small */
+/* At a steady duty the current is at least 0.6 times the value predicted from R
+ * and the voltage without back-EMF, minus 0.06 times the current at full
+ * voltage. The rule allows for an R of 1.67 times the file's (a fifth more, 100
+ * K warmer) and a K of 1.1 times the file's. A sensor with 0.55 or more of its
+ * gain still passes, since the winding may be warm. */
 #define FT_LITTLE 0.64f
 #define FT_UNSURE 0.09f
 
 typedef struct {
     uint8_t joint;
-    uint16_t zero, off;  /* counts; its greatest error */
+    uint16_t zero, off;  /* zero in counts; its largest error */
     float amperes;       /* per count */
     float full;          /* A for a setpoint of 1 */
     float kp, ki, bound; /* of the duty */
-    float pulse, rise;   /* duty; A that the pulse brings, mean */
-    float jump;          /* A per period that L lets through */
-    uint32_t patience;   /* periods in which a current must follow */
-    float stall, emf;    /* A at full voltage; back-EMF of one count a
-                          * tick, share of the voltage */
+    float pulse, rise;   /* duty of the pulse; predicted mean current, A */
+    float jump;          /* A per period, the largest change that L allows */
+    uint32_t patience;   /* periods within which the current must follow */
+    float stall, emf;    /* A at full voltage; back-EMF of one count per tick,
+                          * relative to the supply */
 } ft_loop_config;
 
 typedef struct {
-    volatile float asked; /* setpoint, share of the range */
-    volatile float emf;   /* of the nominal voltage, of the last tick */
+    volatile float asked; /* setpoint, relative to the loop's range */
+    volatile float emf;   /* back-EMF relative to the nominal voltage, last
+                           * tick */
     float integral, error;
-    float zero;           /* counts, measured with the outputs off */
+    float zero;           /* zero offset, counts, measured with the outputs
+                           * off */
     float amperes;        /* of the last period */
     float sum;            /* A, sum of the readings of the pulse */
     uint32_t far, jumps;  /* see FT_FAR */
-    uint32_t against, idle;  /* periods in a row at the bound */
+    uint32_t against, idle;  /* periods in a row with the duty at its limit */
     volatile uint32_t lacks; /* and within the bound */
-    uint32_t steady;         /* ticks in a row at a steady velocity */
-    uint32_t swings, since;  /* see FT_SWINGS; periods since the last one */
-    bool down;               /* the last bound was the negative one */
-    volatile uint32_t bad;   /* readings in a row with a bad zero */
+    uint32_t steady;         /* ticks in a row with a steady velocity */
+    uint32_t swings, since;  /* see FT_SWINGS; periods since the last swing */
+    bool down;               /* the last limit was the negative limit */
+    volatile uint32_t bad;   /* readings in a row with a wrong zero */
 } ft_loop;
 
 #define FT_CURRENT(joint, zero, off, amperes, full, kp, ki, bound, pulse, \
@@ -86,13 +91,14 @@ enum { FT_LOOPS = sizeof ft_loop_table / sizeof ft_loop_table[0] };
 
 static ft_loop ft_loops[FT_LOOPS];
 static struct {
-    volatile uint32_t cause, joint; /* why the outputs were dropped */
+    volatile uint32_t cause, joint; /* why the outputs were switched off */
     volatile uint32_t runs;         /* of the interrupt */
-    uint32_t pulse, off;            /* periods left; since outputs went off */
+    uint32_t pulse, off;            /* periods left of the pulse; periods since
+                                     * the outputs went off */
     volatile float supply;          /* of the nominal voltage */
 } ft_loops_state;
 
-/* ---- Start, and what others ask ----------------------------------------- */
+/* ---- start and interface ------------------------------------------------ */
 
 bool ft_currents_start(void)
 {
@@ -109,7 +115,8 @@ void ft_currents_run(void)
     ft_sampling_run();
 }
 
-/* Prepare the loops for the pulse, just before the outputs come on. */
+/* Prepare the loops for the test pulse, just before the outputs are switched
+ * on. */
 void ft_currents_on(void)
 {
     for (uint32_t i = 0; i < FT_LOOPS; i++) {
@@ -122,8 +129,8 @@ void ft_currents_on(void)
     ft_loops_state.cause = FT_CURRENT_GOOD;
 }
 
-/* Set a loop's setpoint. The boundary of ticks calls this function, and the
- * loop may interrupt the boundary. */
+/* Set a loop's setpoint. The code of the tick boundary calls this function. The
+ * interrupt of the current loops may interrupt this function. */
 void ft_current_ask(uint32_t joint, float share)
 {
     for (uint32_t i = 0; i < FT_LOOPS; i++) {
@@ -132,7 +139,7 @@ void ft_current_ask(uint32_t joint, float share)
     }
 }
 
-/* Drop the outputs, and keep the first reason. */
+/* Switch the outputs off, and store the first cause. */
 static void ft_loops_fail(uint32_t cause, uint32_t joint)
 {
     ft_chip_safe();
@@ -142,8 +149,8 @@ static void ft_loops_fail(uint32_t cause, uint32_t joint)
     ft_loops_state.cause = cause;
 }
 
-/* Judge a loop within its bound, at the boundary of ticks. Here the back-EMF is
- * known. */
+/* Check a loop whose duty is within its limits, once per tick. In a tick the
+ * back-EMF is known. */
 static void ft_loop_compare(const ft_loop_config *c, ft_loop *l, float emf)
 {
     bool steady = __builtin_fabsf(emf - l->emf) < FT_UNSURE;
@@ -153,7 +160,7 @@ static void ft_loop_compare(const ft_loop_config *c, ft_loop *l, float emf)
         ft_loops_fail(FT_CURRENT_LOOP, c->joint);
 }
 
-/* Take in each tick's counts of all joints. */
+/* Process the counts of all joints in each tick. */
 void ft_currents_moved(const int32_t counts[])
 {
     ft_loops_state.supply = ft_bus_ratio();
@@ -163,8 +170,8 @@ void ft_currents_moved(const int32_t counts[])
     }
 }
 
-/* Check at the boundary of ticks that the converter runs. If it has stopped,
- * the last duty would stay. */
+/* Check at each tick boundary that the converter runs. If the converter has
+ * stopped, the last duty would stay in force. */
 void ft_currents_watch(void)
 {
     static uint32_t before;
@@ -192,7 +199,7 @@ bool ft_chip_current_zero(uint32_t *joint)
 
 /* ---- Outputs off -------------------------------------------------------- */
 
-/* Update the zero from a reading without a current. */
+/* Update the zero offset from a reading without current. */
 static void ft_loop_rest(const ft_loop_config *c, ft_loop *l, uint32_t raw)
 {
     float off = (float)raw - (float)c->zero;
@@ -217,7 +224,7 @@ static void ft_loops_rest(const uint32_t raw[])
 
 /* ---- Outputs on --------------------------------------------------------- */
 
-/* Return the fault that the pulse has found. */
+/* Return the fault that the test pulse has found. */
 static uint32_t ft_pulse_shows(const ft_loop_config *c, const ft_loop *l)
 {
     float amperes = l->sum * (1.0f / (float)FT_CURRENT_MEAN);
@@ -231,7 +238,8 @@ static uint32_t ft_pulse_shows(const ft_loop_config *c, const ft_loop *l)
     return amperes < FT_LOW * rise ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;
 }
 
-/* Apply one joint's pulse for a PWM period. Return the fault at its end. */
+/* Output one joint's pulse for a PWM period. At the end of the pulse return its
+ * fault. */
 static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
                               float amperes)
 {
@@ -242,8 +250,9 @@ static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
     return last ? ft_pulse_shows(c, l) : FT_CURRENT_GOOD;
 }
 
-/* Count an event that is rare in a sound drive. Eight periods without an event
- * undo one. Return whether there were more than `most`. */
+/* Count an event that is rare in an intact drive. Eight periods without an
+ * event cancel one event. Return whether more than `most` events are
+ * counted. */
 static bool ft_too_often(uint32_t *count, bool bad, uint32_t most)
 {
     if (bad)
@@ -253,10 +262,11 @@ static bool ft_too_often(uint32_t *count, bool bad, uint32_t most)
     return *count > most * FT_FAR;
 }
 
-/* Return whether the current has jumped too often. The inductance bounds the
- * change of a current in a period, so many jumps are a short. After a jump to
- * nearly zero the cable may be off or the sensor blind. In both cases the loop
- * gives full voltage, so the wait for the current is short. */
+/* Return whether the current has jumped too often. The inductance limits the
+ * change of a current in a period, so many jumps indicate a short circuit.
+ * After a jump to almost zero, the cable may be disconnected or the sensor may
+ * have failed. With a disconnected cable or a failed sensor, the loop would
+ * apply full voltage. The current therefore gets little time to follow. */
 static bool ft_loop_jumps(const ft_loop_config *c, ft_loop *l, float amperes)
 {
     bool jumps = __builtin_fabsf(amperes - l->amperes) > c->jump;
@@ -266,9 +276,9 @@ static bool ft_loop_jumps(const ft_loop_config *c, ft_loop *l, float amperes)
     return ft_too_often(&l->jumps, jumps, FT_JUMPS);
 }
 
-/* Count how often a duty has swung from one bound to the other. A duty swings
+/* Count how often a duty has swung from one limit to the other. A duty swings
  * if the winding has much less inductance than the file says. Return whether
- * the count is too large. */
+ * the duty has swung too often. */
 static bool ft_loop_swings(ft_loop *l, bool down)
 {
     bool swung = down != l->down;
@@ -282,10 +292,10 @@ static bool ft_loop_swings(ft_loop *l, bool down)
     return l->swings >= FT_SWINGS;
 }
 
-/* Return whether the current is much less than the voltage without back-EMF
- * must cause. Too little current means that a cable is off, or that the sensor
- * has lost gain. A motor that is driven backwards counts as a motor at rest. A
- * motor that brakes is not judged. */
+/* Return whether the current is much smaller than the voltage without back-EMF
+ * must cause. A current that is too small means that a cable is disconnected,
+ * or that the sensor has lost gain. If a motor is driven backwards, the check
+ * assumes a back-EMF of 0. A motor that brakes is not checked. */
 static bool ft_loop_lacks(const ft_loop_config *c, const ft_loop *l,
                           float amperes, float duty)
 {
@@ -299,8 +309,8 @@ static bool ft_loop_lacks(const ft_loop_config *c, const ft_loop *l,
            && flows < (FT_LITTLE * left - FT_UNSURE * most) * c->stall;
 }
 
-/* Judge a loop whose duty is at its bound. Return the fault if the current
- * flows against the voltage or stays too small. */
+/* Check a loop whose duty is at its limit. Return a fault if the current flows
+ * against the voltage or stays too small. */
 static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
                               float amperes, float error, float duty)
 {
@@ -309,7 +319,7 @@ static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
     bool comes = __builtin_fabsf(error) < __builtin_fabsf(l->error) - noise;
     bool against = lacks && amperes * error < 0.0f &&
                    __builtin_fabsf(amperes) > noise;
-    bool swung = (error < 0.0f) != l->down; /* a wrong sensor never swings */
+    bool swung = (error < 0.0f) != l->down; /* a faulty sensor never swings */
     l->against = against && !comes && !swung ? l->against + 1u : 0u;
     l->idle = lacks ? l->idle + 1u : 0u;
     if (l->against >= FT_AGAINST)
@@ -319,7 +329,7 @@ static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
     return FT_CURRENT_GOOD;
 }
 
-/* Drive one joint for a PWM period. Return its fault. */
+/* Run one joint's current loop for a PWM period. Return its fault. */
 static uint32_t ft_loop_step(const ft_loop_config *c, ft_loop *l,
                              float amperes)
 {
@@ -347,14 +357,14 @@ static uint32_t ft_loop_step(const ft_loop_config *c, ft_loop *l,
     return wrong;
 }
 
-/* Return whether a current has been too large too often. */
+/* Return whether a current has exceeded the trip limit too often. */
 static bool ft_loop_trips(const ft_loop_config *c, ft_loop *l, float amperes)
 {
     bool far = __builtin_fabsf(amperes) > FT_CURRENT_TRIP * c->full;
     return ft_too_often(&l->far, far, 1u);
 }
 
-/* Serve one joint for a PWM period. */
+/* Process one joint for a PWM period. */
 static void ft_loop_serve(const ft_loop_config *c, ft_loop *l, uint32_t raw)
 {
     float amperes = ((float)raw - l->zero) * c->amperes;
@@ -382,9 +392,9 @@ static void ft_loops_wait(void)
         ft_output_write(ft_loop_table[i].joint, 0.0f);
 }
 
-/* Serve the end of the converter's sequence. The application may switch the
- * outputs on while this interrupt drops them. In this case the next interrupt
- * drops the outputs again. */
+/* Handle the end of the converter's sequence. The application may switch the
+ * outputs on while this interrupt switches the outputs off. The next interrupt
+ * then switches the outputs off again. */
 void ft_current_interrupt(void)
 {
     uint32_t raw[FT_LOOPS];

@@ -1,6 +1,6 @@
 /* Quadrature encoders: timers in encoder mode 3 count every edge of both inputs
- * over their full range. Positions come from wrapped differences, so no count
- * is lost when a timer wraps. */
+ * over their full range. Positions are summed from wrapped differences, so no
+ * count is lost when a timer wraps. */
 #include "ft_board.h" /* FT_ENCODERS, FT_ENCODER_FILTER */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -9,8 +9,8 @@
 #if FT_ENCODER_COUNT > 0
 
 typedef struct {
-    TIM_TypeDef *timer; /* NULL: a joint without an encoder */
-    uint32_t range;     /* 0xFFFF or 0xFFFFFFFF, the timer's width */
+    TIM_TypeDef *timer; /* NULL for a joint without an encoder */
+    uint32_t range;     /* 0xFFFF or 0xFFFFFFFF, by the timer's width */
 } ft_encoder;
 
 #define FT_ENCODER(timer, range) { timer, range },
@@ -54,7 +54,8 @@ static inline int32_t ft_encoder_moved(uint32_t i)
     return e->range == 0xFFFFu ? (int16_t)(uint16_t)moved : (int32_t)moved;
 }
 
-/* The timers of emulators count time, since they have no encoder mode. */
+/* In emulators, the timers have no encoder mode. In emulators the timers count
+ * time, so this function ignores their counts. */
 void ft_chip_encoders(int32_t counts[])
 {
     FT_FOLDED
@@ -81,7 +82,7 @@ bool ft_chip_index(uint32_t joint)
     return x->pin != FT_NO_INDEX && ft_pin_high(x->port, x->pin);
 }
 
-#else /* a board without encoders */
+#else /* for boards without encoders */
 
 #include "ft_model.h" /* FT_JOINTS */
 

@@ -1,16 +1,17 @@
 /* Gate drivers DRV8301. The drivers' settings are written over SPI before any
- * switch moves, and checked all the time.
+ * switch moves, and checked continuously.
  *
- * The enable line also powers the interface and clears the settings. The line
- * goes low for a full reset and then high for good, while the timers hold every
- * switch off.
+ * The enable line also powers the SPI interface, and a low level clears the
+ * settings. At the start the line is low for a full reset and then stays high.
+ * Meanwhile the timers hold every switch off.
  *
- * A driver loses its settings when its supply dips. A driver without its
- * settings has half the current gain. The main loop reads one register per
- * round, and all registers before arming. After any report the main loop writes
- * the settings again with the outputs off. After an over-current a driver stays
- * shut down until its settings are written. The drivers cannot limit the
- * current cycle by cycle, as the line that reports this limit is not wired. */
+ * A driver loses its settings when its supply dips. After the loss, the
+ * driver's current-sense gain is only half of the setting. The main loop checks
+ * one register per round, and all registers before arming. After any reported
+ * fault, the main loop writes the settings again while the outputs are off.
+ * After an over-current a driver stays shut down until its settings are
+ * written. The drivers' cycle-by-cycle current limit is not used, since the
+ * line that reports this limit is not wired. */
 #include "ft_board.h" /* FT_GATE_*, FT_ENABLE_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -23,7 +24,7 @@ enum { FT_READ = 1u << 15, FT_ADDRESS_Pos = 11, FT_DATA = 0x7FF,
        FT_REGISTERS = 4, FT_TRIES = 3 };
 enum { FT_STATUS_1_FAULT = 1u << 10, FT_STATUS_2_GVDD_OV = 1u << 7 };
 enum { FT_RESET_US = 40,    /* more than 20 us */
-       FT_WAKE_US = 20000 };  /* a driver answers after at most 10 ms */
+       FT_WAKE_US = 20000 };  /* a driver answers within 10 ms */
 
 typedef struct {
     uint8_t port, pin;
@@ -36,12 +37,12 @@ enum { FT_DRIVER_COUNT = sizeof ft_select_table / sizeof ft_select_table[0] };
 
 typedef enum { FT_LOST, FT_WAKING, FT_READY } ft_stage;
 
-static volatile uint8_t ft_gates; /* ft_stage; the main loop's */
+static volatile uint8_t ft_gates; /* ft_stage; only the main loop writes it */
 static uint32_t ft_woken_at;      /* cycles */
 static volatile uint32_t ft_told; /* ft_chip_driver_status() */
-static uint32_t ft_next;          /* driver and register to look at */
+static uint32_t ft_next;          /* driver and register to check next */
 
-/* Send 16 bits, and give the 16 bits received. Return false without an
+/* Send 16 bits and return the 16 received bits. Return false without an
  * answer. */
 static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
 {
@@ -57,8 +58,8 @@ static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
     return good;
 }
 
-/* Read a register. The register's value comes with the next frame, so the
- * request is sent twice. The address in the answer proves that the line
+/* Read a register. A driver sends a register's value with the next frame, so
+ * the request is sent twice. The address in the answer proves that the SPI line
  * works. */
 static bool ft_read(const ft_select *from, uint32_t address, uint32_t *value)
 {
@@ -70,7 +71,7 @@ static bool ft_read(const ft_select *from, uint32_t address, uint32_t *value)
     return good;
 }
 
-/* Return the setting of a control register. */
+/* Return the expected value of a control register. */
 static uint32_t ft_wanted_of(uint32_t address)
 {
     return address == FT_CONTROL_1 ? FT_GATE_CONTROL_1 : FT_GATE_CONTROL_2;
@@ -83,7 +84,7 @@ static bool ft_possible(uint32_t address, uint32_t value)
     return address < FT_CONTROL_1 || value == ft_wanted_of(address);
 }
 
-/* Return the faults in a status register, 0 for a control register. */
+/* Return the faults in a status register; 0 for a control register. */
 static uint32_t ft_faults_in(uint32_t address, uint32_t value)
 {
     if (address == FT_STATUS_1)
@@ -91,14 +92,15 @@ static uint32_t ft_faults_in(uint32_t address, uint32_t value)
     return address == FT_STATUS_2 ? value & FT_STATUS_2_GVDD_OV : 0;
 }
 
-/* Keep what a driver reports. */
+/* Store the faults that a driver reports. */
 static void ft_keep(uint32_t driver, uint32_t address, uint32_t faults)
 {
     ft_told |= driver << 28 | (address == FT_STATUS_1 ? faults : faults << 16);
 }
 
-/* Return whether a driver's register is right. A disturbed reading does not
- * count. A fault counts at once, as reading may have cleared it. */
+/* Return whether a driver's register is correct. A reading that is disturbed by
+ * noise is repeated. A fault counts immediately, since reading may have cleared
+ * it. */
 static bool ft_holds(uint32_t driver, uint32_t address)
 {
     uint32_t value = 0, faults;
@@ -112,7 +114,7 @@ static bool ft_holds(uint32_t driver, uint32_t address)
     return good && faults == 0;
 }
 
-/* Return whether every register of every driver is right. */
+/* Return whether every register of every driver is correct. */
 static bool ft_all_hold(void)
 {
     bool good = true;
@@ -121,8 +123,8 @@ static bool ft_all_hold(void)
     return good;
 }
 
-/* Write the settings of every driver, and read them back. Reading clears the
- * reports of the drivers' start. */
+/* Write the settings of every driver, and read the settings back. Reading
+ * clears the faults that the drivers report after their start. */
 static bool ft_tell_all(void)
 {
     uint32_t back = 0;
@@ -135,7 +137,7 @@ static bool ft_tell_all(void)
     return ft_all_hold() && !ft_drivers_report();
 }
 
-/* Reset the drivers, which then wake up. */
+/* Reset the drivers. They then wake up. */
 static void ft_wake(void)
 {
     ft_pin_put(FT_ENABLE_PORT, FT_ENABLE_PIN, false);
@@ -158,14 +160,14 @@ bool ft_gate_drivers_start(void)
     return ft_gates == FT_READY;
 }
 
-/* Return whether the drivers have had their time to wake up. */
+/* Return whether the drivers' wake-up time is over. */
 static bool ft_awake(void)
 {
     uint32_t mhz = ft_clock_good() ? FT_CLOCK_MHZ : FT_CLOCK_MHZ_HSI;
     return ft_chip_cycles() - ft_woken_at >= FT_WAKE_US * mhz;
 }
 
-/* Write lost settings again, one step per round, while no switch may move. */
+/* Write lost settings again, one step per round, while the outputs are off. */
 static void ft_set_up(void)
 {
     if (ft_outputs_wanted())
@@ -176,7 +178,7 @@ static void ft_set_up(void)
         ft_gates = ft_tell_all() ? FT_READY : FT_LOST;
 }
 
-/* Check all registers, or the next register. */
+/* Check all registers, or only the next register. */
 static bool ft_look(bool at_all)
 {
     if (at_all)
@@ -192,14 +194,14 @@ void ft_chip_drivers_look(bool at_all)
         return;
     }
     uint32_t before = ft_told;
-    ft_told = 0; /* reports are current from now on */
+    ft_told = 0; /* the status holds only current reports from now on */
     bool good = ft_look(at_all);
     if (good && !ft_drivers_report()) {
         ft_told = before;
         return;
     }
     if (good)
-        (void)ft_all_hold(); /* reads the registers that give the reason */
+        (void)ft_all_hold(); /* reads the registers that contain the cause */
     ft_gates = FT_LOST;
 }
 
@@ -213,7 +215,7 @@ uint32_t ft_chip_driver_status(void)
     return ft_told;
 }
 
-#else /* drivers without settings */
+#else /* for drivers without settings */
 
 bool ft_gate_drivers_start(void)
 {

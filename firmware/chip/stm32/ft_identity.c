@@ -1,5 +1,5 @@
-/* The chip's identity, its history, and its way into ST's boot loader in system
- * memory. */
+/* The chip's identity, its history, and the entry into ST's boot loader in
+ * system memory. */
 #include <string.h> /* memcpy, memset */
 
 #include "ft_board.h" /* FT_LOADER */
@@ -11,8 +11,8 @@
 
 static uint32_t ft_resets; /* since power-on */
 
-/* Count the reset that led here. A wrong check sum of the memory means a
- * power-on. The crash record is then invalid. */
+/* Count this reset. If the check sum of this memory is wrong, the chip was
+ * powered on. After power-on the crash record is invalid. */
 void ft_history_start(void)
 {
     bool kept = ft_kept.resets_check == ~ft_kept.resets &&
@@ -48,7 +48,7 @@ bool ft_chip_has_loader(void)
 }
 
 /* Enter the boot loader by a reset. After the reset every clock, pin and
- * interrupt is as with BOOT0 high. */
+ * interrupt is in its reset state, as after a start with BOOT0 high. */
 void ft_chip_leave(void)
 {
     ft_chip_safe();
@@ -60,8 +60,9 @@ void ft_chip_leave(void)
     }
 }
 
-/* Jump into the ROM if the last run has asked for the boot loader. No code has
- * run since the reset. The ROM's vector table is at its start. */
+/* Jump into the boot loader in ROM if the last run has requested it. No code
+ * has run since the reset, so the chip is in its reset state. The ROM begins
+ * with its vector table. */
 void ft_leave_if_asked(void)
 {
     const uint32_t *rom = (const uint32_t *)SYSTEM_MEMORY_BASE;

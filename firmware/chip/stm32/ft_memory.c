@@ -1,11 +1,11 @@
-/* The four functions that GCC needs in every environment. The four functions
- * replace the C library, whose version would change the image. */
+/* The four memory functions that GCC requires even without a C library. These
+ * functions replace the C library, whose version would change the image. */
 #include <stddef.h>
 #include <stdint.h>
 
 typedef uint32_t __attribute__((may_alias)) ft_any_word;
 
-/* GCC would turn these loops into calls of the same functions. */
+/* Otherwise GCC would replace these loops by calls of the same functions. */
 #define PLAIN_LOOPS \
     __attribute__((used, optimize("no-tree-loop-distribute-patterns")))
 
@@ -33,7 +33,7 @@ void *memcpy(void *restrict to, const void *restrict from, size_t size)
     return to;
 }
 
-/* Copy between places that may overlap. */
+/* Copy memory between areas that may overlap. */
 PLAIN_LOOPS
 void *memmove(void *to, const void *from, size_t size)
 {
@@ -49,7 +49,7 @@ void *memmove(void *to, const void *from, size_t size)
     return to;
 }
 
-/* Fill memory. Fill whole words while it is aligned. */
+/* Fill memory. Fill whole words while the address is aligned. */
 PLAIN_LOOPS
 void *memset(void *to, int value, size_t size)
 {

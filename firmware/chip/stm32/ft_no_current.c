@@ -1,4 +1,4 @@
-/* Images without current loops. */
+/* Stubs for images without current loops. */
 #include "ft_board.h" /* FT_CURRENTS */
 #include "ft_chip.h"
 #include "ft_parts.h"

@@ -4,26 +4,28 @@
  * If every output timer has a repetition counter (FT_TICK_PRELOAD), compare
  * values are preloaded, and all timers update together once per tick. A centred
  * timer updates at its top, in the middle of the low time of its outputs. A
- * timer that only counts up begins its period low (mode 2).
+ * timer that only counts up starts its period with the output low (mode 2).
  *
- * Tick k first writes neutral to the preload registers. A tick that is in time
- * writes its own duty there at its end. The update at k+1 takes over these
- * registers. A late tick leaves neutral in the registers, without any code.
+ * Tick k first writes neutral to the preload registers. A tick that ends in
+ * time replaces neutral by its duties. The update at the start of tick k+1
+ * takes over these registers. After a late tick, neutral takes effect without
+ * any code.
  *
- * Without repetition counters every PWM period has an update. An interrupt
- * above the tick comes FT_TICK_AHEAD cycles before an update. The interrupt
- * writes the duty that the last tick handed over, or neutral.
+ * Without repetition counters every PWM period has an update. An interrupt with
+ * a higher priority than the tick occurs FT_TICK_AHEAD cycles before an update.
+ * The interrupt writes the duties that the last tick handed over, or neutral.
  *
- * Direction pins have no preload. The first instructions of tick k+1 put the
- * direction of tick k on the pins. The pins change some 150 cycles after the
- * update (or FT_TICK_AHEAD before it), while the PWM is low. Up to a duty of
- * about 1 - 150 cycles / half a PWM period, the old sign never meets the new
- * magnitude. At 20 kHz this duty is 96 %, or 95 % before the update. Above this
- * duty, old sign and new magnitude meet for half a microsecond.
+ * Direction pins have no preload. The first instructions of tick k+1 set the
+ * pins for the direction of tick k. The pins change about 150 cycles after the
+ * update (or up to FT_TICK_AHEAD cycles before it), while the PWM is low. Up to
+ * a duty of about 1 - 150 cycles / half a PWM period, the old sign never
+ * coincides with the new magnitude. At 20 kHz this duty is 96 %, or 95 % before
+ * the update. Above this duty, the old sign and the new magnitude coincide for
+ * half a microsecond.
  *
- * A break input is active low on a normally closed loop. An open loop or a
- * broken wire makes the hardware clear MOE, and AOE = 0 keeps it clear. With
- * OSSI the timer then drives the pins low. */
+ * A break input is active low on a normally closed loop. If the loop opens or
+ * the wire breaks, the hardware clears MOE. AOE = 0 keeps MOE clear. With OSSI
+ * the timer then drives its output pins low. */
 #include "ft_board.h" /* FT_PWM_TIMERS, FT_STAGES, FT_ENABLE_*, FT_ESTOPS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -52,10 +54,10 @@ typedef struct {
 static const ft_pwm_timer ft_pwm_table[] = { FT_PWM_TIMERS };
 #undef FT_PWM_TIMER
 
-/* The compare value of a duty x is neutral + span |x| with the sign on the
- * direction pin, or neutral + span x. With the second formula another half
- * bridge gets neutral - span x, or the direction pin enables the bridge
- * (antiphase). */
+/* For a sign-magnitude stage the compare value of a duty x is neutral + span
+ * |x|, and the direction pin has the sign. Otherwise the compare value is
+ * neutral + span x. With the second formula, either a second half bridge gets
+ * neutral - span x, or the direction pin enables the bridge (antiphase). */
 typedef enum { FT_NO_STAGE, FT_SIGN_MAGNITUDE, FT_ANTIPHASE,
                FT_HALF_BRIDGES } ft_stage_kind;
 
@@ -64,7 +66,7 @@ typedef struct {
     float span;
     uint16_t neutral;
     uint8_t kind, port, pin;
-    bool looped; /* true: a duty is the setpoint of a current loop */
+    bool looped; /* true: the duty is the setpoint of a current loop */
 } ft_output_stage;
 
 #define FT_STAGE(kind, compare, opposite, neutral, span, port, pin, looped) \
@@ -73,18 +75,19 @@ static const ft_output_stage ft_stage_table[] = { FT_STAGES };
 #undef FT_STAGE
 enum { FT_TABLE_SIZE = sizeof ft_stage_table / sizeof ft_stage_table[0] };
 
-/* State that a tick leaves to the next tick. */
+/* State that one tick leaves for the next tick. */
 static struct {
     uint32_t width;     /* compare value */
     uint32_t direction; /* BSRR word */
 } ft_next[FT_TABLE_SIZE];
 static float ft_asked[FT_TABLE_SIZE]; /* of a current loop */
-static volatile bool ft_wanted; /* outputs were switched on, not off since */
+static volatile bool ft_wanted; /* switched on by the application, and not off
+                                 * since */
 
-/* Bridges that sleep while enable is low need a while to wake up. Meanwhile the
- * bridges may pull their fault line low. While the bridges wake up, their
- * duties are neutral, the fault line is ignored, and holding brakes stay
- * closed. */
+/* Bridges that sleep while their enable pin is low need some time to wake up.
+ * Meanwhile the bridges may pull their fault line low. While the bridges wake
+ * up, their duties are neutral, their fault line is ignored, and the holding
+ * brakes stay closed. */
 static volatile uint32_t ft_waking; /* ticks left */
 static volatile bool ft_opens;      /* brakes open when the bridges are awake */
 
@@ -113,7 +116,8 @@ static inline uint32_t ft_break_register(const ft_pwm_timer *t)
            FT_DEAD_TIME;
 }
 
-/* Let the outputs of a timer follow its compare registers, or hold them low. */
+/* Let the outputs of a timer follow its compare registers, or force them
+ * low. */
 static inline void ft_timer_drive(const ft_pwm_timer *t, bool on)
 {
     if (t->protection == FT_PLAIN)
@@ -146,16 +150,17 @@ static void ft_timer_prepare(const ft_pwm_timer *t)
     timer->CCER = enables;
     if (t->protection != FT_PLAIN) {
         timer->BDTR = ft_break_register(t);
-        timer->RCR = 0; /* the first update comes at the first top */
+        timer->RCR = 0; /* the first update occurs when the counter first
+                         * reaches its top */
     }
     timer->EGR = TIM_EGR_UG;
     if (t->protection != FT_PLAIN)
-        timer->RCR = t->repetition; /* the first update takes this over */
+        timer->RCR = t->repetition; /* takes effect at the first update */
     timer->CNT = t->start;
     timer->SR = 0;
 }
 
-/* Return whether a joint's duty is written to a timer in every tick. */
+/* Return whether the tick writes a joint's duty to a timer. */
 static inline bool ft_written(uint32_t i)
 {
     return ft_stage_table[i].kind != FT_NO_STAGE && !ft_stage_table[i].looped;
@@ -200,7 +205,7 @@ static inline void ft_write_duties(void)
     }
 }
 
-/* Set the timers up with their outputs off and let them count together. */
+/* Set the timers up with their outputs off, and start them together. */
 bool ft_outputs_start(void)
 {
     bool good = true;
@@ -217,7 +222,7 @@ bool ft_outputs_start(void)
 }
 
 /* Wait for the update of the last timer. The last timer was started last, so
- * its update is the last one. */
+ * its update is the last of all updates. */
 bool ft_outputs_await_boundary(void)
 {
     TIM_TypeDef *timer = ft_pwm_table[FT_PWM_TIMER_COUNT - 1].timer;
@@ -229,8 +234,8 @@ bool ft_outputs_await_boundary(void)
     return false;
 }
 
-/* Check that centred timers count down from here. Sampling and switching at an
- * update need low outputs. */
+/* Check that centred timers count down directly after an update. Sampling and
+ * switching at an update require that the outputs are low. */
 bool ft_outputs_update_at_top(void)
 {
     bool down = ft_outputs_await_boundary();
@@ -243,14 +248,14 @@ bool ft_outputs_update_at_top(void)
 
 /* ---- A tick's duties ---------------------------------------------------- */
 
-/* Check the e-stop loop first in every tick, if no timer has a break input. */
+/* If no timer has a break input, check the e-stop loop first in every tick. */
 static inline void ft_stop_by_software(void)
 {
     if (FT_STOP_BY_SOFTWARE && ft_wanted && ft_chip_estop())
         ft_chip_safe();
 }
 
-/* Count a tick of the wake-up. At its end open the brakes. */
+/* Count a tick of the wake-up. At the end of the wake-up open the brakes. */
 static inline void ft_let_wake(void)
 {
     if (FT_WAKE_TICKS == 0 || ft_waking == 0)
@@ -260,7 +265,7 @@ static inline void ft_let_wake(void)
         ft_chip_brake(true);
 }
 
-/* Put the directions of the present interval on the pins. */
+/* Set the direction pins for the present interval. */
 static inline void ft_switch_directions(void)
 {
     FT_FOLDED
@@ -271,11 +276,12 @@ static inline void ft_switch_directions(void)
 
 #if FT_TICK_PRELOAD
 
-/* Any closer to the next tick, an update could fall between two writes. */
+/* If less time is left before the next tick, an update could fall between two
+ * writes. */
 enum { FT_LATE_CYCLES = 128 };
 
-/* Switch the directions of the interval that has begun, and preload neutral for
- * the next interval. */
+/* Set the direction pins for the interval that has begun, and preload neutral
+ * for the next interval. */
 void ft_outputs_take_over(void)
 {
     ft_stop_by_software();
@@ -288,7 +294,7 @@ void ft_outputs_begin(void)
 {
 }
 
-/* Preload this tick's duties, unless the next tick is due or nearly due. */
+/* Preload this tick's duties, unless the next tick is due or almost due. */
 bool ft_outputs_hand_over(void)
 {
     if ((SCB->ICSR & SCB_ICSR_PENDSTSET) != 0 ||
@@ -301,9 +307,10 @@ bool ft_outputs_hand_over(void)
 #else
 
 static volatile uint32_t ft_boundary;  /* tick boundaries so far */
-static volatile uint32_t ft_ready_for; /* the boundary that duties are ready
-                                        * for */
-static uint32_t ft_began_at;           /* the boundary that began the tick */
+static volatile uint32_t ft_ready_for; /* tick boundary for which duties are
+                                        * ready */
+static uint32_t ft_began_at;           /* tick boundary at which the tick
+                                        * began */
 
 /* Write the duties that the last tick has handed over, or neutral. */
 void ft_outputs_take_over(void)
@@ -325,8 +332,8 @@ void ft_outputs_begin(void)
     ft_began_at = ft_boundary;
 }
 
-/* Hand this tick's duties over to the next boundary, unless this boundary has
- * passed. */
+/* Hand this tick's duties over to the next tick boundary, unless this boundary
+ * has already passed. */
 bool ft_outputs_hand_over(void)
 {
     uint32_t next = ft_began_at + 1u;
@@ -339,7 +346,7 @@ bool ft_outputs_hand_over(void)
 
 #endif
 
-/* Return a duty held within a bound, 0 for NaN. */
+/* Return a duty clamped to a limit, 0 for NaN. */
 static inline float ft_bounded(float x, float bound)
 {
     if (__builtin_expect(!(__builtin_fabsf(x) <= bound), 0))
@@ -354,8 +361,8 @@ static inline uint32_t ft_width_of(const ft_output_stage *d, float duty)
     return (uint32_t)(d->span * x + ((float)d->neutral + 0.5f));
 }
 
-/* Return the word that puts a duty's direction on its pin. In antiphase the pin
- * enables the bridge. */
+/* Return the register word that sets the direction pin for a duty. In antiphase
+ * the direction pin enables the bridge. */
 static inline uint32_t ft_direction_of(const ft_output_stage *d, float duty)
 {
     bool low = d->kind == FT_ANTIPHASE ? !ft_wanted : !(duty < 0.0f);
@@ -363,7 +370,7 @@ static inline uint32_t ft_direction_of(const ft_output_stage *d, float duty)
                                       : 1u << (low ? d->pin + 16u : d->pin);
 }
 
-/* Return whether a duty is beyond its bound or NaN. */
+/* Return whether any duty is beyond its limit or NaN. */
 static inline bool ft_any_beyond(const float duty[])
 {
     FT_FOLDED
@@ -373,8 +380,8 @@ static inline bool ft_any_beyond(const float duty[])
     return false;
 }
 
-/* Check all duties before any is converted. Without a branch in between, the
- * compiler loads the constants once. */
+/* Check all duties before any duty is converted. Without a branch between
+ * joints, the compiler loads the constants only once. */
 void ft_chip_duties(const float duty[])
 {
     float bounded[FT_TABLE_SIZE];
@@ -398,8 +405,8 @@ void ft_chip_duties(const float duty[])
     }
 }
 
-/* Set the duty of a current loop from the next update on. A change of direction
- * needs one period of neutral, in which the pin is switched. */
+/* Set the duty of a current loop for the next update. A change of direction
+ * needs one period of neutral, in which the direction pin is switched. */
 void ft_output_write(uint32_t joint, float duty)
 {
     const ft_output_stage *d = &ft_stage_table[joint];
@@ -424,8 +431,9 @@ bool ft_outputs_awake(void)
 
 /* ---- On and off --------------------------------------------------------- */
 
-/* Switch the drivers on or off. Gate drivers stay on, as the enable pin also
- * powers their settings. Their timers hold every switch off. */
+/* Switch the drivers on or off. Gate drivers stay enabled, since the enable pin
+ * also powers their settings. The timers of gate drivers hold every switch
+ * off. */
 static void ft_drivers_enable(bool on)
 {
 #ifndef FT_GATE_SELECTS
@@ -466,8 +474,8 @@ void ft_chip_outputs(bool enabled)
     }
     ft_timers_drive(true);
     ft_drivers_enable(true);
-    /* An interrupt may have stopped some of the outputs meanwhile. The
-     * crystal's interrupt may have come before ft_wanted was set. */
+    /* Meanwhile an interrupt may have stopped some of the outputs. The
+     * interrupt of a stopped crystal may have come before ft_wanted was set. */
     if (!ft_wanted || !ft_clock_good())
         ft_chip_safe();
 }
@@ -502,10 +510,10 @@ void ft_chip_safe(void)
     ft_wanted = false;
 }
 
-/* ---- Board's reports ----------------------------------------------------- */
+/* ---- inputs and reports of the board ------------------------------------ */
 
 /* Return whether the e-stop loop is open. An emulator without pins reads low
- * levels, and has no outputs to stop. */
+ * levels, but has no outputs to stop. */
 bool ft_chip_estop(void)
 {
     bool closed = true;
@@ -524,10 +532,11 @@ bool ft_drivers_report(void)
 #endif
 }
 
-/* Return whether the drivers report a fault. Lost settings are a fault while
- * the outputs are on. While the outputs are off, the settings are being
- * written. The fault line of bridges that sleep or wake up is ignored. The
- * fault line is read first, as the outputs may be switched meanwhile. */
+/* Return whether the drivers report a fault. Settings that are lost while the
+ * outputs are on are a fault. While the outputs are off, the main loop is
+ * writing the settings. The fault line is ignored while bridges sleep or wake
+ * up. The fault line is read before the wake-up is checked, since the outputs
+ * may be switched in between. */
 bool ft_chip_driver_fault(void)
 {
     bool ready = ft_chip_drivers_ready();
@@ -537,7 +546,7 @@ bool ft_chip_driver_fault(void)
     return !FT_TOLERANT && fault;
 }
 
-#else /* a board without output stages */
+#else /* for boards without output stages */
 
 #include "ft_model.h" /* FT_JOINTS */
 
@@ -575,7 +584,7 @@ void ft_chip_duties(const float duty[])
         ft_pil_duty(i, duty[i]);
 }
 
-static volatile bool ft_pretended; /* lets emulators reach every state */
+static volatile bool ft_pretended; /* lets emulators enter every state */
 
 void ft_chip_outputs(bool enabled)
 {

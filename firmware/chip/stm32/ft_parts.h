@@ -1,4 +1,4 @@
-/* Interfaces between the parts of this chip folder. */
+/* Interfaces between the source files of this folder. */
 #ifndef FT_PARTS_H
 #define FT_PARTS_H
 
@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Build switches, both for emulators and off by default. FT_POLLED_PORT: the
- * processor moves the link's bytes, not DMA. FT_TOLERANT: the image accepts
- * missing clocks and timers. A tolerant image is for emulators only, since it
- * never enables its outputs. */
+/* Two build switches for emulators. By default both are off. FT_POLLED_PORT:
+ * the processor moves the link's bytes, not DMA. FT_TOLERANT: the image accepts
+ * missing clocks and timers. Only emulators can use a tolerant image, since
+ * this image never enables its outputs. */
 #ifndef FT_POLLED_PORT
 #define FT_POLLED_PORT 0
 #endif
@@ -18,88 +18,101 @@
 #define FT_TOLERANT 0
 #endif
 
-/* Stands before a loop over a constant table. The unrolled loop needs no
- * table. */
+/* Marks a loop over a constant table. The compiler unrolls the loop and needs
+ * no table at run time. */
 #define FT_FOLDED _Pragma("GCC unroll 8")
 
 /* Wait until the masked register has the value. Return false after a bounded
- * time, which is longer than any start-up here: 0.2 s on HSI, 0.02 s at 168
+ * time. The limit is longer than any start-up here: 0.2 s on HSI, 0.02 s at 168
  * MHz. */
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value);
-void ft_wait_us(uint32_t us); /* bounded, even if the counter stands still */
+void ft_wait_us(uint32_t us); /* bounded, even if the cycle counter does not
+                               * run */
 
-uint32_t ft_clock_start(void);    /* FT_CHIP_*; after an error HSI runs */
-void ft_clock_to_hsi(void);       /* one family's, like the next two */
-bool ft_flash_prepare(void);      /* for full speed; false: flash is too slow */
+uint32_t ft_clock_start(void);    /* FT_CHIP_*; after an error the chip runs on
+                                   * HSI */
+void ft_clock_to_hsi(void);       /* for one family, like the next two */
+bool ft_flash_prepare(void);      /* for full speed; false: flash stays too
+                                   * slow */
 bool ft_clock_to_pll(void);       /* false: crystal or PLL do not start */
-bool ft_crystal_is_right(void);   /* by HSI; leaves the processor on HSI */
-bool ft_supply_start(void);       /* false: the chip's supply is too low */
+bool ft_crystal_is_right(void);   /* compares with HSI; leaves the processor on
+                                   * HSI */
+bool ft_supply_start(void);       /* false: the chip's supply voltage is too
+                                   * low */
 bool ft_supply_sagged(void);      /* since the start */
-void ft_supply_breaks(void);      /* if the chip has this connection */
+void ft_supply_breaks(void);      /* if the chip can connect the detector */
 bool ft_clock_good(void);
-bool ft_clock_stopped(void);      /* the crystal, while in use */
+bool ft_clock_stopped(void);      /* the crystal has stopped while in use */
 uint32_t ft_reset_cause(void);    /* FT_RESET_*; clears the flags */
 void ft_history_start(void);      /* once the cause is known */
-void ft_leave_if_asked(void);     /* must be first after a reset */
+void ft_leave_if_asked(void);     /* must be the first call after a reset */
 void ft_pins_prepare(void);       /* before the pins are used */
 void ft_pins_start(void);
 void ft_pin_put(uint32_t port, uint32_t pin, bool high);
 bool ft_pin_high(uint32_t port, uint32_t pin);
 bool ft_encoders_start(void);
 bool ft_outputs_start(void);
-bool ft_outputs_await_boundary(void); /* returns just after a PWM update */
-bool ft_outputs_update_at_top(void);  /* true if centred timers do so */
-void ft_outputs_take_over(void);      /* at the boundary of two ticks */
+bool ft_outputs_await_boundary(void); /* returns just after an update of the
+                                       * PWM */
+bool ft_outputs_update_at_top(void);  /* true if centred timers update at their
+                                       * top */
+void ft_outputs_take_over(void);      /* at each tick boundary */
 void ft_outputs_begin(void);          /* first act of a tick */
-bool ft_outputs_hand_over(void);      /* last act; false: too late */
-bool ft_gate_drivers_start(void);     /* false: a driver answers wrongly */
-bool ft_drivers_report(void);         /* true: they report a fault */
+bool ft_outputs_hand_over(void);      /* last call of a tick; false: too late */
+bool ft_gate_drivers_start(void);     /* false: a driver does not answer
+                                       * correctly */
+bool ft_drivers_report(void);         /* true: the fault line is active */
 void ft_watchdog_start(void);
-bool ft_sense_start(void);            /* false: nothing is measured */
-float ft_bus_ratio(void);             /* bus voltage over the nominal one */
+bool ft_sense_start(void);            /* false: no measurement works */
+float ft_bus_ratio(void);             /* bus voltage divided by the nominal
+                                       * voltage */
 void ft_interrupt_enable(uint32_t number, uint32_t priority);
 
-/* Current loops. A loop has a setpoint, as a share of its range. A loop writes
- * duties at the rate of the PWM. */
-bool ft_currents_start(void);     /* false: nothing is sampled */
+/* Current loops. The setpoint of a loop is relative to the loop's range. A loop
+ * writes duties at the PWM rate. */
+bool ft_currents_start(void);     /* false: the sampling does not start */
 void ft_currents_run(void);
-void ft_currents_on(void);        /* before the outputs come on */
-void ft_currents_watch(void);     /* at the boundary of two ticks */
+void ft_currents_on(void);        /* just before the outputs are switched on */
+void ft_currents_watch(void);     /* at each tick boundary */
 void ft_currents_moved(const int32_t counts[]); /* in every tick */
 void ft_current_ask(uint32_t joint, float share);
 void ft_output_write(uint32_t joint, float duty);
 bool ft_outputs_wanted(void);
-bool ft_outputs_awake(void);      /* true: the bridges are awake */
+bool ft_outputs_awake(void);      /* true: the bridges have woken up */
 
-/* The converter of the motors' currents, for one family. A timer triggers it in
- * every PWM period. Its interrupt reads all currents. */
+/* The converter that samples the motors' currents, for one family. A timer
+ * triggers this converter in every PWM period. The converter's interrupt reads
+ * all currents. */
 bool ft_sampling_start(const uint8_t channels[], uint32_t count);
 void ft_sampling_run(void);
 void ft_sampling_take(uint32_t counts[], uint32_t count);
 
-/* The converter of bus voltage and temperatures, for one family. */
+/* The converter that measures bus voltage and temperatures, for one family. */
 bool ft_converter_start(const uint8_t channels[], uint32_t count);
-void ft_converter_go(void);       /* convert them all, one after another */
-bool ft_converter_await(void);    /* false: not done in a bounded time */
+void ft_converter_go(void);       /* convert all channels, one after another */
+bool ft_converter_await(void);    /* false: not finished in a bounded time */
 bool ft_converter_done(void);     /* since the last start */
 uint32_t ft_converter_counts(uint32_t i); /* the latest of the i-th */
 
-/* The controllers of buses, for one family. bus: the number of a bus. Except
- * for the start and the questions, only the interrupt of the bus calls these
- * functions. */
-bool ft_can_start(uint32_t bus);        /* false: it does not initialise */
-void ft_can_acknowledge(uint32_t bus);  /* the reason for the interrupt */
+/* The controllers of buses, for one family. bus: the number of a bus. Only the
+ * interrupt of the bus calls these functions, except for the start and the
+ * queries. */
+bool ft_can_start(uint32_t bus);        /* false: the controller does not
+                                         * initialise */
+void ft_can_acknowledge(uint32_t bus);  /* clear the cause of the interrupt */
 bool ft_can_put(uint32_t bus, const ft_frame *f); /* false: no room */
 bool ft_can_get(uint32_t bus, ft_frame *f);       /* false: nothing came */
 bool ft_can_overrun(uint32_t bus);      /* since the last call */
-void ft_can_abort(uint32_t bus);        /* frames that have not gone */
+void ft_can_abort(uint32_t bus);        /* discard frames that are not sent
+                                         * yet */
 uint32_t ft_can_waiting(uint32_t bus);  /* number of these frames */
-bool ft_can_off(uint32_t bus);          /* takes no part in the bus */
+bool ft_can_off(uint32_t bus);          /* true: the controller is not on the
+                                         * bus */
 void ft_can_recover(uint32_t bus, bool enter); /* enter or leave
                                                 * initialisation */
 uint32_t ft_can_errors(uint32_t bus);   /* sending, receiving << 8 */
 
-/* USARTs on one wire, for one family. wire: the number of a wire. Received
+/* Half-duplex USARTs, for one family. wire: the number of a wire. Received
  * bytes go to a circular buffer. */
 void ft_half_duplex_start(uint32_t wire);
 void ft_half_duplex_listen(uint32_t wire, volatile uint8_t *buffer,
@@ -122,8 +135,8 @@ void ft_port_interrupt(void);
 void ft_crash_entry(void);
 void ft_crash(const uint32_t *frame, uint32_t exc_return);
 
-/* Priorities of interrupts: a smaller number interrupts a larger number. Faults
- * have 0. A bus interrupt must not delay the duties of an update. */
+/* Interrupt priorities: a smaller number can interrupt a larger number. Faults
+ * have 0. A bus interrupt must not delay the duties of a PWM update. */
 enum { FT_PRIORITY_SUPPLY = 0, FT_PRIORITY_CURRENT = 1,
        FT_PRIORITY_BOUNDARY = 2, FT_PRIORITY_BUS = 3,
        FT_PRIORITY_TICK = 4, FT_PRIORITY_PORT = 5 };
@@ -136,38 +149,42 @@ static inline void ft_field(volatile uint32_t *reg, uint32_t index,
     *reg = (*reg & ~mask) | value << (index * width);
 }
 
-/* The link's hardware, for one family: a circular receive stream, a send stream
- * for one piece at a time, and line errors. */
-bool ft_port_chip_start(void);    /* false: it does not receive */
+/* The link's hardware, for one family: a circular stream for reception, a
+ * stream that sends one piece at a time, and line errors. */
+bool ft_port_chip_start(void);    /* false: the reception does not start */
 bool ft_usart_start(void);
 void ft_receive_start(volatile uint8_t *buffer, uint32_t size);
 bool ft_receive_runs(void);
 uint32_t ft_receive_left(void);   /* until the buffer's end */
 bool ft_send_runs(void);
 void ft_send_start(const volatile uint8_t *bytes, uint32_t size);
-bool ft_line_flags_clear(void);   /* idle and errors; true: an error */
+bool ft_line_flags_clear(void);   /* clear the idle and error flags; true: an
+                                   * error */
 
-/* With the plant at the host (FT_PIL). */
+/* For a plant that the host simulates (FT_PIL). */
 bool ft_pil_due(void); /* true: this SysTick runs a tick */
 int32_t ft_pil_moved(uint32_t joint); /* counts since the last call */
 void ft_pil_duty(uint32_t joint, float duty);
-void ft_pil_neutral(void); /* the result of a tick that is late */
+void ft_pil_neutral(void); /* replaces the duties of a late tick */
 
-/* Memory that survives a reset (.noinit). It is valid if its check sum is
- * right. */
+/* Memory that survives a reset (.noinit). A value is valid if its check sum is
+ * correct. */
 typedef struct {
     uint32_t word, word_check;     /* ft_chip_remember() */
-    uint32_t crash_check;          /* FT_*_CHECK: the rest is valid */
-    uint32_t exception;            /* number, 2 NMI ... 6 usage fault */
-    uint32_t pc, lr, psr;          /* of the code that faulted, 0 unknown */
+    uint32_t crash_check;          /* FT_*_CHECK: the following members are
+                                    * valid */
+    uint32_t exception;            /* exception number, 2 NMI ... 6 usage
+                                    * fault */
+    uint32_t pc, lr, psr;          /* of the code that faulted; 0: unknown */
     uint32_t cfsr, hfsr, address;  /* SCB's fault registers */
-    uint32_t power_check;          /* FT_POWER_CHECK: was powered before */
+    uint32_t power_check;          /* FT_POWER_CHECK: powered before the
+                                    * reset */
     uint32_t resets, resets_check; /* since power-on */
-    uint32_t leave_check;          /* FT_LEAVE_CHECK: jump to the ROM */
+    uint32_t leave_check;          /* FT_LEAVE_CHECK: enter the boot loader */
 } ft_keepsake;
 extern ft_keepsake ft_kept;
 #define FT_CRASH_CHECK 0xC0FFEE42u
-#define FT_CLOCK_CHECK 0xC10C0FF5u /* only the crystal stopped */
+#define FT_CLOCK_CHECK 0xC10C0FF5u /* the cause was only a stopped crystal */
 #define FT_SUPPLY_CHECK 0x5A66ED42u /* only the supply sagged */
 #define FT_POWER_CHECK 0x900D900Du
 #define FT_LEAVE_CHECK 0x1EA7E5EDu

@@ -1,6 +1,7 @@
-/* Processor in the loop; see ft_chip.h. SysTick comes FT_WAKES times per tick,
- * so that the main loop checks the link often. Pending SysTick runs a tick,
- * with the same priority and path as on a board with a plant. */
+/* Processor in the loop; see ft_chip.h. SysTick interrupts FT_WAKES times per
+ * tick, so that the main loop checks the link often. The host's message pends
+ * SysTick to run a tick, with the same priority and code path as on a board
+ * with a real plant. */
 #include "ft_board.h" /* FT_PIL, FT_WAKES */
 #include "ft_parts.h"
 #include "ft_registers.h"
@@ -15,14 +16,16 @@
 
 static struct {
     int32_t counts[FT_JOINTS]; /* since the plant began */
-    int32_t read[FT_JOINTS];   /* the part of these that a tick has read */
+    int32_t read[FT_JOINTS];   /* the part of these counts that ticks have
+                                * read */
     float duty[FT_JOINTS];
-    volatile bool present;     /* a plant is there: SENSE came recently */
-    volatile bool granted;     /* a tick is due and has not run yet */
-    volatile uint32_t waited;  /* wakes since the last SENSE */
+    volatile bool present;     /* a plant is connected: SENSE has come
+                                * recently */
+    volatile bool granted;     /* a tick is due but has not run yet */
+    volatile uint32_t waited;  /* SysTick interrupts since the last SENSE */
 } ft_pil;
 
-/* The first counts of a new plant are not a movement. */
+/* The first counts of a new plant cause no movement. */
 void ft_pil_sense(const int32_t counts[], bool for_next_tick)
 {
     bool known = ft_pil.present;
@@ -52,7 +55,8 @@ void ft_pil_forget(void)
     ft_pil.waited = FT_PATIENCE;
 }
 
-/* Leave the plant: outputs off, and ticks by the timer. */
+/* End the simulation: switch the outputs off, and let the timer run the
+ * ticks. */
 static bool ft_pil_alone(void)
 {
     if (ft_pil.present)

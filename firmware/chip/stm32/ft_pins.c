@@ -1,10 +1,10 @@
-/* Pins: sets up every pin that the board file uses, from the emitted table. */
+/* Sets up every pin that the board file uses, from the emitted table. */
 #include "ft_board.h" /* FT_PINS */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* MODER. A bit above MODER marks an output that starts high, or an alternate
- * function that only pulls low. */
+/* MODER. Values with a bit above MODER mark an output that starts high, or an
+ * alternate function with an open drain. */
 typedef enum { FT_INPUT, FT_OUTPUT, FT_ALTERNATE, FT_ANALOGUE,
                FT_OUTPUT_HIGH = 5, FT_OPEN_DRAIN = 6 } ft_pin_mode;
 typedef enum { FT_FLOAT, FT_UP, FT_DOWN } ft_pin_pull; /* PUPDR */
@@ -21,14 +21,14 @@ static const ft_pin ft_pin_table[] = { FT_PINS };
 enum { FT_PIN_COUNT = sizeof ft_pin_table / sizeof ft_pin_table[0],
        FT_SLOW_SPEED = 0, FT_FAST_SPEED = 2 };
 
-/* Put a level on an output. */
+/* Set an output to a level. */
 void ft_pin_put(uint32_t port, uint32_t pin, bool high)
 {
     GPIO(port)->BSRR = 1u << (high ? pin : pin + 16u);
 }
 
-/* Set one pin up. Outputs start with their level. Outputs switch slowly: PC13
- * to PC15 bear no more than 2 MHz, and no output needs more. */
+/* Set one pin up. Each output starts at its level. Outputs switch slowly: PC13
+ * to PC15 allow no more than 2 MHz, and no output needs more. */
 static void ft_pin_start(const ft_pin *p)
 {
     GPIO_TypeDef *gpio = GPIO(p->port);

@@ -1,13 +1,13 @@
-/* The link by DMA. A circular stream receives into a buffer, and the main loop
- * reads behind the stream. A second stream sends queued bytes piece by piece.
- * The main loop serves both streams. The main loop sleeps until the next tick
- * or until the line has been idle for a character. So a frame is answered at
- * its end, even in a long tick.
+/* The link by DMA. A circular stream writes received bytes into a buffer, from
+ * which the main loop reads. A second stream sends the queued bytes piece by
+ * piece. The main loop serves both streams. The main loop sleeps until the next
+ * tick, or until the line has been idle for one character. A frame is therefore
+ * answered as soon as it ends, even during a long tick.
  *
- * A byte lost to line noise or overrun makes a bad frame. The interrupt counts
- * the error and clears its flag, so that the next error shows. If the reader
- * falls behind by a whole buffer (20 ms at 1 Mbaud), frames also fail their
- * check. */
+ * If line noise or an overrun destroys a byte, the frame's check sum is wrong.
+ * The interrupt counts the error and clears the error flag, so that the next
+ * error is also detected. If the main loop falls behind by a whole buffer (20
+ * ms at 1 Mbaud), the check sums of frames also fail. */
 #include "ft_board.h" /* FT_LINK_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -16,7 +16,7 @@
 
 enum { FT_RECEIVE_SIZE = 2048 }; /* a power of two */
 
-/* The DMA writes this buffer, hence volatile. The buffer lies in memory that
+/* The DMA writes this buffer, hence volatile. The buffer is in memory that the
  * DMA can access. */
 __attribute__((section(".dma")))
 static volatile uint8_t ft_received[FT_RECEIVE_SIZE];
@@ -24,12 +24,12 @@ __attribute__((section(".dma")))
 static volatile uint8_t ft_to_send[FT_LINK_SEND_SIZE];
 
 static uint32_t ft_read;   /* index of the next byte to read */
-static uint32_t ft_queued; /* bytes ever queued, wraps */
-static uint32_t ft_handed; /* of these, handed to the DMA */
+static uint32_t ft_queued; /* bytes queued so far, wraps */
+static uint32_t ft_handed; /* bytes handed to the DMA so far */
 static uint32_t ft_done;   /* of these, sent */
 static volatile uint32_t ft_errors; /* of the line, wraps */
 
-/* Receive from the beginning of the buffer. */
+/* Restart the reception at the beginning of the buffer. */
 static void ft_receive_anew(void)
 {
     ft_receive_start(ft_received, FT_RECEIVE_SIZE);
@@ -45,7 +45,7 @@ bool ft_port_chip_start(void)
     return ft_receive_runs();
 }
 
-/* Send the next contiguous piece after the last piece has gone. */
+/* Send the next contiguous piece once the last piece is sent. */
 static void ft_send_on(void)
 {
     if (ft_send_runs())
@@ -62,7 +62,7 @@ static void ft_send_on(void)
     ft_send_start(&ft_to_send[from], size);
 }
 
-/* Serve an idle line, which wakes the main loop, or a byte with an error. */
+/* Handle an idle line, which wakes the main loop, or a byte with an error. */
 void ft_port_interrupt(void)
 {
     if (ft_line_flags_clear())
@@ -72,7 +72,7 @@ void ft_port_interrupt(void)
 size_t ft_chip_receive(uint8_t *bytes, size_t room)
 {
     ft_send_on();
-    if (!ft_receive_runs()) /* a bus error stopped the stream */
+    if (!ft_receive_runs()) /* a bus error has stopped the stream */
         ft_receive_anew();
     uint32_t write = (FT_RECEIVE_SIZE - ft_receive_left()) % FT_RECEIVE_SIZE;
     size_t taken = 0;
@@ -99,9 +99,9 @@ uint32_t ft_chip_line_errors(void)
     return ft_errors;
 }
 
-/* Sleep until the next tick or the end of a frame. Ticks that wait for a plant
- * at the host may be rare. With a plant at the host, the watchdog watches the
- * main loop only. */
+/* Sleep until the next tick or the end of a received frame. Ticks that wait for
+ * the host's plant may be rare. With a plant at the host, the watchdog
+ * therefore supervises only the main loop. */
 void ft_chip_wait(void)
 {
     if (FT_PIL)

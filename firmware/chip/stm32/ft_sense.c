@@ -1,9 +1,9 @@
-/* The board's own measurements: bus voltage and temperatures.
+/* Measurements of the board: bus voltage and temperatures.
  *
- * The converter samples all inputs in one sequence. Each tick starts the
- * sequence, and the next tick reads the results without waiting. If a sequence
- * has not ended by then, or the converter has stopped, the reading is a bus of
- * 0 V. */
+ * The converter samples all inputs in one sequence. Each tick starts this
+ * sequence. The next tick reads the results without waiting. If a sequence has
+ * not ended by then, or the converter has stopped, the bus voltage reads as 0
+ * V. */
 #include "ft_board.h" /* FT_SENSES, FT_BUS_SCALE, FT_CELSIUS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -15,16 +15,17 @@ static float ft_bus_volts = FT_BUS_VOLTAGE; /* of this tick */
 static const uint8_t ft_sense_channels[] = { FT_SENSES };
 enum { FT_SENSE_COUNT = sizeof ft_sense_channels };
 
-static uint32_t ft_bus_counts[2]; /* of the two ticks before this one */
+static uint32_t ft_bus_counts[2]; /* counts of the last two ticks */
 
-/* Convert everything, and wait for it. */
+/* Convert all channels, and wait for the results. */
 static bool ft_sense_once(void)
 {
     ft_converter_go();
     return ft_converter_await();
 }
 
-/* The first result of a converter is less exact. */
+/* Discard the first sequence, since a converter's first result is less
+ * accurate. */
 bool ft_sense_start(void)
 {
     if (!ft_converter_start(ft_sense_channels, FT_SENSE_COUNT) ||
@@ -35,15 +36,15 @@ bool ft_sense_start(void)
     return true;
 }
 
-/* Return the middle one of three. */
+/* Return the median of three counts. */
 static inline uint32_t ft_median(uint32_t a, uint32_t b, uint32_t c)
 {
     uint32_t low = a < b ? a : b, high = a < b ? b : a;
     return c < low ? low : c > high ? high : c;
 }
 
-/* Take the readings of this tick. The readings are zero if the converter has
- * not finished. */
+/* Read this tick's measurement of the bus. If the converter has not finished,
+ * the reading is zero. */
 static inline uint32_t ft_bus_take(bool there)
 {
     uint32_t now = there ? ft_converter_counts(0) : 0u;
@@ -53,8 +54,8 @@ static inline uint32_t ft_bus_take(bool there)
     return middle;
 }
 
-/* After a late tick the next tick comes at once, while the converter is still
- * busy. */
+/* After a late tick the next tick follows immediately, while the converter is
+ * still busy. */
 float ft_chip_bus_voltage(void)
 {
     bool done = ft_converter_done();
@@ -87,8 +88,8 @@ float ft_bus_ratio(void)
 #if defined(FT_CELSIUS) && !FT_TOLERANT
 
 #define FT_KELVIN 273.15f
-enum { FT_RAIL = 24, FT_TOP = 4096 }; /* counts: a nearer reading is not
-                                       * valid */
+enum { FT_RAIL = 24, FT_TOP = 4096 }; /* counts; a reading closer to either end
+                                       * is invalid */
 
 static const float ft_celsius[] = { FT_CELSIUS };
 

@@ -1,6 +1,6 @@
 /* Start-up: vector table and reset. After a processor fault, a stopped crystal
- * or a low supply, the handler makes the outputs safe, stores the reason and
- * resets. */
+ * or a low supply, the handler makes the outputs safe, stores the cause and
+ * resets the chip. */
 #include <stddef.h>
 
 #include "ft_app.h"
@@ -28,8 +28,7 @@ typedef struct {
     ft_vector reset, nmi, hard_fault, mem_manage, bus_fault, usage_fault;
     ft_vector reserved_7[4], sv_call, debug_monitor, reserved_13, pend_sv;
     ft_vector sys_tick;
-    ft_vector interrupts[FT_VECTOR_COUNT]; /* an interrupt without a use is a
-                                            * fault */
+    ft_vector interrupts[FT_VECTOR_COUNT]; /* an unused interrupt is a fault */
 } ft_vector_table;
 
 __attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
@@ -59,8 +58,9 @@ __attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
 /* Set the core up: FPU, fault exceptions, priorities. */
 static void ft_core_start(void)
 {
-    /* Lazy stacking stays on (its reset state). The tick's entry reserves room
-     * for the FPU registers, and saves them only if the tick uses them. */
+    /* Lazy stacking stays on (its reset state). The interrupt entry reserves
+     * stack space for the FPU registers, and saves them only if the tick uses
+     * the FPU. */
     SCB->CPACR |= SCB_CPACR_CP10_CP11;
     __asm__ volatile("dsb\n\tisb" ::: "memory");
     SCB->VTOR = (uint32_t)(uintptr_t)&ft_vectors;
@@ -72,8 +72,9 @@ static void ft_core_start(void)
     SCB->CCR |= SCB_CCR_DIV_0_TRP;
 }
 
-/* The stack grows down to the start of RAM. Its last words hold a mark. A lost
- * mark shows that the stack is near the end of RAM. */
+/* The stack grows down to the start of RAM. The last words that the stack would
+ * use hold a mark. If the mark has been overwritten, the stack has almost
+ * filled its space. */
 static const uint32_t ft_mark = 0x57AC4E4Du;
 enum { FT_MARK_WORDS = 8 };
 
@@ -94,7 +95,7 @@ ft_image ft_chip_image(void)
     return image;
 }
 
-/* Initialise memory, then run. */
+/* Initialise memory, then run main(). */
 void ft_reset(void)
 {
     ft_leave_if_asked();
@@ -107,11 +108,11 @@ void ft_reset(void)
         *to = 0;
     ft_core_start();
     (void)main();
-    for (;;) { /* if main() returns, the watchdog resets */
+    for (;;) { /* if main() returns, the watchdog resets the chip */
     }
 }
 
-/* Bring the chip up, then serve the link between control ticks. */
+/* Initialise the chip, then serve the link between control ticks. */
 int main(void)
 {
     ft_app_start(ft_chip_start());
@@ -122,7 +123,7 @@ int main(void)
 
 /* ---- Faults ------------------------------------------------------------- */
 
-/* Continue on a new stack, since the old one may have failed. */
+/* Switch to a new stack, since the old stack may have failed. */
 __attribute__((naked)) void ft_crash_entry(void)
 {
     __asm__ volatile("mrs r0, msp\n\t"
@@ -133,7 +134,7 @@ __attribute__((naked)) void ft_crash_entry(void)
                      ".ltorg");
 }
 
-/* Make the outputs safe, keep the reason, reset. */
+/* Make the outputs safe, store the cause, reset. */
 __attribute__((used)) void ft_crash(const uint32_t *frame, uint32_t exc_return)
 {
     ft_chip_safe();

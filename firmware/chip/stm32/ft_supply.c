@@ -1,9 +1,10 @@
-/* The chip's own supply. Below 2.7 V the processor at full speed may compute
- * wrong results, long before a reset. The voltage detector trips earlier, at
- * 2.9 V falling (2.85 to 2.99 V by the data sheets). One step higher, a good
- * 3.3 V supply might trip the detector. The detector's interrupt has the
- * highest priority, and its handler makes the outputs safe. On the G4 the
- * detector also acts on the timers' break inputs, without code. */
+/* The chip's own supply. Below 2.7 V the processor may compute wrong results at
+ * full speed, long before a reset. The voltage detector trips earlier, at 2.9 V
+ * falling (2.85 to 2.99 V by the data sheets). At the next higher threshold, a
+ * 3.3 V supply within its tolerance might trip the detector. The detector's
+ * interrupt has the highest priority, and its handler makes the outputs safe.
+ * On the G4 the detector also triggers the timers' break inputs, without any
+ * code. */
 #include "ft_chip.h"
 #include "ft_parts.h"
 #include "ft_registers.h"

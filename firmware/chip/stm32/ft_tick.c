@@ -1,5 +1,5 @@
-/* The control tick (SysTick), the order of the start, watchdog, cycle counter
- * and reset cause. */
+/* The control tick (SysTick), the start sequence, watchdog, cycle counter and
+ * reset cause. */
 #include "ft_app.h"
 #include "ft_board.h" /* FT_TICK_*, FT_APB*, FT_WATCHDOG_* */
 #include "ft_chip.h"
@@ -8,16 +8,17 @@
 
 enum { FT_PIL_LATE_CYCLES = 128, FT_TRIAL_US = 10, FT_TRIAL_CYCLES = 60 };
 
-static uint32_t ft_cause;   /* of the last reset, FT_RESET_* */
-static uint32_t ft_last_word; /* the word that was kept before it */
+static uint32_t ft_cause;   /* cause of the last reset, FT_RESET_* */
+static uint32_t ft_last_word; /* the word kept before the last reset */
 
 /* ---- Record that survives a reset ---------------------------------------- */
 
-/* Take over the kept memory of the last run. Return its crash. */
+/* Read the memory kept from the last run. Return the crash that it records.
+ * Return its crash. */
 static uint32_t ft_read_kept(void)
 {
     uint32_t check = ft_kept.crash_check;
-    ft_kept.crash_check = 0; /* the record stays, as it is reported */
+    ft_kept.crash_check = 0; /* the crash record stays, for the report */
     ft_last_word = ft_kept.word_check == ~ft_kept.word ? ft_kept.word : 0;
     ft_chip_remember(0);
     if (check == FT_CLOCK_CHECK)
@@ -60,8 +61,7 @@ static void ft_peripherals_start(void)
 }
 
 /* Stop the watchdog together with the processor, but only if timers and drives
- * stop too. If they do not stop, the watchdog's reset ends the debugger's
- * halt. */
+ * stop too. If they do not stop, the watchdog's reset ends the halt. */
 static void ft_watchdog_in_halt(void)
 {
     if (FT_TOLERANT)
@@ -73,7 +73,7 @@ static void ft_watchdog_in_halt(void)
 }
 
 /* Let a debugger connect while the processor sleeps. If a debugger halts the
- * processor, the PWM timers also stop, and this drops their outputs. */
+ * processor, the PWM timers also stop and switch their outputs off. */
 static void ft_debug_start(void)
 {
     if (FT_TOLERANT)
@@ -83,9 +83,10 @@ static void ft_debug_start(void)
     ft_watchdog_in_halt();
 }
 
-/* Start SysTick with its interrupt at the PWM's update. SysTick's second period
- * is the first whole period. LOAD must not change before the first period has
- * started. No interrupt may come between the update and the start. */
+/* Start SysTick with its interrupt at the update of the PWM. The second period
+ * of SysTick is the first full period. LOAD must not change before the first
+ * period has started. No interrupt may occur between the update and the start
+ * of SysTick. */
 static void ft_ticks_start(uint32_t first, uint32_t control)
 {
     SysTick->LOAD = first;
@@ -102,8 +103,8 @@ static void ft_ticks_start(uint32_t first, uint32_t control)
     __asm__ volatile("cpsie i" ::: "memory");
 }
 
-/* Return whether SysTick counts like the cycle counter, in a trial without
- * interrupts. */
+/* Return whether SysTick counts at the rate of the cycle counter, in a trial
+ * without interrupts. */
 static bool ft_ticks_are_right(void)
 {
     uint32_t first = ft_tick_cycles() - 1u - FT_TICK_AHEAD;
@@ -127,8 +128,8 @@ uint32_t ft_chip_start(void)
     DWT->CTRL |= DWT_CTRL_CYCCNTENA;
     errors |= ft_clock_start();
     ft_peripherals_start();
-    bool timers = ft_outputs_start(); /* before its pins, so that they stay
-                                       * low */
+    bool timers = ft_outputs_start(); /* before the pins are set up, so that
+                                       * they stay low */
     ft_pins_start();
     if (!ft_gate_drivers_start())
         errors |= FT_CHIP_DRIVER;
@@ -155,10 +156,11 @@ uint32_t ft_chip_start(void)
     return errors;
 }
 
-/* Start the ticks. Ticks begin some twenty cycles after an update of the last
- * PWM timer. Without a repetition counter ticks begin FT_TICK_AHEAD cycles
- * before an update. The time is fixed, since SysTick and timers use one clock.
- * So the first period is shorter. */
+/* Start the ticks. Each tick begins about twenty cycles after an update of the
+ * last PWM timer. Without a repetition counter each tick begins FT_TICK_AHEAD
+ * cycles before an update. The phase between ticks and updates is constant,
+ * since SysTick and timers use one clock. The first period is therefore
+ * shorter. */
 void ft_chip_run(void)
 {
     ft_ticks_start(ft_tick_cycles() - 1u - FT_TICK_AHEAD,
@@ -171,7 +173,8 @@ void ft_chip_run(void)
 
 #if FT_PIL
 
-/* Run a tick by SysTick if it is due. A late tick leaves neutral. */
+/* If a tick is due, run it in the SysTick interrupt. If the tick is late,
+ * replace its duties by neutral. */
 void ft_tick_interrupt(void)
 {
     uint32_t began = ft_chip_cycles();
@@ -186,8 +189,8 @@ void ft_tick_interrupt(void)
 
 #else
 
-/* Run the application, then write its duties. If they are late, neutral
- * stays. */
+/* Run the application, then hand its duties over. If the duties are late,
+ * neutral stays in force. */
 static inline void ft_tick(void)
 {
     ft_outputs_begin();
@@ -198,7 +201,8 @@ static inline void ft_tick(void)
 
 #if FT_TICK_PRELOAD
 
-/* Serve SysTick: first switch the directions of the timers' new duties. */
+/* Handle SysTick: first set the direction pins for the duties that the timers
+ * have just taken over. */
 void ft_tick_interrupt(void)
 {
     ft_outputs_take_over();
@@ -207,15 +211,15 @@ void ft_tick_interrupt(void)
 
 #else
 
-/* Serve SysTick: write the last tick's duties, even if this tick still runs.
- * Then pend the next tick. */
+/* Handle SysTick: output the last tick's duties, even if the present tick still
+ * runs. Then pend the next tick. */
 void ft_boundary_interrupt(void)
 {
     ft_outputs_take_over();
     SCB->ICSR = SCB_ICSR_PENDSVSET;
 }
 
-/* Serve PendSV, which has a lower priority than SysTick. */
+/* Handle PendSV, which has a lower priority than SysTick. */
 void ft_tick_interrupt(void)
 {
     ft_tick();
@@ -224,8 +228,8 @@ void ft_tick_interrupt(void)
 #endif
 #endif
 
-/* Enable a peripheral's interrupt. Only the upper four bits of the priority
- * count. */
+/* Enable a peripheral's interrupt. The chip implements only the upper four bits
+ * of the priority. */
 void ft_interrupt_enable(uint32_t number, uint32_t priority)
 {
     NVIC_IPR[number] = (uint8_t)(priority << 4);
@@ -249,7 +253,8 @@ void ft_watchdog_start(void)
     IWDG->KR = IWDG_KR_FEED;
 }
 
-/* A debugger that connects to a running chip sets this flag. */
+/* Update the watchdog's stop bit in every call, since a debugger that connects
+ * to a running chip sets this bit. */
 void ft_chip_feed_watchdog(void)
 {
     if (!FT_HALT_STOPS)

@@ -3,7 +3,7 @@
 #include "ft_chip.h"  /* ft_chip_cycles */
 #include "ft_parts.h"
 
-enum { FT_PATIENCE = 400000 }; /* turns of the waiting loop */
+enum { FT_PATIENCE = 400000 }; /* iterations of the waiting loop */
 
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
 {
@@ -14,7 +14,7 @@ bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
     return false;
 }
 
-/* Wait for this time. The wait ends even if the counter stands still. */
+/* Wait for this time. The wait also ends if the cycle counter does not run. */
 void ft_wait_us(uint32_t us)
 {
     uint32_t since = ft_chip_cycles();

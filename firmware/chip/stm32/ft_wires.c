@@ -1,5 +1,6 @@
-/* Wires of servos: bytes out and in by DMA. The tick passes bytes to DMA, and
- * takes received bytes. No interrupt is needed between ticks. */
+/* Wires: half-duplex serial buses of servos, served by DMA. The tick passes
+ * bytes to the DMA and reads received bytes. No interrupt occurs between
+ * ticks. */
 #include "ft_board.h" /* FT_WIRE_COUNT, FT_WIRE_OUT, FT_WIRE_IN */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -8,8 +9,8 @@
 
 typedef struct {
     uint8_t out[FT_WIRE_OUT];
-    volatile uint8_t in[FT_WIRE_IN]; /* a power of two, round and round */
-    uint32_t taken;                  /* bytes up to here are read */
+    volatile uint8_t in[FT_WIRE_IN]; /* ring buffer, size a power of two */
+    uint32_t taken;                  /* bytes up to here are already read */
     uint16_t stale, overruns;
     uint8_t errors;
 } ft_wire;
@@ -34,7 +35,7 @@ void ft_chip_servo_supply(bool on)
 #endif
 }
 
-/* Bytes that are still being sent go on to the end of this tick, as a cut
+/* If bytes are still being sent, let the transfer finish, since a truncated
  * packet would be lost. Drop the new bytes. */
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
 {
@@ -44,12 +45,12 @@ void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
         return;
     }
     memcpy(w->out, bytes, size);
-    __asm__ volatile("" ::: "memory"); /* DMA must read the stored bytes */
+    __asm__ volatile("" ::: "memory"); /* the bytes must be in memory before the
+                                        * DMA reads them */
     ft_half_duplex_send(wire, w->out, size);
 }
 
-/* Take the received bytes. Start the reception again if an error has ended
- * it. */
+/* Take the received bytes. Restart the reception if an error has ended it. */
 uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most)
 {
     ft_wire *w = &ft_wires[wire];

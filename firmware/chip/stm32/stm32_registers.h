@@ -1,7 +1,8 @@
-/* Registers that this firmware uses and the families of STM32 share, and
- * registers of the Cortex-M4. Names, offsets and bits follow ST's reference
- * manuals RM0090 and RM0440 and, for the core, ARM's ARMv7-M architecture
- * manual. ft_registers.h of each family has the addresses. */
+/* Registers that all supported STM32 families share, and registers of the
+ * Cortex-M4. Only registers that this firmware uses are listed. Names, offsets
+ * and bits follow ST's reference manuals RM0090 and RM0440 and, for the core,
+ * ARM's ARMv7-M architecture manual. ft_registers.h of each family has the
+ * addresses. */
 #ifndef STM32_REGISTERS_H
 #define STM32_REGISTERS_H
 
@@ -29,7 +30,7 @@ typedef struct {
 #define TIM_CR1_CMS_MODE_1 (1u << 5) /* counts up and down, CMS mode 1 */
 #define TIM_CR1_ARPE (1u << 7)
 #define TIM_SMCR_SMS_ENCODER3 (3u << 0)
-#define TIM_CR2_MMS_UPDATE (2u << 4) /* updates go out as trigger */
+#define TIM_CR2_MMS_UPDATE (2u << 4) /* every update is sent as trigger */
 #define TIM_SR_UIF (1u << 0)
 #define TIM_SR_CC1IF (1u << 1)
 #define TIM_SR_CC4IF (1u << 4)

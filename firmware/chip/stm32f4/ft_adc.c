@@ -6,7 +6,7 @@
 
 #if defined(FT_SENSES) || defined(FT_CURRENTS)
 
-/* Only the last n places of a sequence of n count. */
+/* A sequence of n channels uses the last n positions of the register. */
 void ft_adc_prepare(ADC_TypeDef *adc, const uint8_t channels[], uint32_t count,
                     uint32_t cycles, uint32_t flags)
 {

@@ -1,7 +1,7 @@
-/* The STM32F4's controllers of CAN buses (bxCAN). Each controller has three
- * mailboxes, sent in the order of their filling, and one FIFO for three
- * received frames. A frame without an answer is repeated until it is
- * aborted. */
+/* bxCAN driver: the STM32F4's controllers of CAN buses. Each controller has
+ * three transmit mailboxes and one FIFO for three received frames. Mailboxes
+ * are sent in the order in which they were filled. A frame that no node
+ * acknowledges is repeated until it is aborted. */
 #include <string.h>
 
 #include "ft_board.h" /* FT_BUS_ROWS */
@@ -11,8 +11,8 @@
 
 enum { FT_MAILBOXES = 3, FT_CAN2_FILTER = 14 };
 
-/* Mailboxes go in the order of requests. The controller stops with the
- * processor. */
+/* The controller sends mailboxes in the order of the requests. The controller
+ * stops with the processor. */
 #define FT_AWAKE (CAN_MCR_TXFP | CAN_MCR_DBF)
 
 typedef struct {
@@ -28,21 +28,22 @@ typedef struct {
 static const ft_can ft_can_table[] = { FT_BUS_ROWS };
 #undef FT_BUS
 
-/* Let every frame into the FIFO. Code above this driver counts foreign
- * frames. */
+/* Accept every frame into the FIFO. Code above this driver counts frames from
+ * unknown drives. */
 static void ft_can_filter(uint32_t number)
 {
     CAN1->FMR |= CAN_FMR_FINIT;
-    CAN1->FS1R |= 1u << number; /* one filter of 32 bits, with an empty mask */
+    CAN1->FS1R |= 1u << number; /* one 32-bit filter whose mask accepts
+                                 * everything */
     CAN1->FR[2u * number] = 0;
     CAN1->FR[2u * number + 1u] = 0;
     CAN1->FA1R |= 1u << number;
     CAN1->FMR &= ~CAN_FMR_FINIT;
 }
 
-/* Start a controller. The controller joins the bus at the bus's next pause, and
- * no code waits for this pause. The controller needs an exact clock, so it
- * stays off while the chip runs on its fall-back oscillator. */
+/* Start a controller. The controller joins the bus at the next idle time on the
+ * bus. No code waits for this. While the chip runs on its fall-back oscillator,
+ * the controller stays off, since CAN needs an accurate clock. */
 bool ft_can_start(uint32_t bus)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;
@@ -63,7 +64,7 @@ void ft_can_acknowledge(uint32_t bus)
     ft_can_table[bus].can->TSR = CAN_TSR_RQCP0 | CAN_TSR_RQCP1 | CAN_TSR_RQCP2;
 }
 
-/* Return the id in the layout of a mailbox. */
+/* Return the identifier in the layout of a mailbox. */
 static uint32_t ft_can_id(const ft_frame *f)
 {
     uint32_t number = f->id & FT_FRAME_NUMBER;
@@ -90,8 +91,8 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
     return false;
 }
 
-/* Take the oldest frame. The FIFO releases a frame some cycles after the
- * request, so wait for the release. */
+/* Take the oldest frame. The FIFO releases a frame only some cycles after the
+ * request, so wait for this release. */
 bool ft_can_get(uint32_t bus, ft_frame *f)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;
@@ -143,10 +144,11 @@ bool ft_can_off(uint32_t bus)
            (can->MSR & (CAN_MSR_INAK | CAN_MSR_SLAK)) != 0;
 }
 
-/* Request initialisation, or its end. At the end the controller waits for a
- * pause on the bus, or for 129 pauses if it was off. Until then the controller
- * reports that it takes no part. On the fall-back oscillator the controller
- * stays in initialisation. */
+/* Request the start or the end of initialisation. At the end of initialisation
+ * the controller waits for idle time on the bus, or for 129 times 11 idle bits
+ * after bus-off. Until then the controller reports that it is not on the bus.
+ * While the chip runs on its fall-back oscillator, the controller stays in
+ * initialisation. */
 void ft_can_recover(uint32_t bus, bool enter)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;

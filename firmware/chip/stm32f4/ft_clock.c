@@ -1,12 +1,13 @@
 /* Clock tree: HSE -> PLL -> 168 MHz, APB1 42 MHz, APB2 84 MHz. The chip stays
- * on its 16 MHz HSI in three cases: crystal or PLL do not start, the crystal is
- * wrong, or the supply is too low. */
+ * on its 16 MHz oscillator HSI in three cases: crystal or PLL do not start, the
+ * crystal has another frequency, or the supply is too low. */
 #include "ft_board.h" /* FT_PLL_* */
 #include "ft_chip.h"  /* FT_RESET_* */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* Return to the state after reset. A boot loader may have run before. */
+/* Restore the clock state after reset. A boot loader may have used another
+ * clock before. */
 void ft_clock_to_hsi(void)
 {
     RCC->CR |= RCC_CR_HSION;
@@ -16,7 +17,7 @@ void ft_clock_to_hsi(void)
     RCC->CR &= ~(RCC_CR_HSEON | RCC_CR_CSSON | RCC_CR_PLLON);
 }
 
-/* Set flash to 168 MHz at 3.3 V: 5 wait states, all caches. */
+/* Configure flash for 168 MHz at 3.3 V: 5 wait states, all caches. */
 bool ft_flash_prepare(void)
 {
     RCC->APB1ENR |= RCC_APB1ENR_PWREN;
@@ -48,7 +49,7 @@ bool ft_clock_stopped(void)
 }
 
 /* Read and clear the reset flags. A power-up also sets the brown-out and pin
- * flags, and every reset sets the pin flag. So the order of the tests
+ * flags, and every reset sets the pin flag. The order of the tests therefore
  * matters. */
 uint32_t ft_reset_cause(void)
 {

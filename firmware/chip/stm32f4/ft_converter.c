@@ -1,5 +1,5 @@
-/* The converter of the board's own measurements is ADC2. ADC1 has the motors'
- * currents. Both have the same inputs. */
+/* The converter of the board's own measurements is ADC2. ADC1 samples the
+ * motors' currents. Both converters have the same inputs. */
 #include "ft_adc.h"
 #include "ft_board.h" /* FT_SENSES */
 #include "ft_parts.h"

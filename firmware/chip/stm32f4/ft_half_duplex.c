@@ -1,6 +1,6 @@
-/* USARTs on one wire, and their DMA streams, of the STM32F4. In half duplex one
- * pin both sends and receives. It is released while nothing is sent. Sent bytes
- * come back as received bytes. */
+/* Half-duplex USARTs of the STM32F4, and their DMA streams. One pin both sends
+ * and receives. The pin is released while nothing is sent. The receiver also
+ * gets the sent bytes. */
 #include "ft_board.h" /* FT_WIRE_ROWS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -32,7 +32,7 @@ static DMA_Stream_TypeDef *ft_stream(const ft_side *s)
 }
 
 /* Clear the flags of a stream, and set the stream up. The flags must be clear
- * before its start. */
+ * before the stream starts. */
 static void ft_stream_start(const ft_side *s, volatile uint32_t *data,
                             uint32_t memory, uint32_t size, uint32_t how)
 {
@@ -85,8 +85,8 @@ void ft_half_duplex_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
                     DMA_SxCR_DIR_TO_PERIPHERAL);
 }
 
-/* Clear the error flags by reading SR, then DR. If a byte has just come, leave
- * it to DMA: reading DR by DMA also clears the flags. */
+/* Clear the error flags by reading SR, then DR. If a byte has just arrived,
+ * leave the byte to the DMA. The DMA's read of DR also clears the flags. */
 bool ft_half_duplex_errors(uint32_t wire)
 {
     USART_TypeDef *u = ft_lines[wire].usart;

@@ -1,5 +1,5 @@
-/* The link without DMA: the processor moves the bytes. It is for emulators
- * (FT_POLLED_PORT). */
+/* The link without DMA: the processor moves the bytes. This variant is for
+ * emulators (FT_POLLED_PORT). */
 #include "ft_board.h" /* FT_LINK_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -23,7 +23,7 @@ size_t ft_chip_receive(uint8_t *bytes, size_t room)
     return taken;
 }
 
-/* Wait for the line. The wait is bounded like in ft_wait_for(). */
+/* Wait for the line. The wait has the same limit as in ft_wait_for(). */
 bool ft_chip_send(const uint8_t *bytes, size_t size)
 {
     USART_TypeDef *u = FT_LINK_USART;
@@ -40,7 +40,7 @@ uint32_t ft_chip_line_errors(void)
     return 0;
 }
 
-/* This interrupt is never enabled. */
+/* The polled link never enables this interrupt. */
 void ft_port_interrupt(void)
 {
 }
@@ -48,7 +48,7 @@ void ft_port_interrupt(void)
 /* Do not sleep: only polling detects the next byte. */
 void ft_chip_wait(void)
 {
-    __asm__ volatile("" ::: "memory"); /* there may have been a tick */
+    __asm__ volatile("" ::: "memory"); /* a tick may have run meanwhile */
 }
 
 #endif

@@ -1,9 +1,9 @@
-/* Registers of the STM32F405 that this firmware uses, and no others. Names,
- * offsets and bits follow ST's reference manual RM0090. */
+/* Registers of the STM32F405, as far as this firmware uses them. Names, offsets
+ * and bits follow ST's reference manual RM0090. */
 #ifndef FT_REGISTERS_H
 #define FT_REGISTERS_H
 
-#include "stm32_registers.h" /* what the families share, and the core */
+#include "stm32_registers.h" /* registers common to all families and core */
 
 /* ---- Reset and clock control, RM0090 section 7 -------------------------- */
 
@@ -107,7 +107,8 @@ typedef struct {
 #define PWR_CR_VOS (1u << 14)
 #define PWR_CSR_PVDO (1u << 2)
 
-/* Registers of the voltage detector, whose places differ between families. */
+/* Registers of the voltage detector, whose addresses differ between
+ * families. */
 #define PWR_ENR (RCC->APB1ENR)
 #define PWR_ENR_PWREN RCC_APB1ENR_PWREN
 #define PWR_PVD_CR (PWR->CR)
@@ -144,7 +145,8 @@ typedef struct {
 
 /* ---- General-purpose pins, section 8 ------------------------------------ */
 
-/* Ports are numbered from A. Their clocks are bits of this register. */
+/* Ports are numbered from A. The clock enables of the ports are bits of this
+ * register. */
 #define FT_PORT_ENR (RCC->AHB1ENR)
 #define GPIO(port) ((GPIO_TypeDef *)(0x40020000u + 0x400u * (port)))
 
@@ -259,7 +261,7 @@ typedef struct {
 typedef struct {
     volatile uint32_t MCR, MSR, TSR, RFR[2], IER, ESR, BTR;
     RESERVED(0x20, 0x17C);
-    CAN_Box_TypeDef T[3], R[2]; /* to be sent, oldest received */
+    CAN_Box_TypeDef T[3], R[2]; /* transmit mailboxes, oldest received frame */
     RESERVED(0x1D0, 0x1FC);
     volatile uint32_t FMR, FM1R;
     RESERVED(0x208, 0x208);

@@ -6,8 +6,8 @@
 
 #if defined(FT_SENSES) || defined(FT_CURRENTS)
 
-/* Wake a converter, and let it calibrate its offset. The clock can be chosen
- * only while both converters are off. */
+/* Switch a converter on, and calibrate the converter's offset. The clock can be
+ * selected only while both converters are off. */
 bool ft_adc_wake(ADC_TypeDef *adc)
 {
     if (ADC12_CCR != ADC_CCR_CKMODE_DIV4)
@@ -24,7 +24,7 @@ bool ft_adc_wake(ADC_TypeDef *adc)
     return ft_wait_for(&adc->ISR, ADC_ISR_ADRDY, ADC_ISR_ADRDY);
 }
 
-/* Sample a channel for so many cycles, ADC_SMPR_. */
+/* Set the sampling time of a channel in cycles, ADC_SMPR_. */
 void ft_adc_sampling(ADC_TypeDef *adc, uint32_t channel, uint32_t cycles)
 {
     if (channel >= 10u)

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-bool ft_adc_wake(ADC_TypeDef *adc); /* false: it does not come up */
+bool ft_adc_wake(ADC_TypeDef *adc); /* false: the converter does not become
+                                     * ready */
 void ft_adc_sampling(ADC_TypeDef *adc, uint32_t channel, uint32_t cycles);
 
 #endif

@@ -1,8 +1,9 @@
-/* The STM32G4's controllers of CAN and CAN FD buses (FDCAN). Each controller
- * has three buffers, of which the lowest identifier goes first, and one FIFO
- * for three received frames. A frame without an answer is repeated until it is
- * cancelled. After too many errors a controller goes back into initialisation.
- * The controller stays in initialisation until a request to leave. */
+/* FDCAN driver: the STM32G4's controllers of CAN and CAN FD buses. Each
+ * controller has three transmit buffers and one FIFO for three received frames.
+ * The buffer with the lowest identifier is sent first. A frame that no node
+ * acknowledges is repeated until it is cancelled. After too many errors a
+ * controller returns to initialisation. The controller then stays in
+ * initialisation until it is requested to leave. */
 #include <string.h>
 
 #include "ft_board.h" /* FT_BUS_ROWS */
@@ -10,18 +11,20 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-enum { FT_BUFFERS = 3 }; /* buffers to send from; places of the FIFO */
+enum { FT_BUFFERS = 3 }; /* number of transmit buffers, and of frames in the
+                          * FIFO */
 #define FT_ALL_BUFFERS 7u
 
 typedef struct {
     FDCAN_TypeDef *can;
-    uint32_t timing, data_timing; /* NBTP, DBTP; DBTP 0: classic CAN */
-    uint32_t delay;               /* to the second sample, TDCR */
+    uint32_t timing, data_timing; /* registers NBTP and DBTP; DBTP 0: classic
+                                   * CAN */
+    uint32_t delay;               /* delay of the second sample point, TDCR */
 } ft_can;
 
-/* 1 if the controller compensates its transmitter delay: a quantum may have at
- * most two clocks (M_CAN user's manual, DBTP.DBRP). Longer bits are sampled
- * late enough without compensation. */
+/* 1 if the controller can compensate its transmitter delay. The compensation
+ * requires a time quantum of at most two clocks (M_CAN user's manual,
+ * DBTP.DBRP). Longer bits are sampled late enough without compensation. */
 #define FT_COMPENSATED(prescaler) ((prescaler) <= 2u)
 
 #define FT_BUS(controller, prescaler, before, behind, jump, p, b, e, j) \
@@ -40,17 +43,17 @@ typedef struct {
 static const ft_can ft_can_table[] = { FT_BUS_ROWS };
 #undef FT_BUS
 
-/* ---- How long frames are, ISO 11898-1, table 5 --------------------------- */
+/* ---- frame lengths, ISO 11898-1, table 5 -------------------------------- */
 
 enum { FT_WORDS = FT_FRAME_BYTES / 4 };
 
 #if FT_FRAME_BYTES > 8
 
-/* Bytes of a frame by its length code DLC, for CAN FD. */
+/* Number of bytes of a CAN FD frame for each length code DLC. */
 static const uint8_t ft_can_sizes[] = { 0, 1,  2,  3,  4,  5,  6,  7,
                                         8, 12, 16, 20, 24, 32, 48, 64 };
 
-/* Return the code of the shortest frame that holds so many bytes. */
+/* Return the length code of the shortest frame that holds this many bytes. */
 static uint32_t ft_can_code(uint32_t size)
 {
     uint32_t code = 0;
@@ -59,8 +62,8 @@ static uint32_t ft_can_code(uint32_t size)
     return code;
 }
 
-/* Return the bytes of a received frame. In classic CAN all codes above 8 mean
- * 8. */
+/* Return the number of bytes of a received frame. In classic CAN all length
+ * codes above 8 mean 8 bytes. */
 static uint32_t ft_can_size(uint32_t control)
 {
     uint32_t code = control >> FDCAN_DLC_Pos & 15u;
@@ -71,8 +74,8 @@ static uint32_t ft_can_size(uint32_t control)
 
 #else
 
-/* Up to 8 the code is the size. A frame with a larger code belongs to no
- * drive. */
+/* Up to 8 bytes the length code equals the size. A frame with a larger code
+ * comes from no drive of this mechanism. */
 #define ft_can_code(size) (size)
 #define ft_can_size(control) ((control) >> FDCAN_DLC_Pos & 15u)
 
@@ -80,20 +83,20 @@ static uint32_t ft_can_size(uint32_t control)
 
 /* ---- The controllers ----------------------------------------------------- */
 
-/* Return the memory that belongs to a controller. */
+/* Return the message memory of a controller. */
 static FDCAN_Memory_TypeDef *ft_can_memory(const ft_can *c)
 {
     uint32_t index = (uint32_t)(uintptr_t)c->can >> 10 & 3u;
     return FDCAN_MEMORY + (index - 1u); /* 6400, 6800, 6C00 */
 }
 
-/* Return the value of the control register during operation. */
+/* Return the value of the control register for normal operation. */
 static uint32_t ft_can_control(const ft_can *c)
 {
     return c->data_timing != 0 ? FDCAN_CCCR_FDOE | FDCAN_CCCR_BRSE : 0u;
 }
 
-/* Clear a controller's memory, which is random after power-on. */
+/* Clear a controller's message memory, which is random after power-on. */
 static void ft_can_clear(const ft_can *c)
 {
     volatile uint32_t *words = ft_can_memory(c)->FILTERS;
@@ -101,11 +104,11 @@ static void ft_can_clear(const ft_can *c)
         words[i] = 0;
 }
 
-/* Start a controller. The controller joins the bus at the bus's next pause, and
- * no code waits for this pause. The controller needs an exact clock, so it
- * stays off while the chip runs on its fall-back oscillator. Without filters
- * every frame goes into the FIFO. Code above this driver counts foreign
- * frames. */
+/* Start a controller. The controller joins the bus at the next idle time on the
+ * bus. No code waits for this. While the chip runs on its fall-back oscillator,
+ * the controller stays off, since CAN needs an accurate clock. Without filters
+ * the controller accepts every frame into the FIFO. Code above this driver
+ * counts frames from unknown drives. */
 bool ft_can_start(uint32_t bus)
 {
     const ft_can *c = &ft_can_table[bus];
@@ -138,7 +141,7 @@ void ft_can_acknowledge(uint32_t bus)
     ft_can_table[bus].can->IR = FDCAN_IR_RF0N | FDCAN_IR_TC | FDCAN_IR_TCF;
 }
 
-/* Return the id in the layout of a buffer. */
+/* Return the identifier in the layout of a buffer. */
 static uint32_t ft_can_id(const ft_frame *f)
 {
     uint32_t number = f->id & FT_FRAME_NUMBER;
@@ -166,8 +169,8 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
     return true;
 }
 
-/* Take the oldest frame. Keep only the first bytes of a frame that is longer
- * than any drive's. */
+/* Take the oldest frame. If a frame is longer than every drive's frames, keep
+ * only its first bytes. */
 bool ft_can_get(uint32_t bus, ft_frame *f)
 {
     const ft_can *c = &ft_can_table[bus];
@@ -213,7 +216,8 @@ uint32_t ft_can_waiting(uint32_t bus)
     return waiting;
 }
 
-/* Return whether the controller is off, or has seen no pause on the bus yet. */
+/* Return whether the controller has left the bus, or has seen no idle time on
+ * the bus yet. */
 bool ft_can_off(uint32_t bus)
 {
     const FDCAN_TypeDef *can = ft_can_table[bus].can;
@@ -223,7 +227,7 @@ bool ft_can_off(uint32_t bus)
 }
 
 /* Leave initialisation after the controller has entered it. The controller then
- * waits for 129 pauses on the bus. */
+ * waits for 129 times 11 idle bits on the bus. */
 void ft_can_recover(uint32_t bus, bool enter)
 {
     const ft_can *c = &ft_can_table[bus];

@@ -1,12 +1,13 @@
 /* Clock tree: HSE -> PLL -> 170 MHz for the core, both APBs and every timer.
- * The chip stays on its 16 MHz HSI in three cases: crystal or PLL do not start,
- * the crystal is wrong, or the supply is too low. */
+ * The chip stays on its 16 MHz oscillator HSI in three cases: crystal or PLL do
+ * not start, the crystal has another frequency, or the supply is too low. */
 #include "ft_board.h" /* FT_PLL_* */
 #include "ft_chip.h"  /* FT_RESET_* */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* Return to the state after reset. A boot loader may have run before. */
+/* Restore the clock state after reset. A boot loader may have used another
+ * clock before. */
 void ft_clock_to_hsi(void)
 {
     RCC->CR |= RCC_CR_HSION;
@@ -16,8 +17,8 @@ void ft_clock_to_hsi(void)
     RCC->CR &= ~(RCC_CR_HSEON | RCC_CR_CSSON | RCC_CR_PLLON);
 }
 
-/* Set core voltage and flash to 170 MHz: range 1 boost, 4 wait states, all
- * caches. */
+/* Configure core voltage and flash for 170 MHz: range 1 boost, 4 wait states,
+ * all caches. */
 bool ft_flash_prepare(void)
 {
     RCC->APB1ENR1 |= RCC_APB1ENR1_PWREN;
@@ -35,8 +36,8 @@ static void ft_settle(void)
     }
 }
 
-/* Start the PLL, then switch over to it. The voltage regulator needs a step at
- * half the speed. */
+/* Start the PLL, then switch over to it. The voltage regulator requires an
+ * intermediate step at half the speed. */
 bool ft_clock_to_pll(void)
 {
     RCC->PLLCFGR = RCC_PLLCFGR_PLLSRC_HSE |
@@ -60,9 +61,10 @@ bool ft_clock_stopped(void)
     return (RCC->CIFR & RCC_CIFR_CSSF) != 0;
 }
 
-/* Read and clear the reset flags. Power-up and brown-out have one flag here.
- * Only a power-up loses the memory that survives resets, so a mark in this
- * memory tells power-up and brown-out apart. Every reset sets the pin flag. */
+/* Read and clear the reset flags. On this family power-up and brown-out share
+ * one flag. Only a power-up loses the memory that survives resets. A mark in
+ * this memory therefore distinguishes power-up from brown-out. Every reset sets
+ * the pin flag, so the code tests this flag last. */
 uint32_t ft_reset_cause(void)
 {
     uint32_t csr = RCC->CSR;
@@ -78,9 +80,9 @@ uint32_t ft_reset_cause(void)
     return (csr & RCC_CSR_PINRSTF) != 0 ? FT_RESET_PIN : FT_RESET_OTHER;
 }
 
-/* Let the voltage detector act on the timers' break inputs. A core that is
- * locked up, by a fault within a fault, also acts on these break inputs. From
- * now on the detector's level is locked until the next reset. */
+/* Connect the voltage detector to the timers' break inputs. A core lock-up,
+ * caused by a fault within a fault handler, also triggers these break inputs.
+ * The detector's threshold is then locked until the next reset. */
 void ft_supply_breaks(void)
 {
     RCC->APB2ENR |= RCC_APB2ENR_SYSCFGEN;

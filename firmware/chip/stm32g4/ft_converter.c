@@ -1,6 +1,6 @@
 /* The converter of the board's own measurements is ADC1. After a long pause a
- * conversion may be wrong (erratum). The first channel is converted twice, and
- * its first result is not used. */
+ * conversion may be wrong (erratum). The first channel is therefore converted
+ * twice, and its first result is not used. */
 #include "ft_adc.h"
 #include "ft_board.h" /* FT_SENSES */
 #include "ft_parts.h"

@@ -1,8 +1,8 @@
-/* USARTs on one wire, and their DMA channels, of the STM32G4. In half duplex
- * one pin both sends and receives. It is released while nothing is sent. With a
- * transceiver, transmitter and receiver each have a pin, and the USART drives a
- * third pin while it sends. In both cases sent bytes come back as received
- * bytes. */
+/* Half-duplex USARTs of the STM32G4, and their DMA channels. Without a
+ * transceiver, one pin both sends and receives. The pin is released while
+ * nothing is sent. With a transceiver, sender and receiver each have a pin, and
+ * the USART drives a third pin while it sends. With and without a transceiver,
+ * the receiver also gets the sent bytes. */
 #include "ft_board.h" /* FT_WIRE_ROWS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -34,7 +34,7 @@ static DMA_Channel_TypeDef *ft_channel(const ft_side *s)
     return &s->dma->C[s->channel];
 }
 
-/* A channel must be off while it is set up. */
+/* Switch the channel off before it is set up. */
 static void ft_channel_start(const ft_side *s, volatile uint32_t *data,
                              uint32_t memory, uint32_t size, uint32_t how)
 {
@@ -53,7 +53,7 @@ static void ft_channel_start(const ft_side *s, volatile uint32_t *data,
 #define FT_GUARD \
     (16u << USART_CR1_DEAT_Pos | 16u << USART_CR1_DEDT_Pos)
 
-/* The transceiver must be chosen before the USART is on. */
+/* The transceiver must be selected before the USART is enabled. */
 void ft_half_duplex_start(uint32_t wire)
 {
     const ft_line *l = &ft_lines[wire];

@@ -1,9 +1,9 @@
-/* Registers of the STM32G474 that this firmware uses, and no others. Names,
- * offsets and bits follow ST's reference manual RM0440. */
+/* Registers of the STM32G474, as far as this firmware uses them. Names, offsets
+ * and bits follow ST's reference manual RM0440. */
 #ifndef FT_REGISTERS_H
 #define FT_REGISTERS_H
 
-#include "stm32_registers.h" /* what the families share, and the core */
+#include "stm32_registers.h" /* registers common to all families and core */
 
 /* ---- Reset and clock control, RM0440 section 7 -------------------------- */
 
@@ -114,7 +114,8 @@ typedef struct {
 #define PWR_CR5_R1MODE (1u << 8)
 #define PWR_SR2_PVDO (1u << 11)
 
-/* Registers of the voltage detector, whose places differ between families. */
+/* Registers of the voltage detector, whose addresses differ between
+ * families. */
 #define PWR_ENR (RCC->APB1ENR1)
 #define PWR_ENR_PWREN RCC_APB1ENR1_PWREN
 #define PWR_PVD_CR (PWR->CR2)
@@ -140,8 +141,9 @@ typedef struct {
 } SYSCFG_TypeDef;
 #define SYSCFG ((SYSCFG_TypeDef *)0x40010000u)
 
-#define SYSCFG_CFGR2_CLL (1u << 0)  /* a locked-up core acts on break inputs */
-#define SYSCFG_CFGR2_PVDL (1u << 2) /* the voltage detector does */
+#define SYSCFG_CFGR2_CLL (1u << 0)  /* a core lock-up acts on break inputs */
+#define SYSCFG_CFGR2_PVDL (1u << 2) /* the voltage detector acts on break
+                                     * inputs */
 
 /* ---- Debug unit, section 47. Only loss of power resets it. -------------- */
 
@@ -161,7 +163,8 @@ typedef struct {
 
 /* ---- General-purpose pins, section 9 ------------------------------------ */
 
-/* Ports are numbered from A. Their clocks are bits of this register. */
+/* Ports are numbered from A. The clock enables of the ports are bits of this
+ * register. */
 #define FT_PORT_ENR (RCC->AHB2ENR)
 #define GPIO(port) ((GPIO_TypeDef *)(0x48000000u + 0x400u * (port)))
 
@@ -179,7 +182,7 @@ typedef struct {
 #define TIM16 ((TIM_TypeDef *)0x40014400u)
 #define TIM20 ((TIM_TypeDef *)0x40015000u)
 
-/* A level at a break input counts after six equal samples at an eighth of the
+/* A break input must have the same level in six samples at an eighth of the
  * timer's clock: 0.28 us. */
 #define TIM_BDTR_BKF_Pos 16u
 #define FT_BREAK_FILTER (8u << TIM_BDTR_BKF_Pos)
@@ -222,7 +225,7 @@ typedef struct {
 #define USART_CR3_DMAR (1u << 6)
 #define USART_CR3_DMAT (1u << 7)
 #define USART_CR3_DEM (1u << 14)
-/* ISR, and ICR, which clears the same bits */
+/* ISR and ICR; ICR clears the same bits */
 #define USART_ISR_PE (1u << 0)
 #define USART_ISR_FE (1u << 1)
 #define USART_ISR_NE (1u << 2)
@@ -281,7 +284,8 @@ typedef struct {
 #define FDCAN2 ((FDCAN_TypeDef *)0x40006800u)
 #define FDCAN3 ((FDCAN_TypeDef *)0x40006C00u)
 
-/* The message memory of a controller. It can be accessed in words only. */
+/* The message memory of a controller. This memory can be accessed only in
+ * words. */
 typedef struct {
     volatile uint32_t ID, DLC, DATA[16];
 } FDCAN_Element_TypeDef;

@@ -12,7 +12,8 @@
 bool ft_sampling_start(const uint8_t channels[], uint32_t count)
 {
     uint32_t sequence = (count - 1u) << ADC_JSQR_JL_Pos |
-                        ADC_JSQR_JEXTEN_RISING; /* JEXTSEL 0: TIM1's trigger */
+                        ADC_JSQR_JEXTEN_RISING; /* JEXTSEL 0: trigger output of
+                                                 * TIM1 */
     if (!ft_adc_wake(ADC2))
         return false;
     for (uint32_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* The link's USART or LPUART and DMA channels of the STM32G4. */
+/* The link's USART or LPUART and its DMA channels on the STM32G4. */
 #include "ft_board.h" /* FT_LINK_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -7,8 +7,8 @@
 #define FT_RX_CHANNEL (&FT_LINK_RX_DMA->C[FT_LINK_RX_STREAM])
 #define FT_TX_CHANNEL (&FT_LINK_TX_DMA->C[FT_LINK_TX_STREAM])
 
-/* Connect a request to a channel. Clear the channel's flags before its
- * start. */
+/* Connect a DMA request to a channel. Clear the channel's flags before it
+ * starts. */
 static void ft_channel_prepare(DMA_TypeDef *dma, uint32_t channel,
                                uint32_t request)
 {
@@ -36,8 +36,8 @@ void ft_receive_start(volatile uint8_t *buffer, uint32_t size)
     c->CCR |= DMA_CCR_EN;
 }
 
-/* An error switches a channel off. Without an error the channel runs for
- * ever. */
+/* A DMA error switches a channel off. Without an error, the channel stays
+ * on. */
 bool ft_receive_runs(void)
 {
     return (FT_RX_CHANNEL->CCR & DMA_CCR_EN) != 0;
@@ -48,7 +48,8 @@ uint32_t ft_receive_left(void)
     return FT_RX_CHANNEL->CNDTR;
 }
 
-/* Unlike a stream, a channel stays enabled after it has moved its last byte. */
+/* Unlike an F4 stream, a channel stays enabled after it has moved its last
+ * byte. */
 bool ft_send_runs(void)
 {
     return FT_TX_CHANNEL->CNDTR != 0 &&

@@ -12,24 +12,28 @@
 #include <string.h> /* memcpy */
 
 #define FRAMES_A_TICK 32u /* of one bus, at most */
-#define CLEAR_TICKS (FT_TICK_HZ / 10u + 1u) /* between two tries to clear
+#define CLEAR_TICKS (FT_TICK_HZ / 10u + 1u) /* between two attempts to clear
                                              * errors */
-#define ANSWERED_NOW 2u /* bit of `questions` that is answered in this tick */
-#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between two questions for `again` */
-#define ENABLES 4u /* frames for a drive that does not report being enabled */
+#define ANSWERED_NOW 2u /* bit of `questions` whose answer is due in this
+                         * tick */
+#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between two questions about the setting
+                                       * `again` */
+#define ENABLES 4u /* number of enabling frames to a drive that never reports
+                    * its state */
 #define ALIKE 1e-4f /* of a range */
-#define NEAR 0.02f  /* rad, for a drive that may be moved by hand */
+#define NEAR 0.02f  /* rad; a hand may move the drive between two answers */
 #define TENTH 0.1f
-#define LOW 0.7f  /* of the board's voltage: a servo's supply */
-#define HIGH 1.3f /* is believed within these bounds */
-#define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* bound of the time to enable */
+#define LOW 0.7f  /* of the board's voltage: lowest plausible servo supply */
+#define HIGH 1.3f /* highest plausible servo supply */
+#define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* time limit for enabling a
+                                              * drive */
 
 #define FIRST_WIRE (FT_BUSES - FT_WIRES) /* CAN buses come first */
 #define IS_WIRE(bus) ((bus) + 1u > FIRST_WIRE) /* no comparison with zero */
 
-/* ---- places ------------------------------------------------------------ */
+/* ---- positions ---------------------------------------------------------- */
 
-/* Return counts within half a turn. */
+/* Wrap counts to within half a turn. */
 static int32_t wrapped(int32_t counts, int32_t turn)
 {
     const int32_t left = counts % turn;
@@ -39,8 +43,8 @@ static int32_t wrapped(int32_t counts, int32_t turn)
     return left < -(turn / 2) ? left + turn : left;
 }
 
-/* Return the joint's position, rad, for a number of a drive's position field.
- * An extrapolated number may be beyond the field. */
+/* Return the joint's position, rad, that a drive's position field encodes. An
+ * extrapolated number may exceed the field. */
 static float place_of(uint32_t i, int32_t position)
 {
     const ft_drive_config *c = &ft_drive[i];
@@ -49,8 +53,8 @@ static float place_of(uint32_t i, int32_t position)
            - (ft_family_counts(i) ? 0.0f : c->position);
 }
 
-/* Return the distance of a position number from the drive's zero, in half
- * steps. */
+/* Return the signed distance from the drive's zero to a position number, in
+ * half steps. */
 static int64_t halves_of(uint32_t i, uint32_t position)
 {
     const ft_drive_config *c = &ft_drive[i];
@@ -60,8 +64,7 @@ static int64_t halves_of(uint32_t i, uint32_t position)
     return 2 * (int64_t)(int32_t)position - (int64_t)c->top - c->zero;
 }
 
-/* Return the steps that a drive has gone from one position number to
- * another. */
+/* Return the steps from one position number of a drive to another. */
 static int32_t went(uint32_t i, int32_t from, uint32_t to)
 {
     const int32_t steps = (int32_t)(to - (uint32_t)from);
@@ -69,8 +72,8 @@ static int32_t went(uint32_t i, int32_t from, uint32_t to)
     return ft_family_wraps(i) ? wrapped(steps, ft_drive[i].wraps) : steps;
 }
 
-/* Return a joint's position, shifted by whole turns of its drive to within half
- * a turn of zero. */
+/* Shift a joint's position by whole turns of its drive to within half a turn of
+ * zero. */
 static int64_t within_turn(uint32_t i, int64_t wire)
 {
     const int32_t turn = ft_drive[i].turn;
@@ -80,9 +83,10 @@ static int64_t within_turn(uint32_t i, int64_t wire)
     return wire - (int64_t)turns * turn * (1 << FT_COARSE);
 }
 
-/* Let the observer begin at the drive's position, within half a turn of zero. A
- * drive may start anywhere in a turn, and some drives count from zero on.
- * Counts are steps of the position field, whose middle is the drive's zero. */
+/* Set the observer to the drive's position, within half a turn of zero. A drive
+ * may start anywhere in a turn, and some drives count from zero at their start.
+ * One count is one step of the position field, whose middle is the drive's
+ * zero. */
 static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 {
     const uint32_t j = ft_drive[i].joint;
@@ -94,7 +98,7 @@ static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 
 /* ---- settings ---------------------------------------------------------- */
 
-/* Verdict on an answer about a setting. */
+/* Result of comparing an answer with a setting. */
 typedef enum {
     OTHER, /* the answer is about another setting */
     RIGHT,
@@ -107,7 +111,7 @@ static const ft_setting_config *row_of(uint32_t i, uint32_t step)
     return &ft_setting[ft_drive[i].settings + step];
 }
 
-/* Form the question for a drive's setting. */
+/* Form the frame that asks for a drive's setting. */
 static void ask_setting(uint32_t i, uint32_t step, ft_frame *f)
 {
     const ft_setting_config *s = row_of(i, step);
@@ -132,14 +136,14 @@ static float as_float(uint32_t bits)
     return number;
 }
 
-/* Return whether two numbers differ by at most this bound. */
+/* Return whether two numbers differ by at most a tolerance. */
 static bool within(float a, float b, float most)
 {
     return a - b <= most && b - a <= most;
 }
 
-/* Return whether a setting is right. place: the joint's position by the drive's
- * states, rad. */
+/* Return whether a setting has the expected value. place: the joint's position
+ * from the drive's states, rad. */
 static bool right(const ft_setting_config *s, uint32_t value, float place)
 {
     switch (s->rule) {
@@ -153,8 +157,8 @@ static bool right(const ft_setting_config *s, uint32_t value, float place)
     }
 }
 
-/* Judge an answer to the question of a step. place: the joint's position by the
- * drive's last state, rad. */
+/* Compare an answer with the expected setting of a step. place: the joint's
+ * position from the drive's last state, rad. */
 static verdict judge_setting(uint32_t i, uint32_t step,
                              const ft_drive_said *said, float place)
 {
@@ -224,7 +228,7 @@ static void take_beat(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 
 #endif
 
-/* Return the step of the next question to a drive. */
+/* Return the index of the setting about which the drive is asked next. */
 static uint32_t step_of(const ft_bus_drive *d, uint32_t i)
 {
     return d->asked < ft_drive[i].steps ? d->asked : ft_drive[i].again;
@@ -264,7 +268,7 @@ static void take_setting(ft_bus_drive *d, uint32_t i,
 
 #if FT_WIRES > 0 && FT_CUTOFF
 
-#define ASKED_SINCE 2u /* ticks before an answer reports the time with outputs
+#define ASKED_SINCE 2u /* ticks until an answer refers to the time with outputs
                         * off */
 
 /* Note that a servo's motor is off. */
@@ -277,7 +281,7 @@ static void take_rest(const ft_bus *b, ft_bus_drive *d,
 
 #endif
 
-/* Process one frame of a bus. A frame that asks is not an answer. */
+/* Process one frame of a bus. A remote frame is a question, not an answer. */
 static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
 {
     ft_drive_said said;
@@ -341,7 +345,7 @@ void ft_bus_tell(const ft_bus *b, uint32_t bus, ft_bus_health *h)
 #endif
 }
 
-/* Process the frames from a bus, but no more than a bounded number. */
+/* Process the frames from a bus, at most FRAMES_A_TICK. */
 static void listen(ft_bus *b, uint32_t bus)
 {
     ft_bus_health health;
@@ -354,11 +358,10 @@ static void listen(ft_bus *b, uint32_t bus)
     b->off[bus] = health.off;
 }
 
-/* ---- drives come and go ------------------------------------------------ */
+/* ---- lost and new drives ------------------------------------------------ */
 
-/* Forget a drive. The next drive in its place may be another drive. A drive may
- * also come back after a power cut, in which it forgot its turns and
- * settings. */
+/* Forget a drive. Another drive may replace it. A drive may also return after a
+ * power cut, without the count of turns and the settings. */
 static void forget(ft_bus_drive *d)
 {
     d->held = false;
@@ -381,7 +384,8 @@ static void silence(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     forget(d);
 }
 
-/* Count a missing answer. After too many, the drive is silent. */
+/* Count a missing answer. After too many missing answers, the drive counts as
+ * silent. */
 static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
     if ((d->questions & ANSWERED_NOW) == 0u && !d->spoke)
@@ -407,8 +411,9 @@ static void wait_for_beat(ft_bus_drive *d, bool homed[FT_JOINTS],
 
 #endif
 
-/* Return whether a drive has restarted. A drive has restarted if it should be
- * enabled, but reports that it is not, or has forgotten a setting. */
+/* Return whether a drive has restarted. A drive counts as restarted in two
+ * cases: the drive should be enabled but reports that it is disabled, or the
+ * drive has lost a setting. */
 static bool restarted(const ft_bus_drive *d)
 {
     return d->enabled && d->state == FT_BUS_SEEN;
@@ -427,7 +432,7 @@ static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     }
 }
 
-/* Begin with a drive that answers. If a drive's joint is always within half a
+/* Start to use a drive that answers. If a drive's joint is always within half a
  * turn of zero, the drive's position is the joint's position. For any other
  * joint the turn is unknown, even if a zero was declared while the drive was
  * silent. */
@@ -451,7 +456,8 @@ static int32_t guess(const ft_observer *seen, uint32_t j)
 }
 
 /* Return the counts that a drive's joint has moved. If an answer is missing,
- * the joint is assumed to go on as before. The next answer corrects this. */
+ * the joint is assumed to move on as before. The next answer corrects this
+ * assumption. */
 static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
 {
     int32_t counts;
@@ -500,8 +506,8 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
     }
 }
 
-/* Return whether a drive has an error. The drive must be enabled, or soon
- * be. */
+/* Return whether a drive has an error. A drive that is not enabled in time also
+ * counts as faulty. */
 static bool ails(const ft_bus_drive *d)
 {
     return d->state == FT_BUS_FAULTED || d->waited > ENABLE_TICKS
@@ -530,7 +536,7 @@ void ft_bus_find(const ft_bus *b, ft_findings *found)
 
 /* ---- frames to drives -------------------------------------------------- */
 
-/* Return whether a drive gets a question in this tick. */
+/* Return whether a drive is asked about a setting in this tick. */
 static bool asks(const ft_bus_drive *d, uint32_t i, uint32_t tick)
 {
     const uint32_t steps = ft_drive[i].steps;
@@ -574,16 +580,16 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
     }
 }
 
-/* Return whether a drive still needs a question before it is commanded. The
+/* Return whether a drive must still be asked before it is commanded. The
  * question is for the setting that the drive forgets without power. */
 static bool setup_lost(const ft_bus_drive *d, uint32_t i)
 {
     return !d->sure && ft_drive[i].forgets < ft_drive[i].steps;
 }
 
-/* Form the frame to a drive that will be commanded soon. Once the drive is
+/* Form the frame to a drive that is about to be commanded. Once the drive is
  * enabled, no frame enables it again. A drive that stays enabled has not lost
- * its power. Its answer about the setting stays valid, as only a loss of power
+ * its power. The confirmed setting stays valid, since only a loss of power
  * changes the setting. */
 static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 {
@@ -602,9 +608,10 @@ static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
     ft_family_look(i, f, tick, false);
 }
 
-/* Let the drive close the loop. The drive's target is in the middle of the
- * interval in which the drive holds this command. The torque of the command is
- * the motion's torque. */
+/* Form the command for a drive that closes the position loop itself. The target
+ * is the reference at the middle of the interval in which the drive executes
+ * this command. The commanded torque is the law's torque without the feedback
+ * terms, which the drive computes. */
 static void close_loop(const ft_bus_drive *d, uint32_t i,
                        const ft_control *c, ft_drive_target *t)
 {
@@ -628,9 +635,9 @@ static void close_loop(const ft_bus_drive *d, uint32_t i,
     t->torque = (float)(sign * (c->law.torque[j] - ours));
 }
 
-/* Return whether a joint is inside its limits. Beyond a joint's limits the
- * board's law closes the loop, since the law decides which torque leads
- * back. */
+/* Return whether a joint is inside its limits. Outside the limits the board
+ * closes the loop, since only the board's law suppresses torques that lead
+ * farther outside. */
 static bool inside(const ft_control *c, uint32_t j)
 {
     return (uint32_t)c->seen.coarse[j] - (uint32_t)ft_joint[j].lower
@@ -639,9 +646,10 @@ static bool inside(const ft_control *c, uint32_t j)
 
 #if FT_WIRES > 0
 
-/* Return the share of a servo's supply that makes the voltage of a duty. A duty
- * is a share of the voltage that the board measures. A servo's reported voltage
- * is ignored if it is far from the board's. */
+/* Convert a duty of the board's supply to the duty of a servo's supply that
+ * gives the same voltage. The duty refers to the voltage that the board
+ * measures. If the servo's reported voltage differs too much from the board's
+ * measurement, the report is ignored. */
 static float share(const ft_bus *b, const ft_bus_drive *d, float duty)
 {
     const float told = TENTH * (float)d->volts;
@@ -653,8 +661,8 @@ static float share(const ft_bus *b, const ft_bus_drive *d, float duty)
 
 #endif
 
-/* Form the frame to a drive while the outputs are on. If no law makes torques,
- * the motors brake: the drives damp. */
+/* Form the frame to a drive while the outputs are on. While no law makes
+ * torques, the drives brake by pure damping. */
 static void command(ft_bus *b, uint32_t i, const ft_control *c,
                     uint32_t source, uint32_t tick, ft_frame *f)
 {
@@ -678,9 +686,9 @@ static void command(ft_bus *b, uint32_t i, const ft_control *c,
     ft_family_look(i, f, tick, true);
 }
 
-/* Gather the frames to the drives of a bus. Return their number. A question may
- * wait for ever if frames collide, so frames that switch drives off come
- * first. */
+/* Collect the frames for the drives of one bus. Return their number. If frames
+ * collide, a question may never be sent. Frames that switch drives off are
+ * therefore sent first. */
 static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
 {
     uint32_t i, count = 0;
@@ -696,7 +704,8 @@ static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
     return count;
 }
 
-/* Send the frames at once on every bus where drives may talk at any time. */
+/* Send the frames immediately on every CAN bus, where drives may send at any
+ * time. */
 static void send_at_once(ft_bus *b)
 {
     (void)b;
@@ -711,7 +720,7 @@ static void send_at_once(ft_bus *b)
 
 #if FT_WIRES > 0
 
-/* Process received bytes of a wire, and send the next frames. */
+/* Process the bytes received from a wire, and send the next frames. */
 static void begin_wire(ft_bus *b, uint32_t wire)
 {
     ft_wire *w = &b->wire[wire];
@@ -727,10 +736,10 @@ static void begin_wire(ft_bus *b, uint32_t wire)
 
 #endif
 
-/* Form the next frame to every drive. A drive whose settings are not known to
- * be right stays off while the others brake. Frames that switch drives off do
- * not wait for the next tick. On a wire all frames wait, as servos are still
- * answering. */
+/* Form the next frame to every drive. A drive whose settings are not confirmed
+ * stays off, even while the other drives brake. Frames that switch drives off
+ * are sent immediately. On a wire (a half-duplex serial bus) all frames wait
+ * for the next tick, since servos are still answering. */
 void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick)
 {
@@ -762,8 +771,8 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
         send_at_once(b);
 }
 
-/* Process the bytes from each wire, which depend on the bytes sent. Then send
- * the frames that the last tick has formed. */
+/* First process the bytes from each wire, since the echo of the sent bytes is
+ * among them. Then send the frames that the last tick has formed. */
 void ft_bus_begin(ft_bus *b)
 {
 #if FT_WIRES > 0
@@ -777,7 +786,7 @@ void ft_bus_begin(ft_bus *b)
 
 #if FT_WIRES > 0 && FT_CUTOFF
 
-/* Return whether a servo that must be off, or that is silent, may still run. */
+/* Return whether a servo may still run although it must be off or is silent. */
 static bool may_be_running(const ft_bus *b)
 {
     bool any = false;
@@ -811,8 +820,8 @@ static bool contradicts_feedback(uint32_t fault)
            || fault == FT_FAULT_OVERSPEED;
 }
 
-/* Switch the servos' supply. After long enough without supply, all servos are
- * off. */
+/* Switch the servos' supply. The supply then stays off until all servos have
+ * lost their power. */
 void ft_bus_supply(ft_bus *b, uint32_t state, uint32_t fault)
 {
     const bool misheard = state == FT_STATE_FAULT && !b->on
@@ -824,7 +833,7 @@ void ft_bus_supply(ft_bus *b, uint32_t state, uint32_t fault)
         mark_unpowered(b);
 }
 
-/* Return whether a drive is without supply. */
+/* Return whether a drive has no supply. */
 static bool unpowered(const ft_bus *b, uint32_t i)
 {
     return !b->cutoff.on && IS_WIRE(ft_drive[i].bus);
@@ -832,11 +841,11 @@ static bool unpowered(const ft_bus *b, uint32_t i)
 
 #else
 
-#define unpowered(b, i) false /* no output switches their supply */
+#define unpowered(b, i) false /* no output switches the servos' supply */
 
 #endif
 
-/* ---- before they are armed --------------------------------------------- */
+/* ---- checks before arming ----------------------------------------------- */
 
 uint32_t ft_bus_heard_of(const ft_bus *b)
 {

@@ -1,4 +1,4 @@
-/* The supply of servos; see ft_cutoff.h. */
+/* Cut-off of the servos' supply; see ft_cutoff.h. */
 #include "ft_cutoff.h"
 
 #if FT_WIRES > 0 && FT_CUTOFF

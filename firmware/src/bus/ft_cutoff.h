@@ -1,10 +1,11 @@
-/* The supply of servos without a time limit. A servo is in doubt if it must be
- * off or does not answer, but has not reported that it is off since its last
- * command to run. The supply goes off if a servo is in doubt for longer than
+/* Cut-off of the supply of servos that have no command timeout. A servo is in
+ * doubt in two cases: the servo must be off, or the servo does not answer. In
+ * both cases the servo has not reported that it is off since its last command
+ * to run. The supply is switched off if a servo is in doubt for longer than
  * FT_CUTOFF_TICKS. The supply is also off in reset, for FT_CUTOFF_DARK ticks
  * after the start, with the e-stop, and on the way to the boot loader. The
- * supply comes back in DISARMED only, after FT_CUTOFF_DARK ticks. After this
- * time every servo has lost its power and is off. */
+ * supply is switched on again only in DISARMED, after FT_CUTOFF_DARK ticks. By
+ * then every servo has lost its power and is off. */
 #ifndef FT_CUTOFF_H
 #define FT_CUTOFF_H
 

@@ -1,10 +1,10 @@
-/* Drives on a bus: commands, reports, and the frames for both.
+/* Drives on a bus: commands, reports, and the frames for commands and reports.
  *
- * Each family has a folder with functions of bytes. These functions keep no
- * state: enable(f, c), disable(f, c, clear) and command(f, c, t, carried) form
- * a frame to the drive of row c of ft_drive. clear: also clear errors. carried:
- * the rounding error of the torque. hear(f, c, said) reads a frame, if this
- * drive has sent it.
+ * Each family of drives has a folder with functions that pack and parse frames.
+ * These functions keep no state: enable(f, c), disable(f, c, clear) and
+ * command(f, c, t, carried) form a frame to the drive of row c of ft_drive.
+ * clear: also clear errors. carried: the rounding error of the torque. hear(f,
+ * c, said) reads a frame, if this drive has sent it.
  *
  * Families with settings have ask(f, c, number, size) and write(f, c, number,
  * size, value). The two functions ask for or write a register of this size.
@@ -12,10 +12,10 @@
  * for the state.
  *
  * A family may have three more functions, which its descriptor names. wake(f,
- * c, phase) changes the frame to a silent drive that is off. If the drive was
- * set to answer late, it then answers in time. phase: ticks since the last try.
+ * c, phase) changes the frame to a silent drive that is off. A drive that was
+ * set to answer late then answers in time. phase: ticks since the last try.
  * release(f, c, tick) sometimes replaces the frame to a drive that is off by a
- * command of no torque. Without this command the drive may keep its last
+ * command of zero torque. Without this command the drive may keep its last
  * voltages and stay in its mode. look(f, tick, enabled) is for drives whose
  * states do not report whether they are enabled. look sometimes adds this
  * question to a command.
@@ -33,7 +33,7 @@
 /* A command to a drive, in the joint's units. */
 typedef struct {
     float position, velocity, kp, kd, torque;
-    float share; /* share of the supply, for a drive without torque */
+    float share; /* duty of the supply, for a drive without torque commands */
     float seen;  /* the last reported velocity */
 } ft_drive_target;
 
@@ -42,8 +42,9 @@ typedef enum {
     FT_HEARD_NOTHING, /* a frame of another drive, or no reply */
     FT_HEARD_STATE,
     FT_HEARD_SETTING,
-    FT_HEARD_ECHO,    /* answer to a write; the drive may not hold the value */
-    FT_HEARD_BEAT     /* a heartbeat: its error, and whether it is enabled */
+    FT_HEARD_ECHO,    /* answer to a write; no proof that the drive has stored
+                       * the value */
+    FT_HEARD_BEAT     /* a heartbeat with the drive's error and enable state */
 } ft_drive_heard;
 
 /* Contents of an answer: the drive's state, or one of its settings. */
@@ -52,11 +53,11 @@ typedef struct {
     float velocity;    /* rad/s of the joint */
     float torque;      /* N m at the joint */
     bool enabled;      /* false if the drive does not report it */
-    bool rests;        /* the setting shows that the motor is off */
+    bool rests;        /* the answer shows that the motor is off */
     uint8_t error;     /* the drive's code; 0: no error */
     uint8_t warmth;    /* deg C */
     uint8_t volts;     /* supply, 0.1 V, if the drive reports it */
-    uint32_t setting;  /* the drive's number of the setting */
+    uint32_t setting;  /* the drive's number for the setting */
     uint32_t value;    /* bits of a float or an integer */
 } ft_drive_said;
 

@@ -1,7 +1,7 @@
-/* Quantities as integers in fields of bits. 0 stands for the range's lowest
- * value, and the largest integer for its highest value. A value is clamped
- * before it is encoded, so no field wraps. It is rounded, so no torque is
- * biased. */
+/* Quantities as integers in bit fields. 0 encodes the lowest value of the
+ * range, and the largest integer encodes the highest value. A value is clamped
+ * before it is encoded, so no field wraps. The value is rounded, not truncated,
+ * so that torques have no bias. */
 #ifndef FT_FIELD_H
 #define FT_FIELD_H
 
@@ -15,7 +15,7 @@ typedef struct {
     uint32_t top;    /* the largest number that the field holds */
 } ft_field_range;
 
-/* Return the range from -most to most. */
+/* Return the range -most..most. */
 static inline ft_field_range ft_field_about(float most, uint32_t top)
 {
     const ft_field_range r = { -most, most, top };
@@ -23,7 +23,7 @@ static inline ft_field_range ft_field_about(float most, uint32_t top)
     return r;
 }
 
-/* Return the range from zero to most. */
+/* Return the range 0..most. */
 static inline ft_field_range ft_field_upto(float most, uint32_t top)
 {
     const ft_field_range r = { 0.0f, most, top };
@@ -31,8 +31,8 @@ static inline ft_field_range ft_field_upto(float most, uint32_t top)
     return r;
 }
 
-/* Return the nearest number. A value beyond the range gives the last number,
- * and NaN gives the number for zero. */
+/* Return the field number nearest to a value. A value beyond the range gives
+ * the last number, and NaN gives the number for zero. */
 static inline uint32_t ft_field_encode(const ft_field_range *r, float value)
 {
     float x = value == value ? value : 0.0f;
@@ -42,15 +42,15 @@ static inline uint32_t ft_field_encode(const ft_field_range *r, float value)
                       + 0.5f);
 }
 
-/* Return the value of a number. */
+/* Return the value that a field number encodes. */
 static inline float ft_field_decode(const ft_field_range *r, uint32_t number)
 {
     return r->low + (float)number * ((r->high - r->low) / (float)r->top);
 }
 
-/* Encode a torque, and carry the rounding error to the next torque. Even a
- * coarse field then gives the right torque on average. Beyond the range nothing
- * is carried. */
+/* Encode a torque, and add the rounding error to the next torque. Even a coarse
+ * field then gives the correct torque on average. A clamped torque leaves no
+ * error to add. */
 static inline uint32_t ft_field_carry(const ft_field_range *r, float value,
                                       float *carried)
 {

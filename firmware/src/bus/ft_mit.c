@@ -7,8 +7,9 @@
 
 #define WHOLE 8u
 
-/* Pack a command. A frame that begins with ones is a special frame. A command
- * that would begin with ones gets a position of one step less. */
+/* Pack a command. A frame whose position, velocity and kp have only 1 bits is a
+ * special frame. A command with these values is sent with a position that is
+ * one step less. */
 void ft_mit_command(ft_frame *f, const ft_drive_config *c,
                     const ft_drive_target *t, float *carried)
 {

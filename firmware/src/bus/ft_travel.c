@@ -1,17 +1,17 @@
-/* Velocities against positions; see ft_travel.h. */
+/* Checks velocities against positions; see ft_travel.h. */
 #include "ft_travel.h"
 
 #include "ft_field.h" /* FT_FIELD_12 */
 #include "ft_model.h" /* FT_TICK_HZ */
 
-#define FAR 0.5f     /* rad after which a look is judged */
-#define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks after which a look is given
-                                          * up */
-#define SOON ((uint32_t)FT_TICK_HZ / 4u) /* the same, if nothing has moved */
-#define STILL 0.05f  /* rad: less is not a motion yet */
-#define SHARE 0.1f   /* relative difference that is allowed */
-#define LAG 0.02f    /* s of delay that velocities may have */
-#define MOST 16.0f   /* largest factor to the file's range */
+#define FAR 0.5f     /* rad after which a comparison is evaluated */
+#define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks after which a comparison is
+                                          * abandoned */
+#define SOON ((uint32_t)FT_TICK_HZ / 4u) /* the same, while nothing moves */
+#define STILL 0.05f  /* rad: a smaller displacement is no motion */
+#define SHARE 0.1f   /* allowed relative difference */
+#define LAG 0.02f    /* s, largest delay of reported velocities */
+#define MOST 16.0f   /* largest factor relative to the file's range */
 
 static float size(float x)
 {
@@ -24,7 +24,7 @@ void ft_travel_forget(ft_travel *t)
     t->wrong = false;
 }
 
-/* Begin a look. */
+/* Begin a comparison. */
 static void begin(ft_travel *t, uint32_t position, float velocity)
 {
     t->begun = true;
@@ -36,9 +36,10 @@ static void begin(ft_travel *t, uint32_t position, float velocity)
     t->away = 0.0f;
 }
 
-/* Return how far the two displacements may differ. A velocity that is late by
- * LAG gives an error of LAG times the change of the velocity. A truncated
- * velocity gives half a step. */
+/* Return the allowed difference between the two displacements. A velocity that
+ * is late by LAG gives an error of LAG times the change of the velocity.
+ * Truncation of the velocity gives an error of half a field step times the
+ * duration. */
 static float allowed(const ft_travel *t, float range)
 {
     const float trailing = LAG * size(t->velocity - t->first);
@@ -48,7 +49,7 @@ static float allowed(const ft_travel *t, float range)
     return SHARE * size(t->away) + trailing + truncated;
 }
 
-/* Return the range for which the two displacements would agree. */
+/* Return the velocity range for which the two displacements would agree. */
 static float seeming(const ft_travel *t, float range)
 {
     if (size(t->away) >= MOST * size(t->went))
@@ -56,7 +57,7 @@ static float seeming(const ft_travel *t, float range)
     return size(range * t->away / t->went);
 }
 
-/* Judge a look that went far enough. */
+/* Evaluate the comparison, since the joint has moved far enough. */
 static void judge(ft_travel *t, float range)
 {
     t->wrong = size(t->went - t->away) > allowed(t, range);
@@ -64,9 +65,9 @@ static void judge(ft_travel *t, float range)
     t->begun = false;
 }
 
-/* Return the number of ticks after which a look is given up. The number is
- * small while nothing moves, so that the next look contains the begin of a
- * motion. */
+/* Return the number of ticks after which a comparison is abandoned. The number
+ * is small while nothing moves, so that the next comparison contains the start
+ * of a motion. */
 static uint32_t patience(const ft_travel *t)
 {
     return size(t->away) < STILL ? SOON : LONG;

@@ -1,5 +1,5 @@
 /* Compares a drive's velocities with the changes of its positions. If the drive
- * cannot report the range of its velocity field, any motion shows this range,
+ * cannot report the range of its velocity field, any motion reveals this range,
  * even a motion by hand. */
 #ifndef FT_TRAVEL_H
 #define FT_TRAVEL_H
@@ -9,11 +9,13 @@
 
 typedef struct {
     bool begun;
-    bool wrong;        /* the last look found another range than the file's */
+    bool wrong;        /* the last comparison found a range that differs from
+                        * the file's */
     float range;       /* range that fits the reported velocities, rad/s */
-    uint32_t ticks;    /* duration of this look so far */
+    uint32_t ticks;    /* duration of this comparison so far */
     uint32_t position; /* the latest number */
-    float first, velocity; /* the look's first and latest velocity, rad/s */
+    float first, velocity; /* first and latest velocity of this comparison,
+                            * rad/s */
     float went, away;  /* displacements by velocities and by positions, rad */
 } ft_travel;
 

@@ -1,4 +1,4 @@
-/* Catching up; see ft_governor.h. */
+/* Catches up with a reference; see ft_governor.h. */
 #include "ft_governor.h"
 
 #include "ft_number.h" /* ft_clamp */
@@ -7,10 +7,10 @@
 
 #define DT FT_RAMP_DT
 #define HALF FT_C(0.5)
-#define STEPS 3 /* of the search for a peak */
+#define STEPS 3 /* iterations of the search for a peak */
 
-/* A joint seen from the reference. A negative displacement is mirrored, so the
- * joint goes up. */
+/* A joint's motion relative to its reference. If the displacement is negative,
+ * the motion is mirrored, so that the joint moves up. */
 typedef struct {
     ft_real v, a;    /* of the joint */
     ft_real goal;    /* where the reference is */
@@ -18,8 +18,8 @@ typedef struct {
     ft_bounds bounds;
 } approach;
 
-/* Return how far beyond the reference a joint comes to rest if it goes up to
- * the peak velocity w and then brakes. */
+/* Return the overshoot beyond the reference if a joint accelerates to the peak
+ * velocity w and then brakes. */
 static ft_real beyond(const approach *c, ft_real w)
 {
     ft_ramp r;
@@ -28,15 +28,16 @@ static ft_real beyond(const approach *c, ft_real w)
     return r.way + ft_ramp_braking_way(w, &c->bounds) - c->goal;
 }
 
-/* A peak that is too low and a peak that is too high, each with the joint's
- * displacement beyond the reference. */
+/* A bracket of the peak velocity: a value that is too low and a value that is
+ * too high, each with the joint's overshoot beyond the reference. */
 typedef struct {
     ft_real low, below, high, above;
     bool found; /* low is good enough */
 } ft_bracket;
 
-/* Return whether the ramp to the peak lasts longer than the tick. With a longer
- * ramp a better peak would not change this tick. */
+/* Test the peak velocity whose ramp begins with a whole tick of full jerk. If
+ * the best peak is beyond the tested peak, both peaks lead to the same motion
+ * in this tick. */
 static void cut(ft_bracket *k, const approach *c, ft_real bound,
                 bool upwards)
 {
@@ -62,7 +63,8 @@ static void cut(ft_bracket *k, const approach *c, ft_real bound,
     }
 }
 
-/* Narrow a bracket by secants. An end that stays gets half the weight. */
+/* Narrow the bracket by secants with the Illinois rule. The overshoot at an end
+ * that does not move is halved. */
 static void narrow(ft_bracket *k, const approach *c)
 {
     uint32_t i;
@@ -91,7 +93,7 @@ static void narrow(ft_bracket *k, const approach *c)
 }
 
 /* Return the peak velocity from which the joint comes to rest at the reference.
- * stop: its displacement beyond the reference if it brakes at once. */
+ * stop: the joint's overshoot if the joint brakes immediately. */
 static ft_real peak(const approach *c, ft_real stop)
 {
     ft_bracket k = { FT_C(0.0), stop, c->fastest, FT_C(0.0), false };
@@ -106,7 +108,7 @@ static ft_real peak(const approach *c, ft_real stop)
     return k.low;
 }
 
-/* Move by a tick: up to the peak velocity w, along at w, and down. */
+/* Move for a tick: accelerate to the peak velocity w, coast at w, and brake. */
 static ft_moving hunt(const approach *c, ft_real w)
 {
     ft_moving m = { FT_C(0.0), c->v, c->a };
@@ -141,8 +143,9 @@ static void mirror(approach *c, ft_real slowest)
     c->bounds.down = up;
 }
 
-/* Return the next sample on the way to the reference, if the reference has a
- * constant acceleration that is less than the joint's. */
+/* Return the next sample on the time-optimal way to the reference. The
+ * reference is assumed to keep its acceleration, at most 0.9 of the joint's
+ * limit. */
 ft_moving ft_catch_up(const ft_moving *now, const ft_follow_config *c,
                       const ft_room *room, const ft_moving *aim)
 {

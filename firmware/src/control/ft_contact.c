@@ -1,4 +1,4 @@
-/* Torque from outside; see ft_contact.h. */
+/* External torques; see ft_contact.h. */
 #include "ft_contact.h"
 
 #include "ft_findings.h" /* ft_found, FT_RARELY, FT_NO_JOINT */
@@ -12,17 +12,17 @@
 #define HALF FT_C(0.5)
 #define BOUNDLESS FT_C(1e30)
 
-/* ---- what is measured -------------------------------------------------- */
+/* ---- measured motion ---------------------------------------------------- */
 
-/* Return a displacement in half increments as position steps, or 0 if the
- * displacement is too large. A joint that moves so far is too fast, which is a
- * fault in the same tick. */
+/* Convert a displacement in half increments to position steps. Return 0 if the
+ * displacement is too large. A joint that moves this far in a tick also causes
+ * an overspeed fault. */
 static ft_turn displacement(ft_real way)
 {
     return ft_size(way) < FT_C(1.0) / FT_HALF_RANGE ? (ft_turn)way : 0;
 }
 
-/* Form the sample half a tick after this boundary, from the measured
+/* Compute the sample half a tick after this boundary, from the measured
  * velocity. */
 static void sample(ft_sample *next, const ft_observer *seen)
 {
@@ -38,10 +38,10 @@ static void sample(ft_sample *next, const ft_observer *seen)
     }
 }
 
-/* ---- what the motors make ---------------------------------------------- */
+/* ---- motor torque ------------------------------------------------------- */
 
-/* Return the torque that the law wants from a joint's motor. For a bridge the
- * torque follows from the voltage, which the law may have bounded. */
+/* Return the torque that the law commands from a joint's motor. For a bridge
+ * the torque is computed from the voltage, which the law may have limited. */
 static ft_real asked(const ft_contact_input *in, uint32_t j)
 {
     const ft_contact_config *c = &ft_contact_joint[j];
@@ -52,8 +52,8 @@ static ft_real asked(const ft_contact_input *in, uint32_t j)
 }
 
 /* Return the mean torque of one motor in the last interval. Update the torque
- * at the interval's end, which lags with the winding and falls with the
- * back-EMF. both: sum of u at the begin and the end of the interval. */
+ * at the end of the interval. The winding delays this torque, and the back-EMF
+ * reduces it. both: sum of u at the start and the end of the interval. */
 static ft_real made(ft_contact *f, uint32_t j, ft_real both)
 {
     const ft_contact_config *c = &ft_contact_joint[j];
@@ -65,10 +65,11 @@ static ft_real made(ft_contact *f, uint32_t j, ft_real both)
     return steady + c->part * lag;
 }
 
-/* ---- touches ----------------------------------------------------------- */
+/* ---- contacts ----------------------------------------------------------- */
 
-/* Return by how much a joint's torque may leave its mean. The threshold rises
- * with the motion at once and falls as slowly as the mean. */
+/* Return the allowed difference between a joint's torque and its mean. The
+ * threshold rises immediately with the motion, and falls as slowly as the
+ * mean. */
 static ft_real threshold(ft_contact *f, uint32_t j, const ft_motion *m)
 {
     const ft_contact_config *c = &ft_contact_joint[j];
@@ -81,8 +82,8 @@ static ft_real threshold(ft_contact *f, uint32_t j, const ft_motion *m)
     return f->threshold[j];
 }
 
-/* Return the value that a joint's torque r must leave for a touch: its mean, or
- * 0 in an arm that has given way. */
+/* Return the value from which a joint's torque r must differ for a contact.
+ * This value is the mean of r, or 0 after the arm has given way. */
 static ft_real middle(const ft_contact *f, uint32_t j, ft_real r)
 {
     if (FT_YIELDS && f->way != 0u)
@@ -90,9 +91,9 @@ static ft_real middle(const ft_contact *f, uint32_t j, ft_real r)
     return f->mean[j] + FT_CONTACT_SLOW * (r - f->mean[j]);
 }
 
-/* Process one joint's torque. Return the torque's distance from the mean, in
- * thresholds. NaN is a finding, since the joint would detect no more
- * touches. */
+/* Process one joint's torque. Return the difference between the torque and the
+ * mean, as a multiple of the threshold. NaN is a finding, since a NaN torque
+ * would stop the detection. */
 static ft_real take(ft_contact *f, uint32_t j, ft_real torque,
                     const ft_motion *m, ft_findings *found)
 {
@@ -111,8 +112,8 @@ static ft_real take(ft_contact *f, uint32_t j, ft_real torque,
     return ft_size(r - mean) / most;
 }
 
-/* Note a touch once. A touch lasts until all torques are back within half of
- * their thresholds. */
+/* Note a contact once. A contact lasts until all torques are back within half
+ * of their thresholds. */
 static void note(ft_contact *f, uint32_t joint, ft_real off, uint32_t tick)
 {
     f->touch = false;
@@ -134,8 +135,8 @@ static void note(ft_contact *f, uint32_t joint, ft_real off, uint32_t tick)
 
 /* ---- giving way --------------------------------------------------------- */
 
-/* Give way to a touch for a while. Give way for good if the arm has tried to go
- * back often enough. */
+/* Give way to a contact until the contact is over. Give way permanently if the
+ * arm has tried to return FT_RETURN_TRIES times. */
 void ft_contact_give_way(ft_contact *f)
 {
     if (f->way == 0u)
@@ -145,7 +146,7 @@ void ft_contact_give_way(ft_contact *f)
 }
 
 /* Count one tick of an arm that has given way. Return whether the arm has been
- * at rest without a touch for long enough. */
+ * at rest without a contact for long enough. */
 bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
 {
     uint32_t j;
@@ -161,7 +162,7 @@ bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
 
 /* ---- the tick ----------------------------------------------------------- */
 
-/* Begin at rest, with the step of the targets. */
+/* Begin at rest, with a copy of the targets' step. */
 static void begin(ft_contact *f, const ft_contact_input *in)
 {
     uint32_t j;
@@ -177,7 +178,7 @@ static void begin(ft_contact *f, const ft_contact_input *in)
     f->on = true;
 }
 
-/* Report no torque and no touch, since the motors are off. */
+/* Report no torque and no contact, since the motors are off. */
 void ft_contact_rest(ft_contact *f)
 {
     uint32_t j;
@@ -190,9 +191,9 @@ void ft_contact_rest(ft_contact *f)
     f->on = f->touched = f->touch = false;
 }
 
-/* Make the step at the measured motion. Return false if the loops do not close
- * there. After open loops no torque is reported until detection has settled
- * again. */
+/* Evaluate the inverse dynamics at the measured motion. Return false if the
+ * loops cannot be closed at the measured positions. After a failure to close
+ * the loops, no torque is reported until detection has settled again. */
 static bool close(ft_contact *f, ft_real tau[FT_JOINTS])
 {
     ft_step(&f->step, &f->seen, tau);
@@ -205,8 +206,8 @@ static bool close(ft_contact *f, ft_real tau[FT_JOINTS])
     return true;
 }
 
-/* Find external torques and touches of the last interval, after the law of this
- * tick. */
+/* Estimate the external torques of the last interval and detect contacts, after
+ * the law of this tick. */
 void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
                      ft_findings *found)
 {

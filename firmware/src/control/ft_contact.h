@@ -1,23 +1,24 @@
-/* Contact detection: the external torque of each joint, and touches.
+/* Contact detection: the external torque of each joint, and contacts.
  *
- * The step that makes tau_ID for targets also runs here, with a second state,
- * on the measured motion. This second step gives the torque that the motion
- * needs. The external torque r is the needed torque minus the motors' torque,
- * filtered once:
+ * The function that computes tau_ID for the targets also runs here on the
+ * measured motion, with a second state. The second evaluation gives the torque
+ * that the measured motion needs. The external torque r is the needed torque
+ * minus the motors' torque, filtered once:
  *
  *   r <- r + a (needed - made - r),   a = 1 - exp(-K dt).
  *
- * The needed torques add up to a difference of momenta, so no velocity is
- * differenced twice. A touch is an r that leaves its slow mean by more than the
- * joint's threshold. The threshold rises with velocity and acceleration of the
- * motion, since errors of the model also rise with them.
+ * Summed over ticks, the needed torques are a difference of momenta, so noise
+ * of the acceleration does not add up. A contact is detected when r leaves its
+ * slow mean by more than the joint's threshold. The threshold rises with
+ * velocity and acceleration of the motion, since the model's errors also rise.
  *
  * Closed loops are solved in every tick from the measured driven joints. If the
- * loops do not close, no torque is reported, and detection starts again.
+ * loops cannot be closed, no torque is reported, and detection starts again.
  *
- * An arm that has given way gets the torque of its model, so at rest r is 0.
- * Until the arm is back, or lies down further, a touch is an r that leaves 0. A
- * hand that presses is a touch for as long as it presses. */
+ * An arm that has given way to a contact outputs its model's torque, so r is 0
+ * at rest. Until the arm has returned, or parks again, a contact is an r
+ * beyond the threshold from 0. A hand that keeps pressing is detected for as
+ * long as it presses. */
 #ifndef FT_CONTACT_H
 #define FT_CONTACT_H
 
@@ -32,8 +33,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FT_CONTACT_SLOTS 4u /* ticks that a torque may be on its way, plus
-                             * one */
+#define FT_CONTACT_SLOTS 4u /* longest delay until a torque takes effect, ticks,
+                             * plus one */
 
 typedef struct {
     ft_step_state step;             /* at measured positions */
@@ -44,18 +45,18 @@ typedef struct {
     ft_real mean[FT_JOINTS];        /* slow mean of r */
     ft_real threshold[FT_JOINTS];   /* in force */
     uint32_t slot;                  /* of this tick */
-    uint32_t settles;               /* ticks until a touch counts */
+    uint32_t settles;               /* ticks until contacts count */
     bool on;                        /* there was a tick before */
     bool blind;                     /* the loops did not close */
-    bool touched;                   /* a touch lasts */
-    bool touch;                     /* the touch began in this tick */
-    uint8_t joint;                  /* joint of the last touch */
+    bool touched;                   /* a contact lasts */
+    bool touch;                     /* the contact began in this tick */
+    uint8_t joint;                  /* joint of the last contact */
     uint16_t touches;               /* so far; wraps */
     uint32_t touch_tick;            /* of the last one */
     uint8_t way;                    /* FT_FELT_ bit of the present reaction, or
                                      * 0 */
-    uint8_t tries;                  /* ways back since the first of them */
-    uint32_t quiet;                 /* ticks at rest without a touch */
+    uint8_t tries;                  /* attempts to return so far */
+    uint32_t quiet;                 /* ticks at rest without a contact */
 } ft_contact;
 
 /* Input of one tick. */
@@ -63,7 +64,7 @@ typedef struct {
     const ft_observer *seen;
     const ft_motion *motion;
     const ft_law *law;
-    const ft_step_state *step; /* of the targets, to begin from */
+    const ft_step_state *step; /* the targets' step, copied at the start */
     uint32_t tick;
     ft_real bus_voltage;       /* V */
 } ft_contact_input;
@@ -71,8 +72,8 @@ typedef struct {
 void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
                      ft_findings *found);
 
-/* Return the external torque of one joint, N m or N. It is 0 while loops do not
- * close. */
+/* Return the external torque of one joint, N m or N. The result is 0 while
+ * loops cannot be closed. */
 static inline ft_real ft_contact_external(const ft_contact *f, uint32_t j)
 {
     return FT_STEP_CLOSED && f->blind ? FT_C(0.0) : f->external[j];

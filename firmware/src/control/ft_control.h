@@ -1,5 +1,5 @@
-/* The stages that make a tick's torques: where the joints are, where they
- * should be, the torque that the motion needs, the law. */
+/* The stages that compute a tick's torques: observer, targets, inverse dynamics
+ * and control law. */
 #ifndef FT_CONTROL_H
 #define FT_CONTROL_H
 
@@ -17,8 +17,8 @@
 typedef struct {
     ft_observer seen;
     ft_step_state step;
-    bool closed;            /* true if the loops match the joints, or if there
-                             * are no loops */
+    bool closed;            /* true if the loops are closed at the joints, or if
+                             * there are no loops */
     ft_real tau[FT_JOINTS]; /* tau_ID */
     ft_law law;
     ft_lab lab;
@@ -27,7 +27,8 @@ typedef struct {
     FT_IF(FT_CONTACT, ft_contact contact;)
 } ft_control;
 
-/* Return the contact detection. An image without it never calls this. */
+/* Return the contact detection. An image without contact detection never calls
+ * this function. */
 static inline ft_contact *ft_control_contact(ft_control *c)
 {
     (void)c;

@@ -9,12 +9,13 @@
 
 #define DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
 #define TICK_US (FT_C(1e6) / (ft_real)FT_TICK_HZ)
-#define FAR_US 20000         /* clocks that differ by more change the pace */
-#define LITTLE FT_C(0.01)    /* change of the pace for smaller differences */
+#define FAR_US 20000         /* us; clocks that differ by more are far apart */
+#define LITTLE FT_C(0.01)    /* largest deviation of the pace for near clocks */
 #define MUCH FT_C(0.5)
-#define ALONE (FT_TICK_HZ / 8u) /* ticks for which the first target waits */
+#define ALONE (FT_TICK_HZ / 8u) /* ticks to wait for a second target */
 #define SOON FT_C(1e-6)      /* 1/us: a difference is removed within 1 s */
-#define QUICKLY FT_C(10.0)   /* 1/s: change of the pace for far clocks */
+#define QUICKLY FT_C(10.0)   /* 1/s, rate of change of the pace if the clocks
+                              * are far apart */
 
 static const ft_moving still = { FT_C(0.0), FT_C(0.0), FT_C(0.0) };
 
@@ -28,8 +29,9 @@ static void count(ft_follow *f)
     f->part -= f->part >= FT_TICK_HZ ? FT_TICK_HZ : 0u;
 }
 
-/* Advance the played clock of the sender by a tick. The clock is never set,
- * since joints would jump. Only its pace changes, at a bounded rate. */
+/* Advance the played time of the sender by a tick. The played time is never
+ * set, since the joints would jump. Only the pace of this time changes, at a
+ * bounded rate. */
 static void play(ft_follow *f)
 {
     const int32_t away = (int32_t)(f->now - f->targets.lag - f->playing);
@@ -49,8 +51,8 @@ static void play(ft_follow *f)
 
 /* ---- the reference ------------------------------------------------------ */
 
-/* Begin to play. Two targets give the time of a frame. With only one target,
- * begin after a while. */
+/* Begin to play. Two targets give the sender's frame time. If no second target
+ * arrives, begin after ALONE ticks. */
 static bool begun(ft_follow *f)
 {
     if (f->running || f->fresh || !f->targets.begun)
@@ -75,7 +77,7 @@ static void sample(const ft_follow *f, ft_moving aim[FT_JOINTS])
         aim[j] = ft_reference_sample(r, j, t, f->q[j], pace);
 }
 
-/* Turn to the newest target at once. */
+/* Steer to the newest target immediately. */
 static void turn(ft_follow *f)
 {
     const ft_targets *t = &f->targets;
@@ -89,7 +91,7 @@ static void turn(ft_follow *f)
                          f->playing);
 }
 
-/* Go on along the reference. */
+/* Advance along the reference. */
 static void go_on(ft_follow *f)
 {
     ft_reference *r = &f->reference;
@@ -105,11 +107,12 @@ static void go_on(ft_follow *f)
     ft_outlook_tick(&f->outlook, r, f->targets.direct);
 }
 
-/* ---- going somewhere by itself ------------------------------------------ */
+/* ---- motions without the host ------------------------------------------- */
 
 #if FT_GOES
 
-/* Return where a joint lies, the short way round if it has no limits. */
+/* Return a joint's parking position. A joint without limits turns the shorter
+ * way round. */
 static int64_t place(uint32_t j, int64_t held)
 {
     const int64_t lies = FT_PARK ? ft_park_pose[j] : held;
@@ -120,8 +123,7 @@ static int64_t place(uint32_t j, int64_t held)
     return (int64_t)((uint64_t)held + (uint64_t)(int64_t)(int32_t)way);
 }
 
-/* Begin at rest at the held positions, and go to the pose in which the arm
- * lies. */
+/* Begin at rest at the held positions, and move to the parking pose. */
 void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
 {
     uint32_t j;
@@ -132,7 +134,7 @@ void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
     f->parks = true;
 }
 
-/* Keep a place for the way back, within the limits. */
+/* Store a position to which the arm will return, clamped to the limits. */
 void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS])
 {
     uint32_t j;
@@ -145,16 +147,16 @@ void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS])
     }
 }
 
-/* Begin at rest at the held positions, and go back to the kept place. */
+/* Begin at rest at the held positions, and return to the stored position. */
 void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
 {
     ft_follow_begin(f, held, 0, 0);
     f->parks = true;
 }
 
-#define THERE 8 /* wire steps: a joint this near is in place */
+#define THERE 8 /* wire steps: a joint this close has arrived */
 
-/* Set the place as the joints' target. */
+/* Make the stored position every joint's target. */
 static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
 {
     uint32_t j;
@@ -170,7 +172,7 @@ static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
     }
 }
 
-/* Return whether the joints go to a place and ignore targets. */
+/* Return whether the joints move to a stored position and ignore targets. */
 static inline bool goes(const ft_follow *f)
 {
     return f->parks;
@@ -211,8 +213,8 @@ static inline const ft_follow_config *limits_of(const ft_follow *f)
 
 /* ---- joints ------------------------------------------------------------- */
 
-/* Give one joint's sample to the motion: half the displacement of the tick, its
- * change, and the position in the middle of the tick. */
+/* Pass one joint's sample to the motion: half the displacement in the tick, the
+ * change of this half, and the position in the middle of the tick. */
 static void emit(ft_follow *f, ft_motion *m, uint32_t j, ft_real bent)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -230,7 +232,7 @@ static void emit(ft_follow *f, ft_motion *m, uint32_t j, ft_real bent)
     f->q[j] = (int64_t)((uint64_t)f->q[j] + (uint64_t)(int64_t)steps);
 }
 
-/* Return the room from a joint to its limits. */
+/* Return the distances from a joint to its limits. */
 static ft_room room_of(const ft_follow *f, uint32_t j)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -242,7 +244,7 @@ static ft_room room_of(const ft_follow *f, uint32_t j)
     return room;
 }
 
-/* Return the known displacements of a joint's reference. */
+/* Return the outlook of a joint's reference, relative to the joint. */
 static ft_way way_of(const ft_follow *f, uint32_t j, const ft_moving *aim)
 {
     return f->running ? ft_outlook_way(&f->outlook, j, f->q[j], aim->p)
@@ -265,7 +267,7 @@ static uint32_t move(ft_follow *f, uint32_t j, const ft_moving *aim)
 }
 
 /* Note how a joint has moved, and give its sample to the motion. Return whether
- * the joint rests at its reference. */
+ * the joint is at rest at its reference. */
 static bool give(ft_follow *f, ft_motion *m, uint32_t j, ft_real aim,
                  ft_real before, uint32_t why)
 {
@@ -279,7 +281,7 @@ static bool give(ft_follow *f, ft_motion *m, uint32_t j, ft_real aim,
            && s->a == FT_C(0.0);
 }
 
-/* Hold the joints until a target has come. */
+/* Hold the joints until a target arrives. */
 static void stay(ft_moving aim[FT_JOINTS])
 {
     uint32_t j;
@@ -290,7 +292,7 @@ static void stay(ft_moving aim[FT_JOINTS])
 
 /* ---- the tick ------------------------------------------------------------ */
 
-/* Give the joints' references of this tick. */
+/* Compute the joints' references for this tick. */
 static inline void aims(ft_follow *f, ft_moving aim[FT_JOINTS])
 {
     if (goes(f)) {
@@ -303,7 +305,7 @@ static inline void aims(ft_follow *f, ft_moving aim[FT_JOINTS])
     }
 }
 
-/* Return whether no more targets will come. */
+/* Return whether no more targets are expected. */
 static inline bool over(const ft_follow *f)
 {
     if (goes(f))
@@ -312,9 +314,9 @@ static inline bool over(const ft_follow *f)
            && f->reference.same >= FT_SUPPORT;
 }
 
-/* Brake all joints if they could not come to rest at a regular pose after this
- * tick. Stop for good if no more targets will come. from: the samples before
- * the tick. */
+/* Brake all joints if they could no longer come to rest at a regular pose after
+ * this tick. Stop permanently if no more targets are expected. from: the
+ * samples before the tick. */
 static void stay_regular(ft_follow *f, const ft_step_state *s,
                          const ft_moving from[FT_JOINTS],
                          uint32_t why[FT_JOINTS])
@@ -332,7 +334,7 @@ static void stay_regular(ft_follow *f, const ft_step_state *s,
     }
 }
 
-/* Count the ticks without a target. Stop if there are too many. */
+/* Count the ticks without a target. Stop after FT_FOLLOW_TIMEOUT ticks. */
 static void look_for_targets(ft_follow *f)
 {
     const ft_reference *r = &f->reference;
@@ -417,7 +419,7 @@ FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m,
     return rests && over(f) ? FT_EVENT_ENDED : FT_MOTION_NOTHING;
 }
 
-/* ---- of the main loop ---------------------------------------------------- */
+/* ---- functions of the main loop ----------------------------------------- */
 
 /* Process a target. */
 void ft_follow_take(ft_follow *f, const ft_msg_target *m)
@@ -432,7 +434,7 @@ void ft_follow_take(ft_follow *f, const ft_msg_target *m)
 }
 
 /* Return the time of the sender's clock that is played. Before the first target
- * is played, return the time as if it were played. */
+ * is played, return the time that would be played. */
 uint32_t ft_follow_playing(const ft_follow *f)
 {
     return f->running ? f->playing : f->now - f->targets.lag;

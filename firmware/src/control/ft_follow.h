@@ -1,6 +1,6 @@
 /* The state FOLLOW: the joints follow live targets.
  *
- * Targets make knots (ft_targets.h, in the main loop). Knots make a curve
+ * Targets become knots (ft_targets.h, in the main loop). Knots define a curve
  * (ft_reference.h). The governor (ft_governor.h) lets each joint follow the
  * curve within its limits. FOLLOW starts from the held positions and uses no
  * measurement. */
@@ -20,10 +20,10 @@
 
 typedef struct {
     volatile uint32_t now;       /* us, the board's clock */
-    uint32_t part;               /* of a us, in 1/FT_TICK_HZ */
-    volatile uint32_t playing;   /* us, the sender's clock as played */
+    uint32_t part;               /* fraction of a us, in 1/FT_TICK_HZ */
+    volatile uint32_t playing;   /* us, the sender's time that is played now */
     ft_real rest;                /* of a us */
-    ft_real pace;                /* pace of this clock, less 1 */
+    ft_real pace;                /* pace of the played clock minus 1 */
     uint32_t turned;             /* number of the last target with a velocity */
     uint32_t waited;             /* ticks since the first target */
     uint32_t idle;               /* ticks without a target ahead */
@@ -34,12 +34,12 @@ typedef struct {
     bool starved;                /* the stop is due to a lack of targets */
     uint8_t phase;               /* FT_FOLLOW_PHASE_ */
     volatile uint8_t limits[FT_JOINTS]; /* limits that acted, until reported */
-    ft_moving joint[FT_JOINTS];  /* p is the last displacement */
+    ft_moving joint[FT_JOINTS];  /* p is the displacement in the last tick */
     int64_t q[FT_JOINTS];        /* wire */
-    bool wary[FT_JOINTS];        /* the reference has broken a limit */
-    ft_real behind[FT_JOINTS];   /* rad or m, from the reference */
+    bool wary[FT_JOINTS];        /* the reference has exceeded a limit */
+    ft_real behind[FT_JOINTS];   /* rad or m, joint minus reference */
     FT_IF(FT_GOES,
-    bool parks;                  /* goes to a place and ignores targets */
+    bool parks;                  /* moves to `place` and ignores live targets */
     int64_t place[FT_JOINTS];    /* wire */)
     ft_regular regular;
     ft_targets targets;

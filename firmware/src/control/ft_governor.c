@@ -5,11 +5,11 @@
 #include "ft_number.h"   /* ft_size, FT_INLINE */
 
 #define HALF FT_C(0.5)
-#define STEPS 2 /* of the search for a mixture */
+#define STEPS 2 /* iterations of the search for a blend */
 
 /* ---- the tick ---------------------------------------------------------- */
 
-/* Return a mixture of two samples. */
+/* Interpolate linearly between two samples. */
 static FT_INLINE ft_moving between(const ft_moving *x, const ft_moving *y,
                                    ft_real share)
 {
@@ -42,7 +42,7 @@ static ft_moving guarded(const ft_moving *now, const ft_follow_config *c,
     return best;
 }
 
-/* Return the limits that the reference itself breaks. */
+/* Return the limits that the reference itself exceeds. */
 static uint32_t complaint(const ft_follow_config *c, const ft_room *room,
                           const ft_moving *aim)
 {
@@ -57,9 +57,10 @@ static uint32_t complaint(const ft_follow_config *c, const ft_room *room,
     return bits;
 }
 
-/* Return the places that bound the reference: the known places, and places that
- * a continuing motion will reach. After the reference has broken a limit, only
- * known places count until the reference could come to rest at known places. */
+/* Return the range of positions that the reference may reach: the known
+ * positions, and positions of a continuing motion. Once the reference has
+ * exceeded a limit, use only the known positions, until the reference could
+ * come to rest among them. */
 static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
                               const ft_moving *aim, bool *wary)
 {
@@ -74,8 +75,8 @@ static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
     return *wary ? &way->known : &way->ahead;
 }
 
-/* Return the part of a room within the places, or on the joint's way of
- * braking. */
+/* Intersect a range with the allowed positions. The joint's own braking
+ * distance always stays allowed. */
 static ft_room among(const ft_room *room, const ft_room *places,
                      const ft_moving *now, const ft_follow_config *c)
 {
@@ -89,7 +90,7 @@ static ft_room among(const ft_room *room, const ft_room *places,
     return r;
 }
 
-/* Move by a tick towards the reference's next sample. */
+/* Advance by a tick towards the reference's next sample. */
 uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
                           ft_room room, const ft_moving *aim,
                           const ft_way *way, bool *wary)
@@ -99,7 +100,7 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
     ft_room narrow;
     uint32_t why, guard;
 
-    /* a joint that a rounding has put beyond a limit may stay or return */
+    /* rounding may have put the joint beyond a limit: it may stay or return */
     room.below = ft_smaller(room.below, FT_C(0.0));
     room.above = ft_larger(room.above, FT_C(0.0));
     narrow = among(&room, places, now, c);
@@ -108,7 +109,7 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
         *now = *aim;
         return 0;
     }
-    /* with more acceleration the joint could stop at the target */
+    /* a joint with more acceleration could still stop at the target */
     if (why == FT_FOLLOW_LIMIT_POSITION)
         why = FT_FOLLOW_LIMIT_ACCELERATION;
     next = ft_catch_up(now, c, &narrow, aim);

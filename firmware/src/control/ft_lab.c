@@ -29,8 +29,8 @@ void ft_lab_float(ft_lab *lab, float per_cent)
     lab->friction = FT_C(0.01) * (ft_real)per_cent;
 }
 
-/* Jog a joint. A request for another joint waits until the last joint
- * stands. */
+/* Jog a joint. While another joint still moves, the request only stops that
+ * joint. */
 void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real velocity)
 {
     bool other = lab->joint != joint;
@@ -84,21 +84,22 @@ static ft_real room(uint32_t j, int32_t at, ft_real velocity)
     return ft_lab_joint[j].coarse_unit * (velocity > FT_C(0.0) ? above : below);
 }
 
-/* Return the velocity that the target should have. The velocity is 0 once the
- * distance that is left is needed to stop. */
+/* Return the velocity that the target may have. The velocity is 0 as soon as
+ * the joint needs all its remaining distance to stop. */
 static ft_real allowed(const ft_lab *lab, ft_real left)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
     ft_real distance = lab->velocity * lab->velocity * c->stop_distance;
 
-    /* 0.1 s more: the joint may lag behind its target */
+    /* plus 0.1 s of motion: the joint may lag behind its target */
     distance += FT_C(0.1) * ft_size(lab->velocity)
                 + (ft_real)ft_joint[lab->joint].start
                       * ft_joint[lab->joint].unit;
     return left > distance ? lab->wanted : FT_C(0.0);
 }
 
-/* Let the target's velocity follow, with bounded acceleration. */
+/* Accelerate the target towards the wanted velocity, with bounded
+ * acceleration. */
 static void accelerate(ft_lab *lab, ft_real wanted)
 {
     ft_real step = ft_lab_joint[lab->joint].velocity_step;
@@ -124,7 +125,7 @@ static void move(const ft_lab *lab, ft_motion *m)
     m->next.q[j] = ft_position_add(m->next.q[j], n);
 }
 
-/* Carry all targets over a tick at rest. */
+/* Advance all targets by a tick at rest. */
 static void stand(ft_motion *m)
 {
     uint32_t j;
@@ -138,7 +139,8 @@ static void stand(ft_motion *m)
     }
 }
 
-/* Set the targets to the joints' positions, and the step to rest there. */
+/* Set the targets to the joints' positions, and start the inverse dynamics at
+ * rest at these positions. */
 static void follow(const ft_lab_input *in)
 {
     ft_motion_hold(in->motion, in->seen->q);
@@ -161,8 +163,8 @@ static uint32_t plan_jog(ft_lab *lab, const ft_lab_input *in)
                ? FT_EVENT_PAUSED : FT_MOTION_NOTHING;
 }
 
-/* Add the joint's displacement. Return the size of the sum. The sum wraps, as
- * an encoder may report any counts. */
+/* Add the joint's displacement. Return the size of the sum. The sum wraps,
+ * since an encoder may report any counts. */
 static uint32_t travel(ft_lab *lab, const ft_lab_input *in)
 {
     uint32_t displacement = (uint32_t)lab->travelled
@@ -174,7 +176,7 @@ static uint32_t travel(ft_lab *lab, const ft_lab_input *in)
 
 /* ---- seeking ------------------------------------------------------------ */
 
-/* Return whether the index pulse began in this tick. */
+/* Return whether the index pulse has begun in this tick. */
 static bool index_comes(ft_lab *lab)
 {
     bool now = ft_chip_index(lab->joint), came = now && !lab->index;
@@ -183,7 +185,7 @@ static bool index_comes(ft_lab *lab)
     return came;
 }
 
-/* Return whether the joint has stood at its stop for long enough. */
+/* Return whether the joint has been at its stop for long enough. */
 static bool stop_reached(ft_lab *lab, const ft_lab_input *in)
 {
     uint32_t j = lab->joint;
@@ -210,7 +212,7 @@ static void retract(ft_lab *lab, const ft_lab_input *in)
     lab->search = FT_RETRACTING;
 }
 
-/* Look for the zero. */
+/* Search for the zero. */
 static uint32_t search(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
@@ -228,7 +230,7 @@ static uint32_t search(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
     return FT_MOTION_NOTHING;
 }
 
-/* Move the joint inside the limits and stop it there. */
+/* Move the joint inside the limits, and stop the joint there. */
 static uint32_t come_back(ft_lab *lab)
 {
     if (lab->left <= FT_C(0.0))
@@ -276,7 +278,7 @@ static uint32_t plan_probe(ft_lab *lab, const ft_lab_input *in)
     return FT_MOTION_NOTHING;
 }
 
-/* Form this tick's targets. */
+/* Compute this tick's targets. */
 uint32_t ft_lab_plan(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 {
     switch (in->state) {
@@ -294,7 +296,7 @@ uint32_t ft_lab_plan(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 
 /* ---- the law ------------------------------------------------------------- */
 
-/* Return the torque with which one joint is led by hand. */
+/* Return the torque of one joint while a person guides the arm by hand. */
 static ft_real floating(const ft_lab *lab, uint32_t j, const ft_law_input *in,
                         ft_findings *found)
 {
@@ -329,7 +331,7 @@ static ft_real led(uint32_t j, const ft_law_input *in)
            + c->kv * (in->target->u[j] - in->seen->u[j]);
 }
 
-/* Return the bound of one joint's torque. */
+/* Return the torque limit of one joint. */
 static ft_real most(const ft_lab *lab, uint32_t state, uint32_t j)
 {
     bool seeking = state == FT_STATE_HOMING && j == lab->joint
@@ -338,7 +340,7 @@ static ft_real most(const ft_lab *lab, uint32_t state, uint32_t j)
     return seeking ? ft_lab_joint[j].seek_torque : ft_joint[j].effort;
 }
 
-/* Return the torque of one joint. */
+/* Return the torque of one joint in this mode. */
 static ft_real of_mode(const ft_lab *lab, uint32_t state, uint32_t j,
                        const ft_law_input *in, ft_findings *found)
 {
@@ -352,10 +354,10 @@ static ft_real of_mode(const ft_lab *lab, uint32_t state, uint32_t j,
     }
 }
 
-/* Return the half increment whose back-EMF the duty compensates. The measured
- * half increment is used, so that a joint at its stop gets no more torque than
- * it should. In PROBE the result is 0, as the encoder may count the wrong
- * way. */
+/* Return the half increment from which the duty's back-EMF term is computed.
+ * The measured half increment is used, so that a joint pressed against its stop
+ * gets no extra torque. In PROBE the result is 0, since the encoder's sign may
+ * be wrong. */
 static ft_real driven(uint32_t state, uint32_t j, const ft_law_input *in)
 {
     bool probing = state == FT_STATE_PROBE;
@@ -363,7 +365,7 @@ static ft_real driven(uint32_t state, uint32_t j, const ft_law_input *in)
     return probing ? FT_C(0.0) : in->seen->u[j];
 }
 
-/* Form torque and duty of every joint. */
+/* Compute torque and duty of every joint. */
 void ft_lab_law(const ft_lab *lab, uint32_t state, ft_law *l,
                 const ft_law_input *in, ft_findings *found)
 {

@@ -1,16 +1,16 @@
-/* Modes for the lab: lead the arm by hand, jog one joint, seek a zero, probe a
- * motor. Each is a state of ft_safety.h.
+/* Modes for the lab: guide the arm by hand, jog one joint, seek a zero, probe a
+ * motor. Each mode is a state of ft_safety.h.
  *
- * FLOAT gives gravity's torque at the measured pose, and a share of the Coulomb
- * friction. Kv damps a joint above its float velocity. Ku pushes a joint beyond
- * a limit back.
+ * FLOAT outputs the gravity torque at the measured pose and a fraction of the
+ * Coulomb friction. Above a joint's float velocity, Kv damps the joint. Beyond
+ * a position limit, Ku pushes the joint back.
  *
- * JOG lets the law follow a target that moves at the requested velocity.
+ * In JOG the law follows a target that moves at the requested velocity.
  *
- * HOMING lets the law follow a target that moves to the index or the stop, with
- * a bounded torque. The law holds the other joints.
+ * In HOMING the law follows a target that moves towards the index or the stop,
+ * with a bounded torque. The law holds the other joints.
  *
- * PROBE gives a constant torque to one joint, open loop.
+ * PROBE applies a constant torque to one joint in open loop.
  *
  * JOG and PROBE end FT_HOST_TIMEOUT ticks after their last request, so the host
  * must repeat the request. */
@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How far the search for a joint's zero has come. */
+/* Progress of the search for a joint's zero. */
 typedef enum { FT_SOUGHT, FT_SEEKING, FT_FOUND, FT_RETRACTING } ft_search;
 
 typedef struct {
@@ -38,16 +38,17 @@ typedef struct {
     ft_real left;        /* distance left, rad or m, while retracting */
     uint32_t ticks;      /* until the mode ends */
     int32_t travelled;   /* counts since the search began */
-    bool index;          /* index pulse in the last tick */
+    bool index;          /* the index pulse was active in the last tick */
     ft_streak pressed;   /* against the stop */
     ft_search search;
 } ft_lab;
 
 /* Input of the lab modes in a tick, and the parts that they change. */
 typedef struct {
-    uint32_t state;        /* of ft_safety.h: which mode */
+    uint32_t state;        /* state of ft_safety.h, which selects the mode */
     uint32_t tick;
-    bool opening;          /* a braked joint is not at a stop */
+    bool opening;          /* brakes are opening: a joint at rest is not at its
+                            * stop */
     const int32_t *counts; /* of the encoders, in this tick */
     const ft_real *torque; /* of the last tick */
     ft_observer *seen;

@@ -49,7 +49,7 @@ static inline void put_gains(ft_law *l, uint32_t j)
 
 #endif
 
-/* Return one joint's gains for its drive. */
+/* Return the gains that one joint's drive shall use. */
 ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
 {
     return gains(l, joint);
@@ -108,8 +108,9 @@ void ft_law_rest(ft_law *l)
     }
 }
 
-/* Return the limit bits gathered so far, and clear them. A tick in between may
- * lose a bit. If the limit still acts, the next tick sets the bit again. */
+/* Return the limit bits gathered so far, and clear these bits. A tick that
+ * interrupts this function may lose a bit. If the limit still acts, the next
+ * tick sets the bit again. */
 uint32_t ft_law_take_limits(ft_law *l)
 {
     uint32_t taken = l->limits;
@@ -128,8 +129,8 @@ static inline ft_real coulomb(const ft_joint_config *c, ft_real both)
     return ft_size(both + c->coulomb_width) - ft_size(both - c->coulomb_width);
 }
 
-/* Return the share of the Stribeck friction at a velocity. The share is one at
- * rest and half at v_s, by Hess and Soom's curve. */
+/* Return the fraction of the Stribeck friction at a velocity. The fraction is 1
+ * at rest and 1/2 at v_s, by Hess and Soom's curve. */
 static inline ft_real share(const ft_stribeck_config *r, ft_real both)
 {
     const ft_real fast = r->fast * both;
@@ -137,8 +138,9 @@ static inline ft_real share(const ft_stribeck_config *r, ft_real both)
     return FT_C(1.0) / (FT_C(1.0) + fast * fast);
 }
 
-/* Return the dry friction beyond Coulomb friction. Near rest it is also
- * linear. */
+/* Return the dry friction in addition to Coulomb friction: Stribeck and
+ * load-dependent friction. Near rest this friction is also linear in the
+ * velocity. */
 static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
 {
     const ft_stribeck_config *r = &ft_stribeck_joint[j];
@@ -147,9 +149,9 @@ static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
     return size * (r->slope * ft_clamp(both, ft_joint[j].coulomb_width));
 }
 
-/* Return the torque of the motion alone (first line of the law): tau_ID, rotor
- * inertia, viscous and dry friction of the target (Eq. 19). The torque follows
- * from the half increments before and after the target. */
+/* Return the feed-forward torque (first line of the law): tau_ID, rotor
+ * inertia, viscous and dry friction of the target (Eq. 19). The half increments
+ * before and after the target give its velocity and acceleration. */
 static inline ft_real of_motion(uint32_t j, ft_real before, ft_real after,
                                 ft_real tau)
 {
@@ -174,7 +176,8 @@ ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
     return of_motion(j, before, after, tau);
 }
 
-/* Integrate the error, unless this drives the joint further into a limit. */
+/* Integrate the error, unless the integral would drive the joint further into a
+ * limit. */
 static inline ft_real integrate(ft_law *l, uint32_t j, ft_real away)
 {
     const ft_joint_config *c = &ft_joint[j];
@@ -201,12 +204,13 @@ static inline bool lost(const ft_joint_config *c, ft_turn away)
     return ft_position_size(away) > c->following;
 }
 
-/* Errors of one joint: position steps, and rad or m of u. */
+/* Errors of one joint: of the position, in steps, and of u, in rad or m. */
 typedef struct {
     ft_real place, u;
 } errors;
 
-/* Return a joint's errors, from the target at the time of the measurement. */
+/* Return a joint's errors against the target at the time when the position was
+ * measured. */
 static inline errors behind(uint32_t j, ft_turn away, const ft_law_input *in)
 {
     const ft_real u = in->target->u[j];
@@ -219,7 +223,7 @@ static inline errors behind(uint32_t j, ft_turn away, const ft_law_input *in)
     return e;
 }
 
-/* Return the torque of the error alone (second line of the law). */
+/* Return the feedback torque (second line of the law). */
 static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
                                ft_findings *found)
 {
@@ -236,8 +240,9 @@ static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
 
 /* ---- limits ----------------------------------------------------------- */
 
-/* Return x held within the bound. Return 0 for NaN or beyond BOUNDLESS. A joint
- * at its bound without a count is blocked, or its encoder has failed. */
+/* Return x, clamped to the bound. Return 0 for NaN, and for a size beyond
+ * BOUNDLESS. If a joint at its limit moves no count, the joint is blocked or
+ * its encoder has failed. */
 static FT_RARE ft_real cut(ft_law *l, uint32_t j, ft_real x, ft_real bound,
                            const int32_t counts[FT_JOINTS], uint32_t tick,
                            ft_findings *found)
@@ -252,8 +257,8 @@ static FT_RARE ft_real cut(ft_law *l, uint32_t j, ft_real x, ft_real bound,
     return ft_bound(x, bound);
 }
 
-/* Return whether this torque drives a joint back inside its limits. Other
- * torques are not given. */
+/* Return whether this torque drives a joint back inside its limits. The law
+ * outputs no other torque outside the limits. */
 static FT_RARE bool leads_back(uint32_t j, int32_t at, ft_real torque,
                                ft_findings *found)
 {
@@ -267,7 +272,7 @@ static FT_RARE bool leads_back(uint32_t j, int32_t at, ft_real torque,
     return above ? !(torque > FT_C(0.0)) : !(torque < FT_C(0.0));
 }
 
-/* Return whether a joint is beyond its limits. */
+/* Return whether a joint is outside its limits. */
 static inline bool outside(const ft_joint_config *c, int32_t at)
 {
     return (uint32_t)at - (uint32_t)c->lower > c->room;
@@ -284,7 +289,7 @@ static inline ft_real induced(const ft_joint_config *c, ft_real both,
     return FT_INDUCTANCE ? emf + c->inductance * rise : emf;
 }
 
-/* Return the torque held within the joint's effort. */
+/* Return the torque, clamped to the joint's effort. */
 static inline ft_real limit(ft_law *l, uint32_t j, ft_real torque,
                             const ft_law_input *in, ft_findings *found)
 {
@@ -296,7 +301,7 @@ static inline ft_real limit(ft_law *l, uint32_t j, ft_real torque,
     return cut(l, j, torque, c->effort, in->counts, in->tick, found);
 }
 
-/* Return the voltage held within the bridges' share of the bus voltage. */
+/* Return the voltage, clamped to the bridges' share of the bus voltage. */
 static inline ft_real supply(ft_law *l, uint32_t j, ft_real volts,
                              const ft_law_input *in, ft_findings *found)
 {
@@ -310,7 +315,7 @@ static inline ft_real supply(ft_law *l, uint32_t j, ft_real volts,
     return cut(l, j, volts, most, in->counts, in->tick, found);
 }
 
-/* Form torque and duty of one joint. */
+/* Compute torque and duty of one joint. */
 static inline void drive(ft_law *l, uint32_t j, const ft_law_input *in,
                          ft_real per_volt, ft_findings *found)
 {
@@ -339,7 +344,7 @@ static inline void drive(ft_law *l, uint32_t j, const ft_law_input *in,
         (void)volts; /* drives take torques */
 }
 
-/* Use the torque of this tick's motion as the torque of the tick before. */
+/* In the first tick, use this tick's feed-forward torque as the last tick's. */
 static void prime(ft_law *l, const ft_real tau[FT_JOINTS])
 {
     uint32_t j;
@@ -349,7 +354,7 @@ static void prime(ft_law *l, const ft_real tau[FT_JOINTS])
     l->fresh = false;
 }
 
-/* Form torque and duty of every joint. */
+/* Compute torque and duty of every joint. */
 void ft_law_tick(ft_law *l, const ft_law_input *in, ft_findings *found)
 {
     const ft_real per_volt = FT_C(1.0) / in->bus_voltage;

@@ -4,13 +4,13 @@
  *   tau = J N^2 qdd_d + D qd_d + f_c sgn(qd_d) + tau_ID      of the motion
  *       + Ku (q_d - q) + Kv (qd_d - qd) + Ki int (q_d - q)   of the error.
  *
- * The first line belongs to the middle of the interval in which the duty is
- * held. Like tau_ID it is formed from the half increments u on both sides of
- * the middle: qd_d = (u + u')/dt, J qdd_d = 2 J (u - u')/dt^2. The second line
- * belongs to the tick boundary at which positions are measured. A position from
- * a bus is old, so q_d is reduced by qd_d times the position's age. The dry
- * friction f_c grows by f_s / (1 + (qd_d/v_s)^2) + mu |tau_ID| if the file has
- * these terms.
+ * The first line is evaluated at the middle of the interval in which the duty
+ * is held. Like tau_ID, the first line is computed from the half increments u
+ * on both sides of the middle: qd_d = (u + u')/dt, J qdd_d = 2 J (u - u')/dt^2.
+ * The second line is evaluated at the tick boundary at which positions are
+ * measured. A position from a bus is old, so q_d is reduced by qd_d times the
+ * position's age. The dry friction f_c grows by f_s / (1 + (qd_d/v_s)^2) + mu
+ * |tau_ID| if the file has these terms.
  *
  *   V = R I + L dI/dt + K N qd,  I = tau/(K N).
  *
@@ -38,9 +38,10 @@ typedef struct {
 typedef struct {
     FT_IF(FT_OVERLAY, ft_gains gains[FT_JOINTS];) /* in force */
     uint8_t overlay[3][FT_JOINTS]; /* 64ths of the file's ku, kv, ki */
-    ft_real motion[FT_JOINTS];   /* torque of the motion, last tick */
+    ft_real motion[FT_JOINTS];   /* feed-forward torque of the last tick */
     ft_real integral[FT_JOINTS]; /* N m, N */
-    ft_real clipped[FT_JOINTS];  /* torque that the last tick cut off */
+    ft_real clipped[FT_JOINTS];  /* torque removed by a limit in the last
+                                  * tick */
     ft_real torque[FT_JOINTS];   /* within limits */
     float duty[FT_JOINTS];       /* -1..1 */
     ft_streak astray[FT_JOINTS]; /* too far from the target */
@@ -53,8 +54,8 @@ typedef struct {
 /* Input of one tick's law. */
 typedef struct {
     const ft_real *before;   /* half increments u of the last tick, */
-    const ft_real *after;    /* and half increments u' of this tick, */
-    const ft_real *tau;      /* and tau_ID made from them */
+    const ft_real *after;    /* half increments u' of this tick, */
+    const ft_real *tau;      /* and tau_ID from both */
     const ft_target *target; /* of this tick's boundary */
     const ft_observer *seen;
     const int32_t *counts;   /* of the encoders, in this tick */

@@ -1,5 +1,5 @@
-/* Closed loops and modes for the application. Without them these functions do
- * nothing. */
+/* Closed loops and modes for the application. In a mechanism without loops and
+ * modes, these functions do nothing. */
 #ifndef FT_LOOPS_H
 #define FT_LOOPS_H
 
@@ -11,8 +11,8 @@
 
 #if FT_MODED
 
-/* Make one step in the motion's mode. Return false if this mode is new and does
- * not fit the motion. */
+/* Make one step in the motion's mode. Return false if the mode has just changed
+ * and does not fit the motion. */
 static inline bool ft_loops_step(ft_step_state *s, const ft_motion *m,
                                  ft_real tau[FT_JOINTS])
 {
@@ -62,8 +62,9 @@ static inline uint32_t ft_loops_mode(const ft_step_state *s)
 
 #if FT_STEP_CLOSED
 
-/* Solve the loops for joints that are moved by hand, in the first mode, by one
- * small step a tick. Return whether the loops close at the joints. */
+/* While the joints are moved by hand, solve the loops in the first mode, with
+ * one small step per tick. Return whether the loops are closed at the joints'
+ * positions. */
 static inline bool ft_loops_follow(ft_step_state *s,
                                    const ft_turn q[FT_JOINTS])
 {
@@ -71,8 +72,8 @@ static inline bool ft_loops_follow(ft_step_state *s,
     return ft_step_reach(s, q, 1u);
 }
 
-/* Return whether the last step came to a singular pose, or to a pose that does
- * not follow from the pose before. */
+/* Return whether the last step met a singular pose, or a pose that is not
+ * continuous with the pose before. */
 static inline bool ft_loops_lost(const ft_step_state *s)
 {
     return s->fault;

@@ -1,4 +1,4 @@
-/* Playing the path; see ft_motion.h. */
+/* Plays the path; see ft_motion.h. */
 #include "ft_motion.h"
 
 #include "ft_events.h"   /* FT_EVENT_PAUSED, FT_EVENT_ENDED */
@@ -17,7 +17,8 @@ static uint64_t ahead(const ft_motion *m)
     return (uint64_t)ft_queue_buffered(&m->queue) * (uint64_t)LENGTH;
 }
 
-/* Return whether a stop from this pace at a boundary ends on the path. */
+/* Return whether the motion can stop from this pace at a boundary before the
+ * path ends. */
 static bool can_stop(const ft_motion *m, int32_t boundary, ft_pace pace)
 {
     int64_t reached = (int64_t)boundary + (int64_t)ft_pace_stop_length(pace);
@@ -42,7 +43,7 @@ static inline ft_pace next_pace(const ft_motion *m, int32_t boundary)
     return slows(m, boundary) ? ft_pace_brake(m->pace) : ft_pace_run(m->pace);
 }
 
-/* ---- what a tick starts from ------------------------------------------- */
+/* ---- start and stop ----------------------------------------------------- */
 
 /* Begin without any path. */
 void ft_motion_clear(ft_motion *m)
@@ -53,7 +54,7 @@ void ft_motion_clear(ft_motion *m)
     m->before = &m->due[FT_MOTION_SLOTS - 2u];
 }
 
-/* Rest at q, in all samples. */
+/* Set all samples to rest at q. */
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
     ft_target *first = m->due;
@@ -83,11 +84,11 @@ bool ft_motion_playable(const ft_motion *m)
            && (ft_queue_whole(q) || can_stop(m, 0, one));
 }
 
-/* Play from the first knot of a motion, which lies at the next boundary. The
- * path begins half a tick earlier, so the first interval gets the torque at its
- * middle. Return the sines and cosines of the first pose. Usually the main loop
- * has formed these numbers. If another motion has just ended, the tick forms
- * the numbers, with the same result. */
+/* Start a motion at its first knot, which is due at the next tick boundary. The
+ * path begins half a tick earlier, so that the first interval has the torque of
+ * its middle. Return the sines and cosines of the first pose. Usually the main
+ * loop has computed the sines and cosines in advance. If another motion has
+ * just ended, the tick computes the sines and cosines, with the same result. */
 const ft_pair *ft_motion_start(ft_motion *m)
 {
     ft_queue_prepare_entry(&m->queue);
@@ -129,8 +130,8 @@ void ft_motion_forget(ft_motion *m)
 
 /* ---- samples ---------------------------------------------------------- */
 
-/* Return the samples of a step across a knot if the main loop has formed them,
- * or 0. */
+/* Return the samples of a step across a knot if the main loop has computed
+ * them, or 0. */
 static const ft_opening *take_opening(ft_motion *m, const ft_crossing *step)
 {
     const ft_opening *o = ft_queue_opening(&m->queue, step->segment);
@@ -143,8 +144,9 @@ static const ft_opening *take_opening(ft_motion *m, const ft_crossing *step)
     return o;
 }
 
-/* Sample a step across a knot. Return 0 if the tick has formed the samples. The
- * tick may have to form the samples unless the pace is 1. */
+/* Sample a step across a knot. Return 0 if this function has computed the
+ * samples. Unless the pace is 1, this function may have to compute the
+ * samples. */
 static const ft_opening *sample_across(ft_motion *m, const ft_segment *next,
                                        int32_t boundary, int32_t to)
 {
@@ -159,7 +161,8 @@ static const ft_opening *sample_across(ft_motion *m, const ft_segment *next,
     return formed;
 }
 
-/* Return the segment after the tail, g, if the step leads to a place in it. */
+/* Return the segment after the tail g if the step ends in that segment, else
+ * 0. */
 static inline const ft_segment *entered(const ft_motion *m,
                                         const ft_segment *g, int32_t to)
 {
@@ -170,8 +173,8 @@ static inline const ft_segment *entered(const ft_motion *m,
     return ft_queue_segment(q, q->tail + 1u);
 }
 
-/* Form du / 2 for a step within one segment that is as long as the step
- * before. */
+/* Compute du / 2 for a step within one segment, after a step of the same
+ * length. */
 static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
 {
     const ft_weights within = ft_path_half_change(m->at, stride);
@@ -184,8 +187,8 @@ static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
     }
 }
 
-/* Form du / 2 for a step into the next segment, unless the main loop has formed
- * it. */
+/* Compute du / 2 for a step into the next segment, unless the main loop has
+ * computed it. */
 static void change_at_knot(ft_motion *m, const ft_segment *next,
                            const ft_opening *o, int32_t to)
 {
@@ -204,8 +207,8 @@ static void change_at_knot(ft_motion *m, const ft_segment *next,
     }
 }
 
-/* Form du / 2: from the path while steps are equal, otherwise as the difference
- * from the last u. */
+/* Compute du / 2: from the path while steps have equal lengths, otherwise as
+ * the difference from the last u. */
 static void change(ft_motion *m, const ft_segment *g, const ft_segment *next,
                    const ft_opening *formed, int32_t to,
                    const ft_real before[FT_JOINTS])
@@ -225,8 +228,8 @@ static void change(ft_motion *m, const ft_segment *g, const ft_segment *next,
     m->stride = stride;
 }
 
-/* Sample one step of the path from the tail, g: between two middles, and at the
- * boundary between them. */
+/* Sample one step of the path from the tail g: between the middles of two
+ * intervals, and at the boundary between both intervals. */
 static inline void sample(ft_motion *m, const ft_segment *g, int32_t boundary,
                           int32_t to)
 {
@@ -242,7 +245,7 @@ static inline void sample(ft_motion *m, const ft_segment *g, int32_t boundary,
     change(m, g, next, formed, to, before);
 }
 
-/* Stay at the last boundary's targets. */
+/* Hold the targets of the last boundary. */
 static void rest(ft_motion *m)
 {
     ft_target *t = m->newest;
@@ -258,7 +261,8 @@ static void rest(ft_motion *m)
     m->stride = 0;
 }
 
-/* Leave the segment once the middle is beyond the segment's last knot. */
+/* Leave the segment once the middle of the interval is beyond the segment's
+ * last knot. */
 static void pass_knot(ft_motion *m)
 {
     if (m->at <= LENGTH)
@@ -268,7 +272,7 @@ static void pass_knot(ft_motion *m)
     m->played++;
 }
 
-/* Come to rest with the joints at the end of the path. */
+/* End the motion. The joints rest at the end of the path. */
 static uint32_t arrive(ft_motion *m)
 {
     m->phase = FT_MOTION_IDLE;
@@ -279,8 +283,8 @@ static uint32_t arrive(ft_motion *m)
     return FT_EVENT_ENDED;
 }
 
-/* Note the mode at s_k and its remaining ticks, up to the length of the ramp of
- * the modes' forces. */
+/* Store the mode at s_k and the ticks for which it lasts. Look no further ahead
+ * than the ramp of the modes' forces. */
 static void look_ahead(ft_motion *m)
 {
 #if FT_MODED
@@ -303,7 +307,7 @@ static void look_ahead(ft_motion *m)
 }
 
 /* Play one tick of the path. In the last tick the boundary is the END, and the
- * rest of the step goes beyond. */
+ * second half of the step lies beyond the END. */
 static uint32_t advance(ft_motion *m)
 {
     const ft_segment *g = ft_queue_tail(&m->queue);
@@ -355,8 +359,8 @@ uint32_t ft_motion_tick(ft_motion *m)
 
 /* ---- between two ticks, by the main loop ------------------------------- */
 
-/* Return how far beyond knots the samples fall at pace 1. The distance stays
- * the same until the next stop. Return 0 at any other pace. */
+/* Return the offset of the samples from the knots at pace 1, in path units. The
+ * offset stays the same until the next stop. Return 0 at any other pace. */
 static int32_t phase(const ft_motion *m)
 {
     int32_t beyond = m->at % FT_PATH_TICK;
@@ -368,7 +372,7 @@ static int32_t phase(const ft_motion *m)
     return beyond > 0 ? beyond : beyond + FT_PATH_TICK;
 }
 
-/* Return the step across the knot before a segment at pace 1. */
+/* Return the step at pace 1 that crosses the knot before a segment. */
 static ft_crossing at_pace(uint32_t segment, int32_t to)
 {
     const ft_crossing step = { segment, LENGTH + to - FT_PATH_TICK,
@@ -404,8 +408,8 @@ static uint32_t crossings(const ft_motion *m, ft_crossing next[2])
     return buffered > 2u ? 2u : 1u;
 }
 
-/* Form the numbers that the next tick needs. A tick that comes earlier forms
- * the numbers itself. */
+/* Compute the numbers that the next tick needs. If the tick comes too early,
+ * the tick computes the numbers itself. */
 void ft_motion_prepare(ft_motion *m)
 {
     ft_crossing next[2];

@@ -1,12 +1,12 @@
-/* The motion: path time runs over the segments in a queue. The motion belongs
- * to the tick, except for the head of the queue (ft_queue.h).
+/* The motion: path time runs over the segments in a queue. Only the tick
+ * changes the motion, except for the head of the queue (ft_queue.h).
  *
  * Tick k samples the motion at three places. s_k is the middle of the interval
  * in which this tick's duty is held. s_(k+1) is the middle of the next
  * interval. t_(k+1+FT_LEAD) is the boundary between both.
  *
  * A motion that slows down changes only the pace of path time. The arm stays on
- * its path and comes to rest there, before the last knot. */
+ * its path and comes to rest on the path, before the last knot. */
 #ifndef FT_MOTION_H
 #define FT_MOTION_H
 
@@ -19,17 +19,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Why a motion is not running. */
+/* The phase of a motion. */
 typedef enum {
     FT_MOTION_IDLE,    /* no segment is left to play */
     FT_MOTION_RUNNING,
-    FT_MOTION_PAUSED   /* at rest on the path, with more ahead */
+    FT_MOTION_PAUSED   /* at rest on the path, before its end */
 } ft_motion_phase;
 
 /* Result of the motion's tick: 0 or an event of ft_events.h. */
 #define FT_MOTION_NOTHING 0u
 
-/* How many ticks ahead to look for a mode change. */
+/* Value of `left` if no mode change is near. */
 #define FT_MOTION_AHEAD 0xFFFFu
 
 /* Known targets: this tick's boundary, and FT_LEAD + 1 boundaries ahead. */
@@ -38,14 +38,15 @@ typedef enum {
 typedef struct {
     /* members that a tick reads often come first */
     ft_sample next;            /* at s_(k+1) */
-    ft_target due[FT_MOTION_SLOTS]; /* targets, round and round: */
+    ft_target due[FT_MOTION_SLOTS]; /* targets, in a ring: */
     ft_target *now;            /* of this tick's boundary */
-    ft_target *newest;         /* of the last boundary, t_(k+1+L), with u from
+    ft_target *newest;         /* target of the last boundary, t_(k+1+L); u from
                                 * s_k to s_(k+1) */
     ft_target *before;         /* of the boundary before */
-    uint32_t rested;           /* ticks without motion, up to all slots */
+    uint32_t rested;           /* ticks without motion, up to FT_MOTION_SLOTS */
     uint32_t mode;             /* of the mechanism at s_k */
-    uint32_t left;             /* ticks of it, up to FT_MOTION_AHEAD */
+    uint32_t left;             /* remaining ticks of this mode, up to
+                                * FT_MOTION_AHEAD */
     int32_t stride;            /* path units of the last step; 0: from rest */
     ft_real bend[FT_JOINTS];   /* part of the next du from a knot between s_k
                                 * and s_(k+1) */
@@ -71,13 +72,14 @@ uint32_t ft_motion_tick(ft_motion *m);
 /* of the main loop, between two ticks */
 void ft_motion_prepare(ft_motion *m);
 
-/* Return whether every target of the last motion has been due. */
+/* Return whether the last motion's targets have all been due. */
 static inline bool ft_motion_settled(const ft_motion *m)
 {
     return m->rested >= FT_MOTION_SLOTS;
 }
 
-/* Leave the path as after a stop. The next sample stays the same. */
+/* Stop playing the path at the present position, as after a stop. The next
+ * sample does not change. */
 static inline void ft_motion_leave(ft_motion *m)
 {
     if (m->phase == FT_MOTION_RUNNING)
@@ -91,8 +93,8 @@ static inline ft_target *ft_motion_after(ft_motion *m, ft_target *slot)
     return slot + 1 < m->due + FT_MOTION_SLOTS ? slot + 1 : m->due;
 }
 
-/* Advance by a boundary. The slot of the past boundary takes the boundary
- * FT_LEAD + 1 ticks ahead. */
+/* Advance by a boundary. The slot of the past boundary is reused for the
+ * boundary FT_LEAD + 1 ticks ahead. */
 static inline void ft_motion_turn(ft_motion *m)
 {
     ft_target *past = m->now;

@@ -5,7 +5,7 @@
 #include "ft_number.h" /* ft_size */
 #include "ft_position.h" /* FT_COARSE */
 
-/* Return the position of a fine position, without whole turns. */
+/* Convert a fine position to a position without whole turns. */
 static inline ft_turn position(uint64_t fine)
 {
 #ifdef FT_REAL_IS_DOUBLE
@@ -15,7 +15,7 @@ static inline ft_turn position(uint64_t fine)
 #endif
 }
 
-/* Set one joint's positions. */
+/* Set one joint's fine position, position and coarse position. */
 static inline void place(ft_observer *o, uint32_t j, uint64_t fine)
 {
     o->fine[j] = fine;
@@ -23,7 +23,7 @@ static inline void place(ft_observer *o, uint32_t j, uint64_t fine)
     o->coarse[j] = (int32_t)(uint32_t)(fine >> (FT_FINE + FT_COARSE));
 }
 
-/* Move one joint's position on by its counts. */
+/* Add one joint's counts to its position. */
 static inline void count(ft_observer *o, uint32_t j, int32_t counts)
 {
     int64_t displacement = (int64_t)counts * ft_joint[j].step;
@@ -31,7 +31,7 @@ static inline void count(ft_observer *o, uint32_t j, int32_t counts)
     place(o, j, o->fine[j] + (uint64_t)displacement);
 }
 
-/* Move one joint's velocity on. */
+/* Update one joint's velocity. */
 static inline void track(ft_observer *o, uint32_t j, int32_t counts,
                          ft_real step)
 {
@@ -43,7 +43,7 @@ static inline void track(ft_observer *o, uint32_t j, int32_t counts,
     o->error[j] = ft_tracking.kept * e;
 }
 
-/* Note counts and velocities that one joint cannot have. */
+/* Report counts and velocities that are impossible for one joint. */
 static inline void doubt(const ft_observer *o, uint32_t j, int32_t counts,
                          ft_findings *found)
 {
@@ -88,8 +88,7 @@ void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS])
         ft_observer_place(o, j, wire[j]);
 }
 
-/* Return one joint's wire position, with as many turns as a fine position
- * holds. */
+/* Return one joint's wire position, including whole turns. */
 int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
 {
     const uint64_t sign = (uint64_t)1 << (63 - FT_FINE);
@@ -97,7 +96,8 @@ int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
     return (int64_t)(((o->fine[joint] >> FT_FINE) ^ sign) - sign);
 }
 
-/* Return the wire position of q that is nearest to the joint's position. */
+/* Return the wire position that equals q up to whole turns and is nearest to
+ * the joint. */
 int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
 {
     const uint32_t away = (uint32_t)ft_position_to_wire(q)

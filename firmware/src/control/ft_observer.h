@@ -1,9 +1,9 @@
 /* Positions and velocities of the joints from encoder counts.
  *
  * Positions are integers: every count adds a fixed integer, so positions do not
- * drift. Velocities are half increments u, the displacement in half a tick,
- * like the target's. A tracking observer keeps its error e, measured -
- * predicted position, which is small at any position:
+ * drift. A velocity is stored as its half increment u, the displacement in half
+ * a tick. Targets use the same form. A tracking observer keeps its error e,
+ * measured - predicted position, which is small at any position:
  *
  * e <- e + counts - (u + (u + d)), u <- (u + d) + b/2 e, e <- p^2 e
  *
@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 typedef struct {
-    uint64_t fine[FT_JOINTS];  /* FT_FINE digits finer than the wire */
+    uint64_t fine[FT_JOINTS];  /* FT_FINE digits finer than a wire position */
     ft_turn q[FT_JOINTS];
-    int32_t coarse[FT_JOINTS]; /* 2^-24 turn, whole turns counted */
+    int32_t coarse[FT_JOINTS]; /* 2^-24 turn, including whole turns */
     ft_real u[FT_JOINTS];      /* rad or m in half a tick */
     ft_real error[FT_JOINTS];  /* e, rad or m */
 } ft_observer;

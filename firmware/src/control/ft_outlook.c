@@ -1,23 +1,26 @@
-/* The way ahead; see ft_outlook.h. */
+/* The outlook: positions that the reference may reach; see ft_outlook.h. */
 #include "ft_outlook.h"
 
 #include "ft_config.h" /* ft_follow_joint */
 #include "ft_number.h" /* ft_clamp, ft_size */
 
 #define AT_ONCE 1u            /* joints a tick */
-#define WAITING 2u            /* knots beyond the piece that count */
+#define WAITING 2u            /* knots ahead of the piece that are considered */
 #define PLACES (FT_KEPT + WAITING)
 #define STEPS 5u              /* that show a motion */
-#define NEXT (FT_KEPT - 2u)   /* the place to which the piece leads */
-#define ON FT_C(4.0)          /* steps for which a motion goes on */
+#define NEXT (FT_KEPT - 2u)   /* index of the knot at the end of the piece */
+#define ON FT_C(4.0)          /* steps for which a motion is expected to
+                               * continue */
 #define TURN FT_C(0.125)      /* of a step's change */
-#define LITTLE FT_C(0.02)     /* of a jerk's displacement: rounding, and more */
-#define TOO_MUCH FT_C(2.25)   /* of the jerk: noise can cause this much */
-#define MOST FT_C(1e9)        /* no step grows by so much */
+#define LITTLE FT_C(0.02)     /* of the displacement by full jerk: tolerance for
+                               * rounding */
+#define TOO_MUCH FT_C(2.25)   /* of the jerk limit: noise alone may reach this
+                               * much */
+#define MOST FT_C(1e9)        /* larger than the growth of any step */
 
-/* ---- rooms -------------------------------------------------------------- */
+/* ---- ranges ------------------------------------------------------------- */
 
-/* Widen a room by a place. NaN widens nothing. */
+/* Widen a range to a position. NaN widens nothing. */
 static void also(ft_room *room, ft_real p)
 {
     if (p < room->below)
@@ -35,10 +38,10 @@ static ft_room shifted(const ft_room *room, ft_real by)
 
 /* ---- knots without velocities -------------------------------------------- */
 
-/* Widen a room by the places that a continuing motion will reach. The last
- * steps to the newest place show how far the motion goes on: as far as the
- * slowest step, and farther if the steps grow. A curve also exceeds its knots
- * slightly at a turn. */
+/* Widen a range to the positions that a continuing motion will reach. The last
+ * steps show how far the motion continues: by multiples of the slowest step,
+ * and farther if the steps grow. At a reversal the curve also overshoots its
+ * knots slightly. */
 static void go_on(ft_room *room, const ft_real *newest)
 {
     const ft_real step = newest[0] - newest[-1];
@@ -65,8 +68,9 @@ static void go_on(ft_room *room, const ft_real *newest)
     room->above += sign < FT_C(0.0) ? TURN * gain : on;
 }
 
-/* Return whether the pieces ahead, of n places, break a joint's limits. Second
- * differences give the acceleration, third differences the jerk. */
+/* Return whether the pieces ahead, given by n positions, exceed a joint's
+ * limits. Second differences of the positions give the acceleration, third
+ * differences the jerk. */
 static bool beyond(const ft_real x[PLACES], uint32_t n, ft_real most_a,
                    ft_real most_j)
 {
@@ -84,7 +88,8 @@ static bool beyond(const ft_real x[PLACES], uint32_t n, ft_real most_a,
     return broken;
 }
 
-/* Give the places of one joint's knots, oldest first. Return their number. */
+/* Give the positions of one joint's knots, oldest first. Return their
+ * number. */
 static uint32_t places(const ft_reference *r, uint32_t j, ft_real x[PLACES])
 {
     const ft_real unit = ft_follow_joint[j].unit;
@@ -100,7 +105,7 @@ static uint32_t places(const ft_reference *r, uint32_t j, ft_real x[PLACES])
     return n;
 }
 
-/* Form one joint's outlook from its knots. */
+/* Compute one joint's outlook from its knots. */
 static void look(ft_way *w, const ft_reference *r, uint32_t j)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -124,8 +129,8 @@ static void look(ft_way *w, const ft_reference *r, uint32_t j)
 
 /* ---- targets with velocities --------------------------------------------- */
 
-/* Form one joint's outlook along a piece to a target with a velocity. The
- * reference comes to rest beyond the target or goes on. */
+/* Compute one joint's outlook on the way to a target with a velocity. The
+ * reference may brake to rest beyond the target, or continue. */
 static void look_direct(ft_way *w, const ft_reference *r, uint32_t j)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -145,12 +150,12 @@ static void look_direct(ft_way *w, const ft_reference *r, uint32_t j)
     w->ahead = w->known;
     also(&w->ahead, w->known.below + ON * h * end.v);
     also(&w->ahead, w->known.above + ON * h * end.v);
-    w->broken = false; /* the velocity shows that the motion goes on */
+    w->broken = false; /* the velocity shows the continuing motion */
 }
 
 /* ---- the tick ------------------------------------------------------------ */
 
-/* Begin with a reference that stands. */
+/* Begin with a reference at rest. */
 void ft_outlook_begin(ft_outlook *o, const ft_reference *r)
 {
     static const ft_room here = { FT_C(0.0), FT_C(0.0) };
@@ -164,8 +169,8 @@ void ft_outlook_begin(ft_outlook *o, const ft_reference *r)
     o->seen = o->stale = 0;
 }
 
-/* Form the outlooks again after a piece has begun or a knot has come. A tick
- * does so for a few joints only, so that no tick takes too long. */
+/* Renew the outlooks after a piece has begun or a knot has arrived. Each tick
+ * renews only some joints, so that no tick takes too long. */
 void ft_outlook_tick(ft_outlook *o, const ft_reference *r, bool direct)
 {
     uint32_t i;

@@ -1,10 +1,11 @@
-/* The known places of the reference ahead of a joint, how far a motion goes on
- * beyond them, and whether a joint could follow at all.
+/* The outlook of a joint: the known positions of its reference ahead, the
+ * positions that a continuing motion may reach, and whether the reference
+ * exceeds the joint's limits.
  *
- * The reference stays between its knots, so the received knots bound it. The
- * exception is a motion towards knots that have not come yet. A motion that has
- * kept its direction for some steps is expected to go on. A jump has no steps
- * before it. */
+ * The reference stays between its knots, so the received knots limit it. Only a
+ * motion towards knots that have not arrived yet may exceed these limits. A
+ * motion that has kept its direction for some steps is expected to continue. A
+ * jump is not expected to continue, since no steps precede it. */
 #ifndef FT_OUTLOOK_H
 #define FT_OUTLOOK_H
 
@@ -15,19 +16,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The way of one joint. */
+/* The outlook of one joint. */
 typedef struct {
-    ft_room known; /* all places ahead */
-    ft_room sure;  /* all places but the newest, which may be wrong */
-    ft_room ahead; /* known places, and places of a continuing motion */
-    bool broken;   /* the reference breaks limits ahead */
+    ft_room known; /* all known positions */
+    ft_room sure;  /* known positions without the newest, which may be an
+                    * outlier */
+    ft_room ahead; /* known positions, and positions of a continuing motion */
+    bool broken;   /* the reference exceeds limits ahead */
 } ft_way;
 
 typedef struct {
-    int64_t base[FT_JOINTS]; /* origin of the ways */
+    int64_t base[FT_JOINTS]; /* origin of the positions */
     ft_way way[FT_JOINTS];
-    uint32_t seen;           /* knots in the ways */
-    uint32_t stale;          /* joints whose way is older */
+    uint32_t seen;           /* knots in the outlooks */
+    uint32_t stale;          /* joints whose outlook is not renewed yet */
 } ft_outlook;
 
 void ft_outlook_begin(ft_outlook *o, const ft_reference *r);
@@ -35,7 +37,8 @@ void ft_outlook_tick(ft_outlook *o, const ft_reference *r, bool direct);
 ft_way ft_outlook_way(const ft_outlook *o, uint32_t joint, int64_t from,
                       ft_real aim);
 
-/* Return the outlook of a reference that stands. It excludes no place. */
+/* Return an outlook that allows every position, for a reference that does not
+ * run yet. */
 static inline ft_way ft_outlook_anywhere(void)
 {
     static const ft_room all = { FT_C(-1e9), FT_C(1e9) };

@@ -1,14 +1,15 @@
 /* The pace of path time; see ft_pace.h. */
 #include "ft_pace.h"
 
-/* Return the loss of pace while a slope of -r returns to zero. */
+/* Return by how much the pace decreases while the slope rises from -r to
+ * zero. */
 static int32_t triangle(int32_t r)
 {
     return r * (r + 1) / 2;
 }
 
-/* Return the lowest next slope that can still return to zero within the pace
- * that is left. */
+/* Return the steepest next slope that can still return to zero before the pace
+ * is used up. */
 static int32_t steepest(int32_t slope, int32_t left)
 {
     int32_t s = slope - 1;
@@ -26,8 +27,8 @@ ft_pace ft_pace_brake(ft_pace p)
     return p;
 }
 
-/* Return the pace of the next tick on the way to 1. This is braking,
- * mirrored. */
+/* Return the pace of the next tick on the way to 1. The rise of the pace
+ * mirrors braking. */
 ft_pace ft_pace_rise(ft_pace p)
 {
     p.slope = -steepest(-p.slope, FT_HALF_ONE - p.half);

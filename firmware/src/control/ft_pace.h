@@ -1,9 +1,9 @@
 /* The pace of path time: the path that one tick plays, 1 in motion, 0 at rest.
  *
- * Path time is counted in whole units, FT_HALF_ONE in half a tick, so it does
- * not drift. The slope of the pace changes by at most one unit a tick. As
- * FT_HALF_ONE = FT_RAMP^2, a full stop takes exactly 2 FT_RAMP ticks and ends
- * at pace 0 with slope 0. */
+ * Path time is counted in whole units, so it does not drift. Half a tick at
+ * pace 1 has FT_HALF_ONE units. The slope of the pace changes by at most one
+ * unit per tick. As FT_HALF_ONE = FT_RAMP^2, a full stop takes exactly 2
+ * FT_RAMP ticks and ends at pace 0 with slope 0. */
 #ifndef FT_PACE_H
 #define FT_PACE_H
 
@@ -14,7 +14,7 @@
 #define FT_HALF_ONE ((int32_t)FT_RAMP * FT_RAMP)
 
 typedef struct {
-    int32_t half;  /* path units played in half a tick, 0..FT_HALF_ONE */
+    int32_t half;  /* path units in half a tick, 0..FT_HALF_ONE */
     int32_t slope; /* change of half in the last tick */
 } ft_pace;
 

@@ -13,13 +13,14 @@ void ft_path_place(ft_turn q[FT_JOINTS], const ft_segment *g, int32_t at)
         q[j] = ft_segment_position(&g->joint[j], &powers, ft_joint[j].per_unit);
 }
 
-/* Sample half the displacement between two places of one segment, the position
- * at a boundary between them, and the position at the second place. After the
- * END the polynomial goes on for half a tick at most.
+/* Sample half the displacement between two places of one segment. Also give the
+ * position at a boundary between these places and at the second place. After
+ * the END the polynomial is used for at most half a tick.
  *
- * The position at the second place is the position at the first plus twice the
- * whole steps of half the displacement. A joint's span keeps these steps within
- * range. At every knot the position is formed from the knot. */
+ * The position at the second place is the position at the first plus twice half
+ * the displacement, rounded to whole steps. The check of a joint's span
+ * guarantees that this number of steps fits its integer type. Each knot sets
+ * the position exactly, so errors do not add up. */
 void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
                     int32_t from, int32_t boundary, int32_t to)
 {
@@ -41,8 +42,8 @@ void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
     }
 }
 
-/* Sample a step from one segment into the next in the same way, with half the
- * displacement in two pieces. */
+/* Sample a step that crosses from one segment into the next. Half the
+ * displacement is the sum of its pieces in both segments. */
 void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
                     const ft_segment *after, const ft_crossing *step)
 {
@@ -68,9 +69,9 @@ void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
     }
 }
 
-/* Return du / 2 for a step across a knot that is as long as the step before.
- * The result is the first segment's part, plus the knot's part now and in the
- * next step. */
+/* Compute du / 2 for a step across a knot, after a step of the same length. du
+ * includes the change of the curve at the knot as far as it falls into this
+ * step. bend receives the remaining change, for the next step. */
 void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
                            const ft_segment *before, const ft_segment *after,
                            int32_t from, int32_t to)

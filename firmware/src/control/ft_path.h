@@ -1,7 +1,7 @@
 /* Samples of the path: within one segment, and across the knot between two.
  *
- * A place is a whole number of path units (ft_pace.h) from a segment's first
- * knot. These functions keep no state. */
+ * A place in a segment is the path time since the segment's first knot, in
+ * whole path units (ft_pace.h). These functions keep no state. */
 #ifndef FT_PATH_H
 #define FT_PATH_H
 
@@ -28,27 +28,28 @@ typedef struct {
 /* A step from one segment into the next, from s_k to s_(k+1). */
 typedef struct {
     uint32_t segment;       /* number of the next segment, like the tail */
-    int32_t from, boundary; /* places of s_k and of the boundary in the segment
-                             * before */
+    int32_t from, boundary; /* places of s_k and of the boundary in the earlier
+                             * segment */
     int32_t to;             /* place of s_(k+1) in the next segment */
 } ft_crossing;
 
-/* The samples of this step. */
+/* An opening: the samples of a step across a knot, computed in advance. */
 typedef struct {
     ft_crossing of; /* 0 in `to`: not formed */
     ft_target target;
     ft_sample next;
-    ft_real bend[FT_JOINTS]; /* the knot's part in the step after it */
+    ft_real bend[FT_JOINTS]; /* the change at the knot that falls into the next
+                              * step */
 } ft_opening;
 
-/* Return a place as path time, s. */
+/* Convert a place to path time, s. */
 static FT_INLINE ft_real ft_path_seconds(int32_t at)
 {
     return (ft_real)at * FT_PATH_SECONDS;
 }
 
 /* Return the weights of half the displacement between two places of one
- * segment. Middle and length are formed in integers, since rounded ends would
+ * segment. Middle and length are computed in integers, since rounded ends would
  * make the length noisy. */
 static FT_INLINE ft_weights ft_path_half_displacement(int32_t from, int32_t to)
 {
@@ -58,8 +59,8 @@ static FT_INLINE ft_weights ft_path_half_displacement(int32_t from, int32_t to)
                                 (ft_real)(to - from) * half);
 }
 
-/* Return weights of the change of half the displacement from one step to the
- * next, at a place. Both steps have the same length. */
+/* Return the weights for the change of half the displacement between two steps
+ * that meet at a place. Both steps have the same length. */
 static inline ft_weights ft_path_half_change(int32_t from, int32_t stride)
 {
     return ft_segment_change(ft_path_seconds(from), ft_path_seconds(stride));

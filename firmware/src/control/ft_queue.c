@@ -1,4 +1,4 @@
-/* The main loop's side of the path; see ft_queue.h. */
+/* Functions of the main loop for the path; see ft_queue.h. */
 #include "ft_queue.h"
 
 /* Begin a motion at its first knot. */
@@ -37,7 +37,8 @@ void ft_queue_push(ft_queue *q, const ft_knot *knot)
     q->head++;
 }
 
-/* Form the opening of a knot. A tick in between sees no opening. */
+/* Compute the opening of a segment in advance. A tick that interrupts this
+ * function sees no opening. */
 void ft_queue_prepare(ft_queue *q, const ft_crossing *step)
 {
     const ft_segment *before = ft_queue_segment(q, step->segment - 1u);
@@ -58,7 +59,7 @@ void ft_queue_prepare(ft_queue *q, const ft_crossing *step)
     o->of.to = step->to;
 }
 
-/* Give the positions at the begin of a segment. */
+/* Give the positions at the start of a segment. */
 static void beginning(const ft_segment *g, ft_turn q[FT_JOINTS])
 {
     uint32_t j;
@@ -67,7 +68,7 @@ static void beginning(const ft_segment *g, ft_turn q[FT_JOINTS])
         q[j] = g->joint[j].q0;
 }
 
-/* Form the numbers that START needs for the first pose of the motion. */
+/* Compute what START needs for the first pose of a motion. */
 void ft_queue_prepare_entry(ft_queue *q)
 {
     const ft_segment *first = ft_queue_tail(q);
@@ -85,7 +86,7 @@ void ft_queue_prepare_entry(ft_queue *q)
     q->entered = mark;
 }
 
-/* Empty the ring if the tick has asked for it. */
+/* Empty the ring if the tick has requested this. */
 void ft_queue_idle(ft_queue *q)
 {
     if (!q->flush)

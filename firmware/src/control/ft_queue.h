@@ -12,34 +12,38 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Keep loads and stores from being moved across this line. Main loop and
- * interrupt run on one core, so only the compiler could move them. */
+/* Prevent the compiler from moving loads and stores across this line. Main loop
+ * and interrupt run on one core, so only the compiler could move loads and
+ * stores. */
 #define FT_STORED() __asm__ volatile("" ::: "memory")
 
-/* The mark of a segment's entry. It is never 0. */
+/* Return a nonzero mark for the number of a segment. */
 #define FT_QUEUE_MARK(segment) (2u * (segment) + 1u)
 
 typedef struct {
     /* of the tick */
     volatile bool flush;       /* asks the main loop to empty the ring */
     volatile uint32_t tail;    /* segments ever played */
-    uint32_t ended;            /* motions ever played whole or dropped */
+    uint32_t ended;            /* motions played or dropped so far */
 
     /* of the main loop */
     volatile uint32_t head;    /* segments ever pushed */
-    volatile uint32_t ends;    /* motions ever pushed whole */
+    volatile uint32_t ends;    /* complete motions pushed so far */
     bool open;                 /* the motion has no END yet */
-    uint8_t begun;             /* FT_KNOT_START until its first segment */
+    uint8_t begun;             /* FT_KNOT_START until the motion's first
+                                * segment */
     ft_knot last;              /* the last knot that was pushed */
     ft_opening openings[2];    /* of the next two knots */
-    ft_pair entry[FT_STEP_PAIRS]; /* of the pose that a motion begins at */
-    ft_turn begins[FT_JOINTS]; /* its positions half a tick before that */
+    ft_pair entry[FT_STEP_PAIRS]; /* sines and cosines of a motion's first
+                                   * pose */
+    ft_turn begins[FT_JOINTS]; /* positions half a tick before the first pose */
     volatile uint32_t entered; /* mark of the segment that begins at this pose,
                                 * or 0 */
     ft_segment ring[FT_RING];
 } ft_queue;
 
-/* For the main loop. At START the tick also calls ft_queue_prepare_entry(). */
+/* For the main loop. Functions for the main loop. At START the tick also calls
+ * ft_queue_prepare_entry(). */
 void ft_queue_open(ft_queue *q, const ft_knot *start);
 ft_segment *ft_queue_slot(ft_queue *q);
 void ft_queue_push(ft_queue *q, const ft_knot *knot);
@@ -65,7 +69,7 @@ static inline uint32_t ft_queue_credit(const ft_queue *q)
     return FT_RING - ft_queue_buffered(q);
 }
 
-/* Return whether the motion that is played is buffered to its END. */
+/* Return whether the played motion is buffered up to its END. */
 static inline bool ft_queue_whole(const ft_queue *q)
 {
     return q->ends != q->ended;
@@ -84,8 +88,8 @@ static inline const ft_segment *ft_queue_tail(const ft_queue *q)
     return ft_queue_segment(q, q->tail);
 }
 
-/* Return the slot of a segment's opening. The slot may hold another
- * segment's. */
+/* Return the slot for the opening of a segment. The slot may still hold another
+ * segment's opening. */
 static inline const ft_opening *ft_queue_opening(const ft_queue *q,
                                                  uint32_t segment)
 {

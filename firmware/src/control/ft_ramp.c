@@ -40,8 +40,8 @@ void ft_ramp_form(ft_ramp *r, ft_real v, ft_real a, ft_real w,
                   + r->fall * (v2 + THIRD * peak * r->fall));
 }
 
-/* Return the displacement of braking from w, if there is no acceleration at
- * first. */
+/* Return the braking distance from the velocity w without initial
+ * acceleration. */
 ft_real ft_ramp_braking_way(ft_real w, const ft_bounds *b)
 {
     const ft_real square = ft_size(w) * b->jerk, most = b->down * b->down;
@@ -80,12 +80,12 @@ ft_real ft_ramp_along(ft_moving *m, const ft_ramp *r, ft_real w, ft_real jerk,
     t -= fall;
     if (!(t > FT_C(0.0)))
         return FT_C(0.0);
-    m->v = w; /* without the part that rounding has used */
+    m->v = w; /* exactly w, without rounding errors */
     m->a = FT_C(0.0);
     return t;
 }
 
-/* ---- what may be ------------------------------------------------------- */
+/* ---- allowed samples ---------------------------------------------------- */
 
 static FT_INLINE ft_bounds bounds_of(const ft_follow_config *c)
 {
@@ -100,9 +100,9 @@ static FT_INLINE bool within(ft_real p, const ft_room *room)
     return p >= room->below && p <= room->above;
 }
 
-/* Return the place at which a braking joint turns round. A joint turns round if
- * its acceleration carries it past rest, before it comes to rest from the other
- * side. */
+/* Return the position at which a braking joint reverses. A joint reverses if
+ * its acceleration carries the joint through rest. The joint then comes to rest
+ * from the other side. */
 static ft_real turning_point(const ft_moving *m, const ft_follow_config *c)
 {
     const ft_real a = ft_size(m->a);
@@ -114,10 +114,11 @@ static ft_real turning_point(const ft_moving *m, const ft_follow_config *c)
     return at.p;
 }
 
-/* Return whether a braking joint surely stays between both limits. The joint's
- * velocity is at most the present or the coasting velocity. The braking time
- * has three parts: remove the acceleration, build another acceleration up and
- * down, and lose the velocity. The quick check nearly always suffices. */
+/* Return whether a braking joint surely stays between both limits. While it
+ * brakes, the joint is never faster than now or than at the end of its
+ * acceleration. The braking time has three parts: remove the acceleration,
+ * raise and lower the opposite acceleration, and lose the velocity. The check
+ * is quick, and nearly all samples pass it. */
 static FT_INLINE bool far_inside(const ft_moving *m, const ft_follow_config *c,
                                  ft_real then, const ft_room *room)
 {
@@ -129,7 +130,7 @@ static FT_INLINE bool far_inside(const ft_moving *m, const ft_follow_config *c,
     return m->p - reach >= room->below && m->p + reach <= room->above;
 }
 
-/* Return the limit that this joint must break for any way of braking, or 0. */
+/* Return the limit that this joint exceeds even if it brakes, or 0. */
 static uint32_t broken(const ft_moving *m, const ft_follow_config *c,
                        const ft_room *room)
 {
@@ -151,8 +152,8 @@ static uint32_t broken(const ft_moving *m, const ft_follow_config *c,
     return 0;
 }
 
-/* Return whether one tick of bounded jerk leads to a sample. The bounds allow
- * for a jerk that varies, and for rounding. */
+/* Return whether the joint can reach a sample in one tick with bounded jerk.
+ * The tolerances allow for a jerk that varies, and for rounding. */
 static FT_INLINE bool near(const ft_moving *now, const ft_follow_config *c,
                            const ft_moving *to)
 {
@@ -175,7 +176,7 @@ ft_real ft_ramp_stop(ft_ramp *stop, const ft_moving *m,
     return stop->rise + stop->level + stop->fall;
 }
 
-/* Return the range of places that a braking joint passes. */
+/* Return the range of positions that a braking joint passes. */
 ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
 {
     const ft_bounds b = bounds_of(c);
@@ -193,7 +194,7 @@ ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
     return room;
 }
 
-/* Return the limit that forbids a sample, or 0. */
+/* Return the limit that the joint would exceed with a sample, or 0. */
 uint32_t ft_ramp_forbids(const ft_moving *now, const ft_follow_config *c,
                          const ft_room *room, const ft_moving *to)
 {

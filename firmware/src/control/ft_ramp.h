@@ -1,5 +1,5 @@
-/* Ramps of velocity with bounded jerk, and samples from which a joint can still
- * come to rest inside all its limits; see ft_governor.h. */
+/* Computes ramps of velocity with bounded jerk, and checks that a joint can
+ * still come to rest inside its limits; see ft_governor.h. */
 #ifndef FT_RAMP_H
 #define FT_RAMP_H
 
@@ -22,15 +22,16 @@ typedef struct {
     ft_real below, above;
 } ft_room;
 
-/* A ramp from one velocity and acceleration to another velocity without
- * acceleration. A ramp has jerk, constant acceleration and opposite jerk. */
+/* A ramp from a velocity and acceleration to another velocity, with zero
+ * acceleration at its end. A ramp has three phases: constant jerk, constant
+ * acceleration, opposite jerk. */
 typedef struct {
     ft_real sign;              /* of the change */
     ft_real rise, level, fall; /* s of each part */
     ft_real way;               /* rad or m it takes */
 } ft_ramp;
 
-/* Bounds of a ramp. If the reference accelerates, upward and downward
+/* Bounds of a ramp. While the reference accelerates, upward and downward
  * accelerations have different bounds. */
 typedef struct {
     ft_real up, down, jerk, per_jerk;
@@ -58,7 +59,8 @@ static FT_INLINE ft_real ft_smaller(ft_real x, ft_real y)
     return x < y ? x : y;
 }
 
-/* Return the velocity after the acceleration is removed with the full jerk. */
+/* Return the velocity that remains after the acceleration is removed with full
+ * jerk. */
 static FT_INLINE ft_real ft_ramp_coasting(ft_real v, ft_real a,
                                           ft_real per_jerk)
 {

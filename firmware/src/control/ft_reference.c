@@ -8,9 +8,10 @@
 #define LAST (FT_KEPT - 1u)
 #define AT_MOST 4u /* pieces that a tick may pass */
 
-/* ---- the piece that is played ------------------------------------------ */
+/* ---- the present piece -------------------------------------------------- */
 
-/* Return a displacement, rad or m. More than half a turn has fewer digits. */
+/* Return a displacement, rad or m. A displacement beyond half a turn is less
+ * precise. */
 ft_real ft_reference_displacement(int64_t from, int64_t to, ft_real unit)
 {
     const uint64_t steps = (uint64_t)to - (uint64_t)from;
@@ -36,7 +37,8 @@ static ft_real seconds(const uint32_t t[], uint32_t from, uint32_t to)
     return (ft_real)(int32_t)(t[to] - t[from]) * FT_C(1e-6);
 }
 
-/* Form the weights: the blossom's points on t2 and t3, by de Boor's steps. */
+/* Compute the weights as blossom values at t2 and t3, by de Boor's
+ * algorithm. */
 static void weigh(ft_weights_of_piece *w, const uint32_t t[FT_SUPPORT + 2u])
 {
     const ft_real h = seconds(t, 2, 3), one = FT_C(1.0);
@@ -71,7 +73,7 @@ static void form(ft_cubic *c, const ft_weights_of_piece *w, ft_real first,
     c->c[3] = ((d2 - d1) - (d1 - d0)) * (per * per * per);
 }
 
-/* Form the piece between the second and the third knot. */
+/* Compute the piece between the second and the third knot. */
 static void form_piece(ft_reference *r)
 {
     ft_weights_of_piece w;
@@ -90,7 +92,7 @@ static void form_piece(ft_reference *r)
     }
 }
 
-/* Take the next knot. If it has not come, repeat the last knot. */
+/* Take the next knot. If this knot has not arrived, repeat the last knot. */
 static void take(ft_reference *r)
 {
     const ft_live_knot *k = &r->ring[r->used & (FT_KNOTS - 1u)];
@@ -113,7 +115,7 @@ static void take(ft_reference *r)
     r->used++;
 }
 
-/* ---- of the tick -------------------------------------------------------- */
+/* ---- functions of the tick ---------------------------------------------- */
 
 /* Begin at rest. at: the time of the first knot. */
 void ft_reference_begin(ft_reference *r, const int64_t q[FT_JOINTS],
@@ -132,8 +134,8 @@ void ft_reference_begin(ft_reference *r, const int64_t q[FT_JOINTS],
     form_piece(r);
 }
 
-/* Advance to the piece of a time. Return whether the piece is new. A time far
- * ahead is reached over a few ticks. */
+/* Advance to the piece that contains a time. Return whether the piece has
+ * changed. A time far ahead is reached over a few ticks. */
 bool ft_reference_reach(ft_reference *r, uint32_t at)
 {
     uint32_t passed = 0;
@@ -147,8 +149,8 @@ bool ft_reference_reach(ft_reference *r, uint32_t at)
     return passed > 0u;
 }
 
-/* Start one joint's curve again at a time of the piece, at rest or at its
- * present velocity. */
+/* Restart one joint's curve at a time of the piece, at rest or at its present
+ * velocity. */
 static void cut(ft_cubic *k, ft_real t, ft_real share, uint32_t j)
 {
     ft_real *c = k->c;
@@ -162,7 +164,7 @@ static void cut(ft_cubic *k, ft_real t, ft_real share, uint32_t j)
     c[2] = c[3] = FT_C(0.0);
 }
 
-/* Begin the piece at a time. */
+/* Let the piece begin at a time. */
 static void begin_at(ft_reference *r, uint32_t at)
 {
     uint32_t i;
@@ -171,8 +173,8 @@ static void begin_at(ft_reference *r, uint32_t at)
         r->times[i] = at + (i - 2u) * r->spacing;
 }
 
-/* Go on after a target with a velocity. Keep this velocity for one piece, then
- * stand. */
+/* Continue after the last target with a velocity. Keep the target's velocity
+ * for one piece of the curve, then come to rest. */
 void ft_reference_run_out(ft_reference *r, uint32_t at, bool ended)
 {
     const ft_real t = (ft_real)r->spacing * FT_C(1e-6);
@@ -188,8 +190,8 @@ void ft_reference_run_out(ft_reference *r, uint32_t at, bool ended)
     r->ended = ended;
 }
 
-/* Lead the curve from its present state to a target with a velocity, in the
- * time from knot to knot. */
+/* Replace the curve by a cubic from its present state to a target with a
+ * velocity. The time to the target is one knot spacing. */
 void ft_reference_turn_to(ft_reference *r, const int64_t to[FT_JOINTS],
                           const float velocity[FT_JOINTS], uint32_t at)
 {
@@ -214,8 +216,8 @@ void ft_reference_turn_to(ft_reference *r, const int64_t to[FT_JOINTS],
     r->same = 0;
 }
 
-/* Sample one joint's curve at a time, relative to a position. pace: of the
- * sender's time. */
+/* Sample one joint's curve at time t, s, relative to the position `from`. pace:
+ * rate of the sender's time. */
 ft_moving ft_reference_sample(const ft_reference *r, uint32_t joint, ft_real t,
                               int64_t from, ft_real pace)
 {

@@ -1,9 +1,10 @@
 /* The reference of live targets: a cubic B-spline over the sender's frames.
  *
  * Knots wait in a ring. The main loop (ft_targets.h) adds knots at the head.
- * The tick takes each knot when its piece begins. If the knot has not come by
- * then, the last knot counts once more, and the reference comes to rest at it
- * within two frames. A knot that the tick has taken does not change.
+ * When a piece of the curve begins, the tick takes one more knot from the ring.
+ * If that knot has not arrived, the last knot is repeated, and the reference
+ * comes to rest at the last knot within two frames. A knot does not change
+ * after the tick has taken it from the ring.
  *
  * Times are us of the sender's clock, and wrap. Positions are wire
  * positions. */
@@ -16,17 +17,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FT_KNOTS 64u   /* of the ring, a power of two */
+#define FT_KNOTS 64u   /* size of the ring, a power of two */
 #define FT_SUPPORT 4u  /* knots that form a piece of the curve */
 #define FT_KEPT (FT_SUPPORT + 2u) /* and two before them */
 
 typedef struct {
-    uint32_t at, next;    /* its time, and the next knot's */
+    uint32_t at, next;    /* times of this and of the next knot */
     bool end;             /* the joints come to rest at this knot */
     int64_t q[FT_JOINTS];
 } ft_live_knot;
 
-/* One joint in the piece that is played: a cubic about a base. */
+/* One joint's cubic in the present piece, relative to a base position. */
 typedef struct {
     int64_t base;
     ft_real c[4]; /* rad or m per s^0, s^1, ... */
@@ -34,14 +35,14 @@ typedef struct {
 
 typedef struct {
     /* of the tick */
-    volatile uint32_t used;      /* knots ever taken or missed */
+    volatile uint32_t used;      /* knots taken or repeated so far */
     volatile uint32_t due;       /* time of the next one */
     uint32_t times[FT_SUPPORT + 2u]; /* times of six knots; the piece goes
                                       * from times[2] to times[3] */
     int64_t q[FT_KEPT][FT_JOINTS];
-    uint32_t same;               /* how often the last knot counted; at
-                                  * FT_SUPPORT the reference stands */
-    bool ended;                  /* the last knot taken was the END */
+    uint32_t same;               /* repetitions of the last knot; at FT_SUPPORT
+                                  * the reference is at rest */
+    bool ended;                  /* the tick has taken the END from the ring */
     ft_cubic joint[FT_JOINTS];
 
     /* of the main loop */

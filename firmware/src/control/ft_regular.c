@@ -1,18 +1,19 @@
-/* Regular poses; see ft_regular.h. */
+/* Keeps closed loops at regular poses; see ft_regular.h. */
 #include "ft_regular.h"
 
 #include "ft_number.h"   /* ft_clamp */
 #include "ft_position.h" /* ft_position_add, ft_position_of_wire */
 
-#define ENOUGH FT_C(0.09) /* square of a sine that is always regular */
-#define SHARE FT_C(0.25)  /* of the square at the start, if less */
-#define LOWEST FT_C(0.9)  /* of the least square, for rounding */
+#define ENOUGH FT_C(0.09) /* squares of sines above this are always regular */
+#define SHARE FT_C(0.25)  /* limit relative to the square at the start */
+#define LOWEST FT_C(0.9)  /* solver's limit relative to the smallest allowed
+                           * square */
 #define ROUNDED FT_C(1e-6)
-#define WHILE (FT_TICK_HZ / 16u) /* ticks for which a joint goes on alone */
+#define WHILE (FT_TICK_HZ / 16u) /* ticks for which a joint moves alone */
 #define HALF FT_C(0.5)
-#define TURN FT_C(2.147e9) /* wire steps: half a turn, just less */
+#define TURN FT_C(2.147e9) /* wire steps, just less than half a turn */
 
-/* Return a joint's position plus a way. */
+/* Return a joint's position plus a displacement, rad or m. */
 static ft_turn beyond(int64_t q, ft_real way, const ft_follow_config *c)
 {
     const int32_t steps = (int32_t)ft_clamp(way * c->per_unit, TURN);
@@ -20,20 +21,20 @@ static ft_turn beyond(int64_t q, ft_real way, const ft_follow_config *c)
     return ft_position_add(ft_position_of_wire(q), ft_position_of_wire(steps));
 }
 
-/* Return the square below which the solver stops. */
+/* Return the square of a sine below which the solver stops. */
 static ft_real lowest(const ft_regular *r)
 {
     return LOWEST * r->least;
 }
 
-/* Return the square below which joints may not go. */
+/* Return the square of a sine below which the joints may not move. */
 static ft_real bound(const ft_regular *r)
 {
     return ft_smaller(r->least, r->here - ROUNDED);
 }
 
-/* Measure the pose of rest. From this pose joints may go to poses that are no
- * worse. */
+/* Measure how regular the pose of rest is. From this pose the joints may move
+ * only to poses that are no closer to a singular pose. */
 static void look_here(ft_regular *r, const int64_t q[FT_JOINTS])
 {
     ft_turn here[FT_JOINTS];
@@ -47,7 +48,7 @@ static void look_here(ft_regular *r, const int64_t q[FT_JOINTS])
     r->bad = 0;
 }
 
-/* Begin where the loops are closed. */
+/* Begin at a pose where the loops are closed. */
 static void begin(ft_regular *r, const ft_step_state *s,
                   const int64_t q[FT_JOINTS])
 {
@@ -57,7 +58,7 @@ static void begin(ft_regular *r, const ft_step_state *s,
     r->here = r->least = ft_smaller(SHARE * r->here, ENOUGH);
 }
 
-/* Check the next place on the way of braking joints. */
+/* Check the next pose that the joints would pass while they brake. */
 static void look_on_the_way(ft_regular *r, const int64_t q[FT_JOINTS],
                             const ft_moving joint[FT_JOINTS],
                             const ft_ramp stop[FT_JOINTS], ft_real longest,
@@ -80,7 +81,7 @@ static void look_on_the_way(ft_regular *r, const int64_t q[FT_JOINTS],
         r->bad |= 1u << way;
 }
 
-/* Return whether braking joints stay at regular poses. */
+/* Return whether the joints can brake to rest through regular poses. */
 static bool holds(ft_regular *r, const int64_t q[FT_JOINTS],
                   const ft_moving joint[FT_JOINTS], const ft_follow_config *c)
 {
@@ -120,20 +121,21 @@ static void refuse(ft_regular *r)
     r->look = FT_LOOK_HERE;
 }
 
-/* Let the joints go on. */
+/* Let the joints move. */
 static void allow(ft_regular *r)
 {
     r->alone = ++r->went < WHILE ? r->alone : FT_JOINTS;
     r->look = FT_LOOK_AHEAD;
 }
 
-/* Return whether joints may go on from one sample to the next. */
+/* Return whether the joints may move from one sample to the next. */
 bool ft_regular_tick(ft_regular *r, const ft_step_state *s,
                      const int64_t q[FT_JOINTS],
                      const ft_moving from[FT_JOINTS],
                      const ft_moving to[FT_JOINTS], const ft_follow_config *c)
 {
-    if (r->look == FT_LOOK_FIRST) { /* one tick from rest leads nowhere yet */
+    if (r->look == FT_LOOK_FIRST) { /* after one tick from rest the joints have
+                                     * hardly moved */
         begin(r, s, q);
         r->look = FT_LOOK_AHEAD;
         return true;

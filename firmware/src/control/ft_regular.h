@@ -1,12 +1,13 @@
-/* Regular poses of closed loops in FOLLOW. Joints may move only if they could
- * brake and come to rest at a regular pose, through regular poses.
+/* Regular poses of closed loops in FOLLOW. The joints may move only if they
+ * could brake to rest at a regular pose, through regular poses only.
  *
- * The distance of a pose from singular poses is the least sine of the pivots of
- * the loops' equations. The module keeps the solution at the pose of rest, and
- * three solutions on the way. A tick checks one of the three. If the joints may
- * not go on together, each joint in turn may go on alone for a while.
+ * The measure of a pose is the smallest sine among the pivots of the loops'
+ * equations; it is 0 at a singular pose. The module keeps the loops' solution
+ * at the pose where the joints would come to rest, and at three poses on the
+ * way there. Each tick checks one of the poses on the way. If the joints may
+ * not move together, each joint in turn may move alone for a while.
  *
- * Mechanisms with modes are not checked, as their loops open and close. */
+ * Mechanisms with modes are not checked, since their loops open and close. */
 #ifndef FT_REGULAR_H
 #define FT_REGULAR_H
 
@@ -21,24 +22,26 @@
 
 #if FT_REGULAR
 
-#define FT_WAYS 3u /* places on the way; a tick checks one */
+#define FT_WAYS 3u /* poses on the way; each tick checks one */
 
 /* The next check of a tick. */
 typedef enum {
     FT_LOOK_FIRST, /* where the joints begin */
-    FT_LOOK_AHEAD, /* places where they would rest */
-    FT_LOOK_HERE   /* the same for braked joints */
+    FT_LOOK_AHEAD, /* positions at which braking joints would rest */
+    FT_LOOK_HERE   /* positions of the joints after they have braked */
 } ft_look;
 
 typedef struct {
-    ft_step_state rest, way[FT_WAYS]; /* the loops alone for these joints */
-    uint32_t turn;            /* of the places on the way */
-    uint32_t bad;             /* which of these places are not regular */
+    ft_step_state rest, way[FT_WAYS]; /* solutions of the loops at rest and on
+                                       * the way */
+    uint32_t turn;            /* pose on the way that was checked last */
+    uint32_t bad;             /* bits of the poses on the way that are not
+                               * regular */
     ft_real least;            /* square of a sine; above it a pose is regular */
-    ft_real here;             /* this square at the last rest */
+    ft_real here;             /* the square at the last pose of rest */
     ft_look look;
-    uint32_t alone;           /* the joint that may go on alone, if any */
-    uint32_t went;            /* ticks for which it went on alone */
+    uint32_t alone;           /* the joint that may move alone, if any */
+    uint32_t went;            /* ticks for which it has moved alone */
 } ft_regular;
 
 /* Start again at the next tick. */
@@ -49,7 +52,7 @@ static inline void ft_regular_renew(ft_regular *r)
     r->went = r->turn = 0;
 }
 
-/* Return whether a joint waits while another one goes on. */
+/* Return whether a joint waits while another joint moves alone. */
 static inline bool ft_regular_waits(const ft_regular *r, uint32_t j)
 {
     return r->alone < FT_JOINTS && r->alone != j;
@@ -74,7 +77,7 @@ static inline bool ft_regular_waits(const ft_regular *r, uint32_t j)
 
 #endif
 
-/* Return whether joints may go on from one sample to the next. s: the loops
+/* Return whether the joints may move from one sample to the next. s: the loops
  * now. q: the joints' wire positions. c: limits of each joint. */
 bool ft_regular_tick(ft_regular *r, const ft_step_state *s,
                      const int64_t q[FT_JOINTS],

@@ -7,9 +7,9 @@
 #define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
 
 /* Fit one joint's quintic to displacement, velocity and acceleration at both
- * ends. The displacement is a difference of integers. The velocity is the
- * knot's. The first knot's part is subtracted before the higher coefficients
- * are formed, so that only small numbers are rounded. */
+ * ends. The displacement is a difference of integers. The velocities are the
+ * knots' velocities. The extrapolation from the first knot is subtracted first,
+ * so that the higher coefficients are computed from small numbers. */
 static void fit(ft_quintic *p, ft_real displacement, ft_real v0, ft_real v1,
                 ft_real a0, ft_real a1)
 {
@@ -53,7 +53,8 @@ ft_real ft_segment_velocity(const ft_quintic *p, ft_real t)
 }
 
 /* Return a bound of the joint's displacement from q0 within the segment and
- * half a tick beyond its ends. The conversion to steps relies on this bound. */
+ * half a tick beyond its ends. The conversion to position steps relies on this
+ * upper bound. */
 ft_real ft_segment_span(const ft_quintic *p)
 {
     const ft_real t = T + FT_C(0.5) / (ft_real)FT_TICK_HZ;
@@ -65,9 +66,9 @@ ft_real ft_segment_span(const ft_quintic *p)
     return span;
 }
 
-/* Evaluate two segments' polynomials at the same time, t from the knot where
- * the segments meet. Return (next - p) / 4. At the knot p and next agree to
- * second order. */
+/* Evaluate two segments' polynomials at the same time t since the knot where
+ * the segments meet. Return (next - p) / 4. At the knot, p and next agree up to
+ * the second derivative. */
 ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t)
 {
     const ft_real *c = p->c, *d = next->c;

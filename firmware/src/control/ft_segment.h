@@ -24,12 +24,13 @@ typedef struct {
 
 typedef struct {
     ft_turn q0;           /* position at t = 0 */
-    ft_real c[FT_DEGREE]; /* rad or m per s, s^2, ..., s^5 */
+    ft_real c[FT_DEGREE]; /* coefficients, rad or m per s, s^2, ..., s^5 */
 } ft_quintic;
 
 typedef struct {
     ft_quintic joint[FT_JOINTS];
-    uint8_t flags; /* FT_KNOT_START: a motion's first, FT_KNOT_END: its last */
+    uint8_t flags; /* FT_KNOT_START in a motion's first segment, FT_KNOT_END in
+                    * its last */
     uint8_t mode;  /* the mechanism's */
 } ft_segment;
 
@@ -38,7 +39,7 @@ ft_real ft_segment_velocity(const ft_quintic *p, ft_real t);
 ft_real ft_segment_span(const ft_quintic *p);
 ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t);
 
-/* Weights of a joint's coefficients. All joints have equal weights. */
+/* Weights of a polynomial's coefficients. All joints use the same weights. */
 typedef struct {
     ft_real w[FT_DEGREE];
 } ft_weights;
@@ -52,9 +53,9 @@ static FT_INLINE ft_weights ft_segment_powers(ft_real t)
     return p;
 }
 
-/* Return the weights of (p(m + h) - p(m - h)) / 2. The result equals h p' + h^3
- * p'''/6 + h^5 p^(5)/120 at m. The weights are exact for a quintic, and
- * subtract no positions. */
+/* Return the weights of (p(m + h) - p(m - h)) / 2. In derivatives at m, the
+ * result is h p' + h^3 p'''/6 + h^5 p^(5)/120. The weights are exact for a
+ * quintic, and no two positions are subtracted. */
 static FT_INLINE ft_weights ft_segment_increment(ft_real m, ft_real h)
 {
     const ft_real h2 = h * h, m2 = m * m;
@@ -71,7 +72,7 @@ static FT_INLINE ft_weights ft_segment_increment(ft_real m, ft_real h)
 }
 
 /* Return the weights of (p(m + h) - 2 p(m) + p(m - h)) / 4. The weights are
- * exact, and subtract no increments. */
+ * exact, and no two increments are subtracted. */
 static inline ft_weights ft_segment_change(ft_real m, ft_real h)
 {
     const ft_real h2 = FT_C(0.5) * (h * h), m2 = m * m;
@@ -97,7 +98,7 @@ static FT_INLINE ft_real ft_segment_sum(const ft_quintic *p,
            + w[0] * c[0];
 }
 
-/* Return the position that the powers give. per_unit: steps per rad or m. */
+/* Return the position for these powers of t. */
 static FT_INLINE ft_turn ft_segment_position(const ft_quintic *p,
                                              const ft_weights *powers,
                                              ft_real per_unit)

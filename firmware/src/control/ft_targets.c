@@ -1,4 +1,4 @@
-/* Targets to knots; see ft_targets.h. */
+/* Turns targets into knots; see ft_targets.h. */
 #include "ft_targets.h"
 
 #include "ft_config.h" /* ft_follow_joint, FT_FOLLOW_DELAY */
@@ -7,19 +7,20 @@
 
 #include <string.h> /* memcpy, memset */
 
-#define LEAST_US 19500u   /* us from knot to knot: 20 ms, less jitter */
-#define UNKNOWN_US 20000u /* the same before the frame is known */
-#define FRAME_LEAST 1000u /* us from target to target */
+#define LEAST_US 19500u   /* us, smallest knot spacing: 20 ms minus jitter */
+#define UNKNOWN_US 20000u /* us, assumed frame time until it is known */
+#define FRAME_LEAST 1000u /* us, smallest accepted frame time */
 #define FRAME_MOST 100000u
-#define INTERVALS 8u      /* intervals that give the frame at first, */
-#define SETTLED 64u       /* and later */
-#define SPARE_US 10000u   /* us by which a target may be late at first */
-#define SPARE_MOST 50000u /* and at most, after late targets */
-#define SPARE_LEAST 2000  /* us to keep unused, otherwise add more */
-#define STEP_US 500000    /* a larger step means a set clock, not a late
-                           * target */
-#define RELEASE 20000u    /* of the elapsed time: clocks drift by 50 ppm */
-#define JUMP ((int64_t)1 << 30) /* greatest step between knots, wire steps */
+#define INTERVALS 8u      /* intervals until the frame time is known */
+#define SETTLED 64u       /* intervals until the frame time is final */
+#define SPARE_US 10000u   /* us of margin for late targets at the start */
+#define SPARE_MOST 50000u /* us, upper limit of this margin */
+#define SPARE_LEAST 2000  /* us of this margin to keep unused */
+#define STEP_US 500000    /* a larger step means a clock that was set, not a
+                           * late target */
+#define RELEASE 20000u    /* the offset grows by at most 1/RELEASE of the time
+                           * (50 ppm) */
+#define JUMP ((int64_t)1 << 30) /* largest step between knots, wire steps */
 
 static int32_t after(uint32_t a, uint32_t b)
 {
@@ -32,7 +33,7 @@ static int32_t clamped(int32_t x, int32_t bound)
     return x > bound ? bound : x < -bound ? -bound : x;
 }
 
-/* Return the displacement from one position to another, within JUMP. */
+/* Return the displacement from one position to another, clamped to JUMP. */
 static int64_t apart(int64_t from, int64_t to)
 {
     const int64_t way = (int64_t)((uint64_t)to - (uint64_t)from);
@@ -48,15 +49,15 @@ static int64_t moved(int64_t from, int64_t way)
 
 /* ---- times ------------------------------------------------------------- */
 
-/* Choose the number of targets in a knot. It determines the time between
- * knots. */
+/* Choose the number of targets in a knot. This number determines the time
+ * between knots. */
 static void space(ft_targets *t, ft_reference *r)
 {
     t->averaged = (LEAST_US + t->frame - 1u) / t->frame;
     r->spacing = t->averaged * t->frame;
 }
 
-/* Form the present delay, and the lag of the played clock. */
+/* Compute the present delay, and the lag of the played time. */
 static void delay(ft_targets *t, const ft_reference *r)
 {
     const uint32_t least =
@@ -73,8 +74,8 @@ static void delay(ft_targets *t, const ft_reference *r)
     t->lag = t->offset + t->in_force;
 }
 
-/* Make room for targets as late as this target. Knots are needed two knots
- * ahead. */
+/* Increase the margin for late targets if this target is too late. The curve
+ * needs each knot two knots in advance. */
 static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
                   uint32_t now)
 {
@@ -87,9 +88,9 @@ static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
     t->spare = t->spare < SPARE_MOST ? t->spare : SPARE_MOST;
 }
 
-/* Compare the clocks. The offset of the clocks is the least delay of messages.
- * Old delays are forgotten slowly. If the sender's clock was set, undo the
- * step. */
+/* Compare the clocks. The offset between the clocks is estimated as the
+ * smallest delay of messages. Old delays are forgotten slowly. If the sender's
+ * clock was set, undo the step. */
 static void compare_clocks(ft_targets *t, uint32_t stamp, uint32_t now)
 {
     const uint32_t ahead = now - (stamp + t->shift);
@@ -104,7 +105,7 @@ static void compare_clocks(ft_targets *t, uint32_t stamp, uint32_t now)
         t->offset += (uint32_t)step < release ? (uint32_t)step : release;
 }
 
-/* Find the time of a frame from the first intervals. */
+/* Estimate the sender's frame time from the first intervals. */
 static void find_frame(ft_targets *t, ft_reference *r, int32_t interval)
 {
     const bool likely = interval >= (int32_t)FRAME_LEAST
@@ -114,7 +115,7 @@ static void find_frame(ft_targets *t, ft_reference *r, int32_t interval)
     if (t->fixed || n >= SETTLED || !likely)
         return;
     if (n > 0u && (uint32_t)interval > t->frame + t->frame / 2u)
-        return; /* a target was lost between them */
+        return; /* a target between them was lost */
     t->frame = (n * t->frame + (uint32_t)interval) / (n + 1u);
     t->intervals = n + 1u;
     space(t, r);
@@ -122,7 +123,7 @@ static void find_frame(ft_targets *t, ft_reference *r, int32_t interval)
 
 /* ---- knots ------------------------------------------------------------- */
 
-/* Put a knot into the ring, unless its time is over. */
+/* Put a knot into the ring. */
 static void put(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS],
                 uint32_t at, uint32_t next, bool end)
 {
@@ -138,7 +139,7 @@ static void put(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS],
     r->head++;
 }
 
-/* Return a position held within the joint's limits. */
+/* Return a position, clamped to the joint's limits. */
 static int64_t allowed(ft_targets *t, uint32_t j, int64_t q)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -150,10 +151,11 @@ static int64_t allowed(ft_targets *t, uint32_t j, int64_t q)
     return moved(t->knot[j], apart(t->knot[j], inside));
 }
 
-/* Return the lag of a spline through means behind the sender's motion, as a
- * share of the change of velocity between knots times their spacing. The share
- * is 1/6 + (1 - 1/n^2)/24. A single target has 0, as the correction would
- * amplify its noise. */
+/* Return the distance by which a spline through means lags behind the sender's
+ * motion. The unit is the change of velocity between two knots times the knots'
+ * spacing. For the mean of n targets this distance is 1/6 + (1 - 1/n^2)/24.
+ * With one target per knot the result is 0, since a correction would amplify
+ * noise. */
 static ft_real shortfall(const ft_targets *t)
 {
     const ft_real n = (ft_real)t->averaged;
@@ -173,8 +175,8 @@ static ft_real common(ft_real x, ft_real y)
 }
 
 /* Return the part of a velocity change that earlier changes confirm. An earlier
- * change confirms a change of the same sign, or a change on the same line. A
- * jump has no earlier changes. */
+ * change confirms a new change if both have the same sign, or if the changes
+ * lie on one line. A jump has no earlier changes. */
 static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
 {
     const ft_real c1 = t->change[0][j], c2 = t->change[1][j];
@@ -188,8 +190,9 @@ static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
     return ft_smaller(ft_larger(change, low), high);
 }
 
-/* Return a joint's knot from the mean of its targets. The knot lies `off` s
- * later on the line of the last means. A jump is not sharpened. */
+/* Return a joint's knot from the mean of its targets. The result is this mean,
+ * moved by `off` seconds along the line of the last means. A jump is not
+ * sharpened. */
 static int64_t refined(ft_targets *t, uint32_t j, int64_t mean, ft_real per,
                        ft_real off, ft_real short_by)
 {
@@ -214,7 +217,7 @@ static int64_t refined(ft_targets *t, uint32_t j, int64_t mean, ft_real per,
     return moved(mean, (int64_t)(int32_t)(more * c->per_unit));
 }
 
-/* Fill in knots without targets on a straight line. */
+/* Insert knots on a straight line where no target arrived. */
 static void fill_in(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS])
 {
     const uint32_t n = t->skipped;
@@ -236,7 +239,8 @@ static void fill_in(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS])
 }
 
 /* Adapt the next knot's time and the spacing to the sender's frames. For a
- * chunk adapt both at once, since its times have no jitter. Return the time. */
+ * chunk adapt time and spacing immediately, since the times of a chunk have no
+ * jitter. Return the time. */
 static uint32_t next_time(ft_targets *t, ft_reference *r, int32_t off,
                           bool whole)
 {
@@ -258,7 +262,7 @@ static uint32_t next_time(ft_targets *t, ft_reference *r, int32_t off,
     return next;
 }
 
-/* Make a knot of the gathered targets. */
+/* Make a knot from the gathered targets. */
 static void close(ft_targets *t, ft_reference *r, bool end)
 {
     ft_group *g = &t->group;
@@ -292,8 +296,8 @@ static void close(ft_targets *t, ft_reference *r, bool end)
     g->n = 0;
 }
 
-/* Forget the knots that the tick has missed. If the tick missed a knot, allow
- * for more delay, so that the next missing knot can be filled in. */
+/* If the tick had to repeat knots, continue after the repeated knots. Then
+ * allow more delay, so that a later gap can be filled in time. */
 static void catch_up(ft_targets *t, ft_reference *r, uint32_t due,
                      uint32_t now)
 {
@@ -317,8 +321,7 @@ static void catch_up(ft_targets *t, ft_reference *r, uint32_t due,
     t->group.n = 0;
 }
 
-/* Go back to the begin of a chunk. The chunk replaces the knots from there
- * on. */
+/* Go back to the start of a chunk. The chunk replaces all later knots. */
 static void go_back(ft_targets *t, ft_reference *r, uint32_t due)
 {
     const uint32_t used = r->used;
@@ -342,7 +345,7 @@ static void go_back(ft_targets *t, ft_reference *r, uint32_t due)
     t->before = t->mean_at = last->at;
 }
 
-/* Go on to a target's knot. The knots before it have no target. */
+/* Advance to the knot of a target. The skipped knots have no target. */
 static void skip(ft_targets *t, const ft_reference *r, uint32_t due)
 {
     uint32_t i;
@@ -391,7 +394,8 @@ static void gather(ft_targets *t, ft_reference *r, const ft_msg_target *m,
 
 /* ---- targets ------------------------------------------------------------ */
 
-/* Return whether velocities are finite, if the target has velocities. */
+/* Return whether the target's velocities are finite. A target without
+ * velocities passes. */
 static bool numbers(const ft_msg_target *m)
 {
     uint32_t j;
@@ -404,7 +408,7 @@ static bool numbers(const ft_msg_target *m)
     return true;
 }
 
-/* Keep a target with a velocity. The tick follows it at once. */
+/* Keep a target with a velocity. The tick follows this target immediately. */
 static void keep(ft_targets *t, const ft_msg_target *m, uint32_t due)
 {
     const uint32_t slot = (t->newest + 1u) & 1u;
@@ -453,8 +457,8 @@ void ft_targets_begin(ft_targets *t, ft_reference *r, uint32_t delay_us,
     space(t, r);
 }
 
-/* Return whether a target follows the last target, or begins a chunk and has
- * room. */
+/* Return whether a target can be accepted: the target is later than the last
+ * target or begins a chunk, and the ring has room. */
 static bool welcome(ft_targets *t, ft_reference *r, const ft_msg_target *m,
                     uint32_t due, uint32_t playing)
 {
@@ -473,8 +477,8 @@ static bool welcome(ft_targets *t, ft_reference *r, const ft_msg_target *m,
     return true;
 }
 
-/* Process a target. now: the board's clock. playing: the sender's clock as
- * played. held: the joints' positions before the first target. */
+/* Process a target. now: the board's clock. playing: the sender's time that is
+ * played now. held: the joints' positions before the first target. */
 void ft_targets_take(ft_targets *t, ft_reference *r, const ft_msg_target *m,
                      uint32_t now, uint32_t playing,
                      const int64_t held[FT_JOINTS])

@@ -1,10 +1,10 @@
-/* From live targets to knots of the reference.
+/* Converts live targets to knots of the reference.
  *
- * The main loop handles late and lost targets, jitter, and clocks that step.
- * The offset between the sender's clock and the board's is the least delay of
- * the last messages. The time of a frame follows from the targets' stamps.
- * Targets that come faster than FT_KNOT_LEAST_US are averaged, so that noise of
- * their positions causes no jerk. */
+ * The main loop handles late and lost targets, jitter, and clocks that are set.
+ * The offset between the sender's clock and the board's is estimated as the
+ * smallest delay of the last messages. The sender's frame time is estimated
+ * from the targets' time stamps. Targets that come faster than FT_KNOT_LEAST_US
+ * are averaged, so that noise of their positions causes no jerk. */
 #ifndef FT_TARGETS_H
 #define FT_TARGETS_H
 
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Targets that are averaged to one knot. */
+/* Live targets that are averaged to form one knot. */
 typedef struct {
     uint32_t n;
     uint32_t first;           /* time of the first target */
@@ -26,40 +26,41 @@ typedef struct {
 
 typedef struct {
     /* members that the tick reads */
-    volatile uint32_t lag;    /* us from the sender's clock to the played
-                               * clock */
+    volatile uint32_t lag;    /* us by which the played time is behind the
+                               * board's clock */
     volatile bool begun;      /* a target has come */
-    volatile bool known;      /* the time of a frame is known */
-    volatile bool direct;     /* no delay: targets carry velocities */
-    volatile uint32_t newest; /* the newest target's number */
+    volatile bool known;      /* the sender's frame time is known */
+    volatile bool direct;     /* targets have velocities and are followed
+                               * without delay */
+    volatile uint32_t newest; /* number of the newest target */
     volatile uint32_t newest_at;
-    int64_t to[2][FT_JOINTS]; /* targets with velocities, in turn */
+    int64_t to[2][FT_JOINTS]; /* the last two targets with velocities */
     float to_velocity[2][FT_JOINTS];
     uint32_t delay;           /* us, requested, or FT_FOLLOW_AUTO */
     uint32_t in_force;        /* us, the present delay */
     uint32_t spare;           /* us by which targets may be late */
 
-    /* members of the main loop alone */
+    /* members that only the main loop uses */
     uint32_t frame;           /* us from target to target */
     uint32_t intervals;       /* number of intervals in this mean */
     bool fixed;               /* frame was requested */
     uint32_t averaged;        /* targets a knot */
-    uint32_t offset;          /* from the sender's clock to the board's, us */
-    uint32_t shift;           /* us by which the clock was set back */
-    uint32_t heard;           /* of the last target, board's clock */
+    uint32_t offset;          /* board's clock minus the sender's clock, us */
+    uint32_t shift;           /* us by which the sender's clock was set back */
+    uint32_t heard;           /* time of the last target, board's clock */
     uint32_t last;            /* time of the newest target, */
     uint8_t chunk;            /* its chunk */
     bool ended;
     uint32_t before, at;      /* times of the last knot, and of the knot that is
-                               * gathered */
-    uint32_t gap_at;          /* time of the first knot between these */
+                               * being averaged */
+    uint32_t gap_at;          /* time of the first knot without a target */
     uint32_t skipped;         /* knots without a target */
     ft_group group;
-    uint32_t mean_at;         /* mean time of the last knot's targets, */
+    uint32_t mean_at;         /* mean time of the targets of the last knot */
     int64_t mean[FT_JOINTS];  /* their mean position */
     int64_t knot[FT_JOINTS];  /* the knot */
-    ft_real velocity[FT_JOINTS]; /* between the last two means */
-    ft_real change[3][FT_JOINTS]; /* its last changes, the latest first */
+    ft_real velocity[FT_JOINTS]; /* velocity between the last two means */
+    ft_real change[3][FT_JOINTS]; /* its last three changes, the latest first */
     uint32_t clipped;         /* joints with a target beyond their limits */
 
     /* counts */

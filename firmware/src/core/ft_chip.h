@@ -2,8 +2,8 @@
  * firmware/chip/ implements these functions for one family of chips. Code above
  * this header names no register.
  *
- * Joints have the same numbers everywhere. The emitted ft_board.h assigns
- * timers and pins to the joints. */
+ * All modules use the same numbers for the joints. The emitted ft_board.h
+ * assigns timers and pins to the joints. */
 #ifndef FT_CHIP_H
 #define FT_CHIP_H
 
@@ -30,11 +30,11 @@ enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
  * bounded. */
 uint32_t ft_chip_start(void);
 
-/* Start the control tick. From now on the tick calls ft_app_tick() at
- * FT_TICK_HZ. */
+/* Start the control tick. From then on the timer's interrupt calls
+ * ft_app_tick() at FT_TICK_HZ. */
 void ft_chip_run(void);
 
-/* Set the duties of all joints, -1 to 1. The timers take the duties over
+/* Set the duties of all joints, -1 to 1. The timers take over all duties
  * together, FT_LEAD ticks later. NaN is output as 0. Disabled outputs are safe
  * at any duty. */
 void ft_chip_duties(const float duty[]);
@@ -53,7 +53,8 @@ void ft_chip_show(uint32_t state, uint32_t tick);
  * output does nothing. */
 void ft_chip_servo_supply(bool on);
 
-/* Put neutral on every output at once, from any context, without waiting. */
+/* Set every output to neutral immediately, from any context, without
+ * waiting. */
 void ft_chip_safe(void);
 
 /* Give the signed encoder counts (x4) of all joints since the last call. */
@@ -65,16 +66,16 @@ bool ft_chip_estop(void);          /* true: the e-stop loop is open */
  * returns the nominal voltage. A single outlier is ignored. */
 float ft_chip_bus_voltage(void);
 
-/* Return, for the main loop, whether the drivers report a fault. Drivers
- * without a fault line report none. The second function returns the temperature
- * of the hottest sensor, deg C: 25 without a sensor, NaN with a broken
- * sensor. */
+/* Return, for the main loop, whether the drivers report a fault. A driver
+ * without a fault line reports no fault. The second function returns the
+ * temperature of the hottest sensor, deg C: 25 without a sensor, NaN with a
+ * broken sensor. */
 bool ft_chip_driver_fault(void);
 float ft_chip_temperature(void);
 
-/* Read back, for the main loop, one setting of the drivers, or all of them
- * before arming. Lost settings are written again over the next rounds, once the
- * outputs are off. */
+/* Read back one setting of the motor drivers, or all settings before arming.
+ * For the main loop. Lost settings are written again in the next rounds of the
+ * main loop, once the outputs are off. */
 void ft_chip_drivers_look(bool at_all);
 
 /* Return whether the chip's own supply is good now, and was good at the start.
@@ -89,15 +90,16 @@ bool ft_chip_drivers_ready(void);
  * register 2 from bit 16 on, and the driver's number from bit 28 on. */
 uint32_t ft_chip_driver_status(void);
 
-/* Return why the chip has dropped the outputs since they were last enabled, and
- * give the joint. The reason is too much current, a sensor without answer or
- * with the wrong sign, or a loop at its voltage limit without a current. */
+/* Return why the chip has switched the outputs off since they were last
+ * enabled, and give the joint. The reasons are an excessive current, a current
+ * sensor that does not answer or has the wrong sign, and a current loop at its
+ * voltage limit without a current. */
 enum { FT_CURRENT_GOOD, FT_CURRENT_OVER, FT_CURRENT_SENSOR, FT_CURRENT_SIGN,
        FT_CURRENT_LOOP };
 uint32_t ft_chip_current_fault(uint32_t *joint);
 
 /* Return whether the current sensors have read zero since the outputs went off.
- * If not, give the joint of a wrong sensor. */
+ * If a sensor has not read zero, give the joint of this sensor. */
 bool ft_chip_current_zero(uint32_t *joint);
 
 /* The image in flash, code and constants, and its CRC-32 from the build. */
@@ -110,13 +112,13 @@ ft_image ft_chip_image(void);
 /* Return whether the stack has never come near its end. */
 bool ft_chip_stack_whole(void);
 
-/* Return whether a joint's index pulse is active. Return false without a
- * wire. */
+/* Return whether a joint's index pulse is active. Return false if no index
+ * pulse is wired. */
 bool ft_chip_index(uint32_t joint);
 
 /* Receive or send bytes at the port without waiting. Return the number of
- * received bytes, or whether the bytes were taken. The port takes all bytes to
- * be sent, or none of them. */
+ * received bytes, or whether the bytes were accepted. The port accepts all
+ * bytes, or none of them. */
 size_t ft_chip_receive(uint8_t *bytes, size_t room);
 bool ft_chip_send(const uint8_t *bytes, size_t size);
 uint32_t ft_chip_line_errors(void); /* bytes received with an error, wraps */
@@ -130,19 +132,20 @@ void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count);
 bool ft_chip_bus_take(uint32_t bus, ft_frame *frame);
 
 /* State of a bus. All counts wrap. off: the controller has left the bus after
- * too many errors, or finds no pause to join it. It tries again ten times per
- * second. */
+ * too many errors, or finds no idle time to join the bus. The controller tries
+ * again ten times per second. */
 typedef struct {
     bool off;
     uint8_t sending, receiving; /* the controller's error counters */
-    uint16_t offs;              /* times that the controller left */
+    uint16_t offs;              /* times that the controller has left the bus */
     uint16_t stale;             /* frames replaced before they were sent */
     uint16_t overruns;          /* times that frames came too fast */
 } ft_bus_health;
 void ft_chip_bus_health(uint32_t bus, ft_bus_health *h);
 
-/* Half-duplex wires of servos. Sent bytes come back, before servos answer. A
- * wire has only three of a bus's counts: stale packets, errors and overruns. */
+/* Wires: half-duplex serial buses of servos. The board also receives the bytes
+ * that it sends, before the servos' answers. A wire counts only stale packets,
+ * errors and overruns. */
 bool ft_chip_wires_start(void);
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size);
 uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most);
@@ -177,20 +180,22 @@ void ft_chip_wait(void);           /* sleep until the next interrupt */
 
 /* ---- processor in the loop ---------------------------------------------- */
 
-/* An image with FT_PIL reads no encoder and drives no motor: the plant is at
- * the host. SENSE brings counts and runs the tick that uses them. DRIVE reports
- * this tick's duties. While no SENSE comes, the timer runs the ticks, and the
- * joints rest. The first of these ticks switches the outputs off, with fault
- * BREAK if they were on. */
+/* An image with FT_PIL reads no encoder and drives no motor, since the host
+ * simulates the plant. The message SENSE carries encoder counts and starts the
+ * tick that uses these counts. The message DRIVE reports this tick's duties.
+ * While no SENSE arrives, the timer runs the ticks, and the joints rest. The
+ * first tick that the timer runs switches the outputs off, with fault BREAK if
+ * they were on. */
 
-/* Take the counts of all joints since the plant began. Let the next tick run at
- * once if the counts belong to it. */
+/* Accept the encoder counts of all joints since the simulation began. Start the
+ * next tick immediately if the counts belong to it. */
 void ft_pil_sense(const int32_t counts[], bool for_next_tick);
 
 /* Give the last tick's duties. Return whether the outputs were on. */
 bool ft_pil_driven(float duty[]);
 
-/* Stop waiting for the last plant, since a new host has connected. */
+/* Stop waiting for the plant of the last host, since a new host has
+ * connected. */
 void ft_pil_forget(void);
 
 #endif

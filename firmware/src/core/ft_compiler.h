@@ -1,11 +1,11 @@
-/* Hints for the compiler, and parts that only some images have. */
+/* Hints for the compiler, and macros for code that only some images contain. */
 #ifndef FT_COMPILER_H
 #define FT_COMPILER_H
 
 /* FT_IF(FT_BRAKE, text) is the text in an image with FT_BRAKE 1, and nothing in
  * an image with FT_BRAKE 0. FT_IF is for rows of tables and members of structs.
- * A statement uses a plain if, since the compiler drops a branch that never
- * runs. */
+ * In statements a plain `if` is enough, since the compiler removes a branch
+ * that can never run. */
 #define FT_IF(feature, ...) FT_IF_(feature, __VA_ARGS__)
 #define FT_IF_(feature, ...) FT_IF_##feature(__VA_ARGS__)
 #define FT_IF_0(...)
@@ -22,11 +22,12 @@
 /* Marks code that rarely runs. The compiler moves it out of the usual path. */
 #define FT_RARELY(x) __builtin_expect((x), 0)
 #define FT_RARE __attribute__((noinline, cold))
-#define FT_APART __attribute__((noinline)) /* callers save no registers */
+#define FT_APART __attribute__((noinline)) /* so that callers need not save
+                                            * registers */
 #define FT_INLINE inline __attribute__((always_inline))
-/* Let the compiler form one address for all that a pointer leads to. If the
- * compiler knew the origin of the address, it might form an address for each
- * part. */
+/* Make the compiler use one base address for all members behind a pointer. If
+ * the compiler knew where the pointer comes from, it might load a separate
+ * address for each member. */
 #define FT_ONE_ADDRESS(pointer) __asm__("" : "+r"(pointer))
 #else
 #define FT_MAYBE_UNUSED
@@ -37,7 +38,7 @@
 #define FT_ONE_ADDRESS(pointer) (void)0
 #endif
 
-/* Let the compiler unroll loops over joints, as an arm has few joints. */
+/* Let the compiler unroll loops over joints, since an arm has few joints. */
 #if defined __GNUC__ && !defined __clang__
 #define FT_UNROLL _Pragma("GCC unroll 8")
 #else

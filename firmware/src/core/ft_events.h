@@ -4,8 +4,8 @@
 
 #include "ft_messages.h" /* FT_STATE_, FT_COMMAND_ */
 
-/* Events: first the commands by their numbers, then other requests, then the
- * board's events. */
+/* Events: first the host's commands by number, then its other requests, then
+ * the board's events. */
 enum {
     FT_EVENT_HOME = FT_COMMAND_LOADER + 1,
     FT_EVENT_FLOAT,
@@ -21,8 +21,8 @@ enum {
     FT_EVENT_LEFT,   /* the host is lost, and the arm is held */
     FT_EVENT_FAULT,
     FT_EVENT_ESTOP,
-    FT_EVENT_TOUCH,  /* a torque acts on the arm from outside */
-    FT_EVENT_FREE,   /* no touch is detected any more */
+    FT_EVENT_TOUCH,  /* an external torque acts on the arm */
+    FT_EVENT_FREE,   /* no contact is detected any more */
     FT_EVENTS
 };
 
@@ -31,9 +31,9 @@ enum {
 /* Source of a tick's torques. */
 enum {
     FT_SOURCE_OFF,    /* no torque: outputs are off, or the motors brake */
-    FT_SOURCE_PATH,   /* the law, about the motion */
-    FT_SOURCE_JOG,    /* the law, about one joint moved by hand */
-    FT_SOURCE_FOLLOW, /* the law, about live targets */
+    FT_SOURCE_PATH,   /* the control law, with the motion's targets */
+    FT_SOURCE_JOG,    /* the control law, with one joint jogged */
+    FT_SOURCE_FOLLOW, /* the control law, with live targets */
     FT_SOURCE_LAB     /* the law of ft_lab.h */
 };
 

@@ -15,15 +15,15 @@
 /* The first joint with each finding, or FT_GOOD. */
 typedef struct {
     bool any;
-    uint32_t jump;   /* more counts than the joint can move */
+    uint32_t jump;   /* more counts in a tick than the joint can move */
     uint32_t fast;   /* faster than overspeed */
     uint32_t wild;   /* a torque or voltage that is not finite */
     uint32_t beyond; /* farther beyond a limit than its margin */
     uint32_t astray; /* too far from its target for too long */
     uint32_t stuck;  /* no count for too long at the limit of its torque */
     uint32_t lost;   /* its zero was not found in time */
-    uint32_t parted; /* closed loops: singular, or lost by the solver */
-    uint32_t misfit; /* the entered mode does not fit the motion */
+    uint32_t parted; /* closed loops: singular pose, or the solver has failed */
+    uint32_t misfit; /* the new mode does not fit the motion */
     FT_IF(FT_DRIVES,
     uint32_t cut;    /* its drive's bus is off */
     uint32_t silent; /* its drive does not answer */
@@ -36,7 +36,7 @@ typedef struct {
 
 /* The number of ticks in a row in which a condition held. */
 typedef struct {
-    uint32_t last; /* the last tick in which it held */
+    uint32_t last; /* the last tick in which the condition held */
     uint32_t ticks;
 } ft_streak;
 

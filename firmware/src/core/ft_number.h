@@ -1,11 +1,11 @@
-/* Size and bounds of real numbers, each in a few instructions. */
+/* Absolute value and clamping of real numbers, in a few instructions each. */
 #ifndef FT_NUMBER_H
 #define FT_NUMBER_H
 
 #include "ft_compiler.h" /* FT_UNROLL, FT_INLINE, ... */
 #include "ft_model.h"    /* ft_real */
 
-/* Instructions of the processor that C99 has only in libm. */
+/* Processor instructions that C99 offers only through libm. */
 #ifdef FT_REAL_IS_DOUBLE
 #define FT_SIZE __builtin_fabs
 #define FT_ROOT __builtin_sqrt

@@ -1,5 +1,6 @@
-/* Positions as binary fractions of a turn (or metres). Sums and differences
- * wrap exactly. */
+/* Positions as binary fractions of a turn (or of a metre). A wire position is
+ * the int64 in the protocol's messages, in 2^-32 turn (2^-28 m). Sums and
+ * differences wrap exactly. */
 #ifndef FT_POSITION_H
 #define FT_POSITION_H
 
@@ -8,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FT_FINER (FT_TURN_BITS - 32) /* binary digits beyond the wire's */
+#define FT_FINER (FT_TURN_BITS - 32) /* binary digits finer than a wire
+                                      * position */
 
 /* Return q plus a displacement. */
 static inline ft_turn ft_position_add(ft_turn q, ft_turn steps)
@@ -22,14 +24,15 @@ static inline ft_turn ft_position_twice(ft_turn q, ft_turn steps)
     return (ft_turn)((ft_angle)q + 2u * (ft_angle)steps);
 }
 
-/* Return a - b, the short way round. */
+/* Return a - b, wrapped to within half a turn. */
 static inline ft_turn ft_position_difference(ft_turn a, ft_turn b)
 {
     return (ft_turn)((ft_angle)a - (ft_angle)b);
 }
 
-/* Return the size of a displacement. A negative displacement gives one step
- * less, so the most negative displacement also has a size. */
+/* Return the size of a displacement. For a negative displacement the result is
+ * one step too small, so that the most negative displacement does not
+ * overflow. */
 static inline ft_angle ft_position_size(ft_turn displacement)
 {
     ft_angle back =
@@ -38,7 +41,7 @@ static inline ft_angle ft_position_size(ft_turn displacement)
     return (ft_angle)displacement ^ back;
 }
 
-/* Return a wire position in the steps of this build, without whole turns. */
+/* Convert a wire position to a position of this build, without whole turns. */
 static inline ft_turn ft_position_of_wire(int64_t wire)
 {
     return (ft_turn)((ft_angle)wire << FT_FINER);
@@ -55,7 +58,7 @@ static inline int32_t ft_position_to_wire(ft_turn q)
  * 2^-24 turn (2^-20 m), so an int32 holds 128 turns. */
 #define FT_COARSE 8
 
-/* Return the coarse position of a wire position. */
+/* Convert a wire position to a coarse position. */
 static inline int32_t ft_position_coarse(int64_t wire)
 {
     return (int32_t)(uint32_t)((uint64_t)wire >> FT_COARSE);

@@ -8,7 +8,7 @@
 #include "ft_step.h"     /* FT_STEP_CLOSED */
 #include "ft_watch.h"    /* ft_watch_constants, ft_watch_code */
 
-/* ---- looks of every tick ---------------------------------------------- */
+/* ---- checks of every tick ----------------------------------------------- */
 
 /* NaN counts as a low voltage and as a high voltage. */
 static bool low(const ft_sensors *sensors)
@@ -48,14 +48,14 @@ static uint32_t homed(const ft_safety_input *in)
     return joint == FT_NO_JOINT ? FT_GOOD : joint;
 }
 
-/* Check that the arm does not lie down now. */
+/* Check that the arm is not parking. */
 static FT_MAYBE_UNUSED uint32_t not_parking(const ft_safety_input *in)
 {
     return in->safety->reaction != FT_REACTION_PARK ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Check that the supply is high enough. Otherwise the arm would lie down
- * again. */
+/* Check that the supply is high enough for arming. With less voltage the arm
+ * would park again. */
 static FT_MAYBE_UNUSED uint32_t supply_lasts(const ft_safety_input *in)
 {
     bool good = (ft_real)in->sensors->bus_voltage >= FT_PARK_VOLTS;
@@ -133,7 +133,7 @@ static FT_MAYBE_UNUSED uint32_t current_zero(const ft_safety_input *in)
     return ft_chip_current_zero(&joint) ? FT_GOOD : joint;
 }
 
-/* Return the joint if the chip has dropped the outputs for this cause. */
+/* Return the joint if the chip has switched the outputs off for this cause. */
 static FT_MAYBE_UNUSED uint32_t dropped_for(uint32_t cause)
 {
     uint32_t joint, found = ft_chip_current_fault(&joint);
@@ -308,7 +308,8 @@ static uint32_t nothing_coming(const ft_safety_input *in)
     return in->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Refuse FOLLOW if links bend, or if driven joints cannot move alone. */
+/* Refuse FOLLOW for flexible links, or if the driven joints cannot move
+ * independently. */
 static FT_MAYBE_UNUSED uint32_t cannot_follow(const ft_safety_input *in)
 {
     (void)in;
@@ -323,7 +324,7 @@ static uint32_t known_joint(const ft_safety_input *in)
     return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Check that the request's value is within the joint's bound. */
+/* Check that the request's value is within the joint's limit. */
 static uint32_t within(const ft_safety_input *in, ft_real most)
 {
     bool good = ft_size((ft_real)in->safety->request.value) <= most;
@@ -343,8 +344,8 @@ static uint32_t jog_allowed(const ft_safety_input *in)
     return within(in, ft_lab_joint[in->safety->request.joint].jog_velocity);
 }
 
-/* Check that a probe begins with zero torque. Repeated requests from before a
- * reset then start no probe. */
+/* Check that a probe begins with zero torque. A probe request that is repeated
+ * after a reset then starts no probe. */
 static uint32_t probe_allowed(const ft_safety_input *in)
 {
     bool begins = in->safety->state != FT_STATE_PROBE;
@@ -376,8 +377,8 @@ static uint32_t overlay_allowed(const ft_safety_input *in)
     return FT_GOOD;
 }
 
-/* Check that the fault may be cleared. A fault that only a reset mends stays
- * latched. */
+/* Check that the fault may be cleared. A fault stays latched if only a reset
+ * can clear it. */
 static uint32_t fault_mended(const ft_safety_input *in)
 {
     switch (in->safety->fault) {
@@ -564,8 +565,9 @@ const ft_condition ft_conditions[] = {
     { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
 
-/* The first fault in the table is latched, so causes come before their effects.
- * For example, a bus without voltage also makes duties of NaN. */
+/* The first fault found in this table is latched. Causes are therefore listed
+ * before their effects. For example, a missing bus voltage also makes duties
+ * NaN. */
 const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
     { FT_FAULT_CODE, FT_ALWAYS, FT_OFF, code_whole },
@@ -605,8 +607,8 @@ const ft_fault_rule ft_faults[] = {
 };
 const uint32_t ft_faults_count = sizeof ft_faults / sizeof ft_faults[0];
 
-/* Return the kinds of faults that have alarms from outside the tick. A bad knot
- * counts once, as the stop for it is then under way. */
+/* Return the classes of faults for which an alarm is set from outside the tick.
+ * A bad knot counts only once, since the arm stops because of it. */
 static uint32_t alarms(const ft_safety *s)
 {
     const ft_alarms *a = &s->alarms;
@@ -623,7 +625,7 @@ static uint32_t alarms(const ft_safety *s)
     return kinds;
 }
 
-/* Return the kinds of faults that count in a state. */
+/* Return the classes of faults that are checked in a state. */
 uint32_t ft_counting(const ft_safety *s)
 {
     uint32_t kinds = FT_ALWAYS | FT_OF_KNOTS;
@@ -635,7 +637,7 @@ uint32_t ft_counting(const ft_safety *s)
     return kinds;
 }
 
-/* Return the kinds of faults that the tick's numbers may show. */
+/* Return the classes of faults that the tick's numbers may indicate. */
 static uint32_t signs(const ft_safety *s, const ft_safety_input *in)
 {
     uint32_t kinds = 0;
@@ -651,7 +653,7 @@ static uint32_t signs(const ft_safety *s, const ft_safety_input *in)
     return kinds;
 }
 
-/* Return the kinds of faults that the table may find, as bits. */
+/* Return the classes of faults that must be checked, as bits. */
 uint32_t ft_suspects(const ft_safety *s, const ft_safety_input *in)
 {
     uint32_t kinds = alarms(s) | signs(s, in);
@@ -659,7 +661,7 @@ uint32_t ft_suspects(const ft_safety *s, const ft_safety_input *in)
     return kinds != 0u ? kinds & ft_counting(s) : 0u;
 }
 
-/* Errors of the chip at its start, causes before their effects. */
+/* Errors of the chip at its start. Causes are listed before their effects. */
 static const struct {
     uint32_t errors, fault;
 } faults_of_chip[] = {
@@ -672,8 +674,8 @@ static const struct {
     { FT_CHIP_TICK, FT_FAULT_TICK_TIMER },
 };
 
-/* Return the fault of the start, or FT_FAULT_NONE. A changed flash comes first,
- * since it makes all other reports worthless. */
+/* Return the fault of the start, or FT_FAULT_NONE. A changed flash is reported
+ * first, since all other reports are then unreliable. */
 uint32_t ft_fault_of_start(uint32_t chip_errors)
 {
     uint32_t i;

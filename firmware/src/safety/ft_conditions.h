@@ -16,10 +16,11 @@ typedef struct {
     ft_check check;
 } ft_condition;
 
-/* The time at which a fault counts. FT_POWERED: while the outputs are on.
- * FT_ARMED: while torques are made, so not while a fault brakes. FT_OF_JOINTS:
- * while torques are made, for a finding of the tick. FT_OF_KNOTS: always, once.
- * A fault switches the outputs off at once, or after a stop on the path. */
+/* States in which a fault is checked. FT_POWERED: while the outputs are on.
+ * FT_ARMED: while the law makes torques, so not while the motors brake.
+ * FT_OF_JOINTS: in the same states as FT_ARMED, for findings of the tick.
+ * FT_OF_KNOTS: always, but only once. A fault switches the outputs off
+ * immediately, or after a stop on the path. */
 enum { FT_ALWAYS = 1, FT_ARMED = 2, FT_OF_JOINTS = 4, FT_OF_KNOTS = 8,
        FT_POWERED = 16 };
 enum { FT_OFF, FT_STOP };
@@ -31,8 +32,8 @@ typedef struct {
     ft_check check;
 } ft_fault_rule;
 
-#define FT_NO_EVENT 0xFFu /* ends the conditions, and is greater than all
-                           * events */
+#define FT_NO_EVENT 0xFFu /* end of a table of conditions; greater than every
+                           * event */
 
 extern const ft_condition ft_conditions_of_arm[];
 extern const ft_condition ft_conditions[]; /* in the order of the events */

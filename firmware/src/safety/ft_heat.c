@@ -1,11 +1,11 @@
-/* Motors and drivers that get warm; see ft_watch.h. */
+/* Thermal models of motors and drivers; see ft_watch.h. */
 #include "ft_watch.h"
 
 #include "ft_config.h"   /* ft_heat */
 #include "ft_findings.h" /* FT_GOOD */
 
-#define TOO_WARM 1.02f /* the continuous current settles at 1 */
-#define COOL 0.9f      /* again */
+#define TOO_WARM 1.02f /* steady state at the continuous current is 1 */
+#define COOL 0.9f      /* limit after an overload */
 
 static struct {
     uint32_t tick; /* of the last round */

@@ -7,37 +7,37 @@
 #include "ft_loops.h"      /* ft_loops_first_mode */
 #include "ft_number.h"     /* FT_UNROLL */
 
-/* ---- the time to lie down ----------------------------------------------- */
+/* ---- time limit of parking ---------------------------------------------- */
 
 #if FT_PARK
 
-/* Return whether a fault is about the host alone. */
+/* Return whether a fault concerns only the host. */
 static bool of_host(uint32_t code)
 {
     return code == FT_FAULT_HOST_LOST || code == FT_FAULT_KNOT;
 }
 
-/* Set the time that the joints have to lie down, and whether they may wait. */
+/* Set the time limit of parking, and whether parking may pause. */
 static void set_time(ft_safety *s)
 {
     s->parking = FT_PARK_TICKS;
     s->hasty = !of_host(s->fault);
 }
 
-/* Note a further fault of an arm that lies down. The arm may wait no longer,
- * unless the fault is about the host alone. */
+/* Note a further fault of an arm that parks. Parking may then not pause any
+ * more, unless the fault concerns only the host. */
 static void hurry(ft_safety *s, uint32_t code)
 {
     s->hasty = s->hasty || !of_host(code);
 }
 
-/* Return whether an arm that lies down may wait while it is touched. */
+/* Return whether parking may pause during a contact. */
 static bool has_time(const ft_safety *s)
 {
     return !s->hasty;
 }
 
-/* Count a tick of lying down. Return whether it was the last tick. */
+/* Count a tick of parking. Return whether it was the last tick. */
 static bool passed(ft_safety *s)
 {
     return --s->parking == 0u;
@@ -86,8 +86,9 @@ static void forget_last_motion(ft_safety *s)
     s->reason = 0;
 }
 
-/* Start step and law at rest at the joints' positions. While the outputs are
- * off, the motion is already at these positions. */
+/* Start the inverse dynamics and the control law at rest, at the joints'
+ * positions. While the outputs are off, the motion is already at these
+ * positions. */
 static void hold_here(const ft_safety *s, ft_control *c)
 {
     if (s->source != FT_SOURCE_OFF)
@@ -102,7 +103,7 @@ static void outputs_on(ft_safety *s)
     s->flags |= FT_FLAG_OUTPUTS;
 }
 
-/* Open the brakes, as the law holds the joints. */
+/* Open the brakes. From now on the control law holds the joints. */
 static void open_brakes(ft_safety *s)
 {
     if (!FT_BRAKE || s->released)
@@ -162,7 +163,7 @@ static void stay(ft_safety *s, ft_control *c)
     s->coming = FT_FAULT_NONE;
 }
 
-/* Return whether the law can hold the joints. */
+/* Return whether the control law can hold the joints in this state. */
 static bool can_hold(const ft_safety *s)
 {
     return s->source == FT_SOURCE_PATH || s->source == FT_SOURCE_JOG
@@ -181,7 +182,7 @@ static void disarm(ft_safety *s, ft_control *c)
     close_brakes(s);
 }
 
-/* Give the held positions, with turns counted. */
+/* Give the held positions, including whole turns. */
 static void where_held(const ft_control *c, int64_t q[FT_JOINTS])
 {
     const ft_target *held = c->motion.newest;
@@ -191,7 +192,7 @@ static void where_held(const ft_control *c, int64_t q[FT_JOINTS])
         q[j] = ft_observer_turned(&c->seen, j, held->q[j]);
 }
 
-/* Let the joints go from the held positions to the pose to lie in. */
+/* Move the joints from the held positions to the parking pose. */
 static FT_MAYBE_UNUSED void lie_down(ft_safety *s, ft_control *c)
 {
     int64_t q[FT_JOINTS];
@@ -203,15 +204,15 @@ static FT_MAYBE_UNUSED void lie_down(ft_safety *s, ft_control *c)
         ft_control_contact(c)->way = 0;
 }
 
-/* Begin to lie down. */
+/* Begin to park. */
 static void park(ft_safety *s, ft_control *c)
 {
     lie_down(s, c);
     set_time(s);
 }
 
-/* Let the motors go, as the joints lie or their time is over. In an arm with
- * brakes, wait until the brakes have closed. */
+/* Switch the outputs off, since the joints are parked or the time limit is
+ * over. In an arm with brakes, wait until the brakes have closed. */
 static FT_MAYBE_UNUSED void lie(ft_safety *s, ft_control *c)
 {
     if (s->reaction != FT_REACTION_PARK)
@@ -225,7 +226,7 @@ static FT_MAYBE_UNUSED void lie(ft_safety *s, ft_control *c)
     close_brakes(s);
 }
 
-/* Wait at the positions to which a touch has moved the joints. */
+/* Wait at the positions to which a contact has pushed the joints. */
 static FT_MAYBE_UNUSED void await_way(ft_safety *s, ft_control *c)
 {
     if (s->reaction != FT_REACTION_PARK)
@@ -236,9 +237,9 @@ static FT_MAYBE_UNUSED void await_way(ft_safety *s, ft_control *c)
     ft_control_contact(c)->way = FT_FELT_AWAY;
 }
 
-/* Return the reaction to a fault that is possible now. If the joints cannot be
- * held, they coast. While brakes still open, the arm is held and does not lie
- * down. */
+/* Return the reaction to a fault, limited to the reactions that are possible
+ * now. If the law cannot hold the joints, the joints coast. While the brakes
+ * are still opening, the arm is held and does not park. */
 static uint8_t possible(const ft_safety *s, uint8_t how)
 {
     if (FT_BRAKE && how == FT_REACTION_COAST && s->gentle)
@@ -249,8 +250,8 @@ static uint8_t possible(const ft_safety *s, uint8_t how)
                ? (uint8_t)FT_REACTION_HOLD : how;
 }
 
-/* React to a fault as the mechanism file says for its class. A later fault can
- * only strengthen the reaction. In an arm with brakes, the law holds the joints
+/* React to a fault as the mechanism file says for its class. A later fault
+ * never weakens the reaction. In an arm with brakes, the law holds the joints
  * until the brakes have closed. An arm with brakes also waits before it coasts,
  * if the fault was latched at rest. */
 static void react(ft_safety *s, ft_control *c)
@@ -280,7 +281,7 @@ static void home(ft_safety *s, ft_control *c)
     for (j = 0; j < FT_JOINTS; j++)
         s->homed[j] = true;
     s->flags |= FT_FLAG_HOMED;
-    ft_motion_forget(&c->motion); /* the step begins at the old positions */
+    ft_motion_forget(&c->motion); /* its step begins at the old positions */
 }
 
 /* ---- actions of the lab modes ------------------------------------------ */
@@ -293,7 +294,7 @@ static void let_float(ft_safety *s, ft_control *c)
     ft_lab_float(&c->lab, s->request.value);
 }
 
-/* Keep the place to which the arm will go back. */
+/* Store the position to which the arm will return. */
 static void keep_place(ft_control *c)
 {
     int64_t place[FT_JOINTS];
@@ -304,7 +305,7 @@ static void keep_place(ft_control *c)
     ft_follow_keep(&c->follow, place);
 }
 
-/* Leave the path at the touch. */
+/* Leave the path because of a contact. */
 static void leave_path(ft_safety *s, ft_control *c)
 {
     if (ft_control_contact(c)->way == 0u) {
@@ -315,7 +316,7 @@ static void leave_path(ft_safety *s, ft_control *c)
     ft_contact_give_way(ft_control_contact(c));
 }
 
-/* Give way: the motors carry only the arm's weight. */
+/* Give way to a contact: the motors only support the arm's weight. */
 static FT_MAYBE_UNUSED void give_way(ft_safety *s, ft_control *c)
 {
     if (FT_RETURN) {
@@ -327,7 +328,7 @@ static FT_MAYBE_UNUSED void give_way(ft_safety *s, ft_control *c)
     ft_lab_float(&c->lab, 0.0f);
 }
 
-/* Go back to the kept place, as the touch is over. */
+/* Return to the stored position, since the contact is over. */
 static FT_MAYBE_UNUSED void go_back(ft_safety *s, ft_control *c)
 {
     int64_t q[FT_JOINTS];
@@ -370,7 +371,7 @@ static void seek(ft_safety *s, ft_control *c)
     ft_lab_seek(&c->lab, s->request.joint);
 }
 
-/* Note that the sought joint has its zero. */
+/* Note that the zero of the sought joint has been found. */
 static void found(ft_safety *s, ft_control *c)
 {
     s->homed[c->lab.joint] = true;
@@ -409,8 +410,9 @@ static void overlay(ft_safety *s, ft_control *c)
 
 /* ---- actions of motions ------------------------------------------------ */
 
-/* Play the buffered motion. The motion begins within a tolerance of the held
- * positions. The step goes on at rest from the held positions. */
+/* Play the buffered motion. The motion must begin within a tolerance of the
+ * held positions. The inverse dynamics continue at rest from the held
+ * positions. */
 static void play(ft_safety *s, ft_control *c)
 {
     forget_last_motion(s);
@@ -437,7 +439,7 @@ static void flush(ft_safety *s, ft_control *c)
     ft_motion_forget(&c->motion);
 }
 
-/* Hold the joints for the next host. Drop the last host's motion. */
+/* Hold the joints until the next host connects. Drop the last host's motion. */
 static void keep(ft_safety *s, ft_control *c)
 {
     flush(s, c);
@@ -457,7 +459,8 @@ static void pause(ft_safety *s, ft_control *c)
                                           : s->reason;
 }
 
-/* Note the end of a motion. After the way back, the path is as after a stop. */
+/* Note the end of a motion. If the arm has returned after giving way, the path
+ * counts as stopped. */
 static void finish(ft_safety *s, ft_control *c)
 {
     if (!FT_RETURN || ft_control_contact(c)->way == 0u)
@@ -468,7 +471,7 @@ static void finish(ft_safety *s, ft_control *c)
 
 /* ---- actions of FOLLOW -------------------------------------------------- */
 
-/* Follow targets from the held positions, with turns counted. */
+/* Follow targets from the held positions, including whole turns. */
 static void follow(ft_safety *s, ft_control *c)
 {
     int64_t q[FT_JOINTS];
@@ -498,7 +501,7 @@ static void nothing_heard(ft_safety *s, ft_control *c)
 static void run_out(ft_safety *s, ft_control *c)
 {
     if (FT_RETURN && ft_control_contact(c)->way != 0u)
-        ft_motion_forget(&c->motion); /* the path is not at the arm */
+        ft_motion_forget(&c->motion); /* the arm is not on the path */
     s->flags |= s->reason != 0u || !c->follow.starved
                     ? s->reason : (uint8_t)FT_FLAG_UNDERRUN;
 }
@@ -524,7 +527,7 @@ static void clear(ft_safety *s, ft_control *c)
 /* ---- the table -------------------------------------------------------- */
 
 typedef struct {
-    void (*act)(ft_safety *s, ft_control *c); /* 0: the state does not know the
+    void (*act)(ft_safety *s, ft_control *c); /* 0: the state ignores the
                                                * event */
     uint8_t next;
 } cell;
@@ -545,7 +548,7 @@ typedef struct {
 #define FOLLOW FT_STATE_FOLLOW
 #define HELD FT_STATE_HELD
 
-/* Reactions to a touch: the state's usual stop, or giving way. */
+/* Reactions to a contact: the state's usual stop, or giving way. */
 #define TOUCH(stops, on) \
     FT_IF(FT_STOPS, [FT_EVENT_TOUCH] = { stops, on },) \
     FT_IF(FT_GIVES_WAY, [FT_EVENT_TOUCH] = { give_way, FLOAT },)
@@ -686,14 +689,14 @@ static const cell table[FT_STATES][FT_EVENTS] = {
     },
 };
 
-/* Refusals of commands that a state does not know. All others are
- * WRONG_STATE. */
+/* Reason to refuse a command that a state does not accept. For states that this
+ * table leaves out, the reason is WRONG_STATE. */
 static const uint8_t refusal_of[FT_STATES] = {
     [FAULT] = FT_REFUSAL_FAULT_LATCHED,
     [ESTOP] = FT_REFUSAL_ESTOP_ACTIVE,
 };
 
-/* Source of torque in each state. */
+/* Source of the torques in each state. */
 static const uint8_t source_of[FT_STATES] = {
     [HOLD] = FT_SOURCE_PATH,  [TRACK] = FT_SOURCE_PATH, [JOG] = FT_SOURCE_JOG,
     [HOMING] = FT_SOURCE_LAB, [FLOAT] = FT_SOURCE_LAB,  [PROBE] = FT_SOURCE_LAB,
@@ -703,7 +706,7 @@ static const uint8_t source_of[FT_STATES] = {
 
 /* ---- events ----------------------------------------------------------- */
 
-/* Return whether knots are taken. */
+/* Return whether knots are accepted. */
 bool ft_safety_takes_knots(const ft_safety *s)
 {
     return (ft_safety_armed(s) || s->state == DISARMED)
@@ -765,8 +768,9 @@ static void refuse(ft_safety *s, uint8_t refusal, uint32_t joint)
     s->refusal_joint = (uint8_t)joint;
 }
 
-/* Return whether all conditions of a command hold. If not, refuse the command.
- * The next host takes over an arm in HELD without conditions. */
+/* Return whether all conditions of a command hold. If a condition fails, refuse
+ * the command. In HELD the next host may take over the arm without
+ * conditions. */
 static bool permitted(ft_safety *s, const ft_safety_input *in, uint32_t event)
 {
     const ft_condition *row =
@@ -787,7 +791,7 @@ static bool permitted(ft_safety *s, const ft_safety_input *in, uint32_t event)
     return true;
 }
 
-/* Execute a command of the host, or refuse it by name. */
+/* Execute a command of the host, or refuse it with a reason. */
 static void command(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t event)
 {
@@ -817,8 +821,8 @@ static void take_request(ft_safety *s, ft_control *c,
 
 /* ---- faults ----------------------------------------------------------- */
 
-/* Return whether this fault leaves the arm held for the next host. An arm with
- * brakes is held by its brakes instead. */
+/* Return whether this fault leaves the arm held for the next host. In an arm
+ * with brakes, the brakes hold the arm instead. */
 static bool stays_held(const ft_safety *s, uint32_t code)
 {
     return !FT_BRAKE && code == FT_FAULT_HOST_LOST && s->state == HOLD
@@ -846,7 +850,7 @@ static void fault(ft_safety *s, ft_control *c, uint32_t code,
 }
 
 /* Latch a fault at rest. Sensors, drivers and law are still good. Only an arm
- * with brakes treats this fault differently. */
+ * with brakes distinguishes this fault from others. */
 static void gentle_fault(ft_safety *s, ft_control *c, uint32_t code,
                          uint32_t joint)
 {
@@ -890,7 +894,7 @@ static void take_coming(ft_safety *s, ft_control *c)
 }
 
 /* Return whether the reaction to a fault is under way: the arm is held for the
- * next host, or lies down. */
+ * next host, or is parking. */
 static bool dealt_with(const ft_safety *s, uint32_t code)
 {
     if (!FT_BRAKE && code == FT_FAULT_HOST_LOST && s->state == HELD)
@@ -900,9 +904,9 @@ static bool dealt_with(const ft_safety *s, uint32_t code)
            && ft_reaction[code] == FT_REACTION_PARK;
 }
 
-/* Find faults in the order of the table. The first fault is latched. A later
- * fault may strengthen the reaction. While the outputs are off or the motors
- * brake, fewer kinds of faults count. */
+/* Check the faults in the order of the table. The first fault is latched. A
+ * later fault may cause a stronger reaction. While the outputs are off or the
+ * motors brake, fewer classes of faults are checked. */
 static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
                             const ft_safety_input *in)
 {
@@ -927,7 +931,8 @@ static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
     }
 }
 
-/* Count the ticks of the host's silence. Each state has its reaction. */
+/* Count the ticks since the host's last frame. Each state reacts to a long
+ * silence. */
 static void listen_for_host(ft_safety *s, ft_control *c)
 {
     uint32_t silent = s->silent;
@@ -938,7 +943,7 @@ static void listen_for_host(ft_safety *s, ft_control *c)
         ft_safety_event(s, c, FT_EVENT_SILENT);
 }
 
-/* Count the ticks until brakes have opened or closed. */
+/* Count the ticks until the brakes have opened or closed. */
 static void await_brakes(ft_safety *s, ft_control *c)
 {
     if (s->opening != 0u)
@@ -947,7 +952,8 @@ static void await_brakes(ft_safety *s, ft_control *c)
         ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
-/* Count the time to lie down, unless a touched arm waits. */
+/* Count down the time limit of parking, unless the arm waits because of a
+ * contact. */
 static void await_rest(ft_safety *s, ft_control *c)
 {
     if (s->reaction != FT_REACTION_PARK)
@@ -979,8 +985,8 @@ static inline void count_sags(const ft_safety *s, const ft_sensors *sensors)
 
 #endif
 
-/* Return whether to react to a touch. Usually only a new touch counts. In an
- * arm that lies down, a touch counts for as long as it lasts. */
+/* Return whether the arm must react to a contact. Usually only a new contact
+ * counts. While the arm parks, a contact counts for as long as it lasts. */
 static bool felt(const ft_safety *s, const ft_contact *f)
 {
     if (FT_WAITS && s->reaction == FT_REACTION_PARK)
@@ -1003,8 +1009,8 @@ void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors)
         ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
-/* Process the events of a tick: first the motion's, then touches, the e-stop
- * and faults, and last the host's request. */
+/* Process the events of a tick: first the motion's event, then contacts, the
+ * e-stop and faults, and last the host's request. */
 void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t motion_event)
 {

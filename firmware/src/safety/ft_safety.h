@@ -20,7 +20,7 @@ typedef struct {
     uint32_t cycles_max;
 } ft_time;
 
-/* Measurements of the board, except the joints'. */
+/* Measurements of the board, other than the joints' positions. */
 typedef struct {
     bool estop;                 /* the break input is active */
     float bus_voltage;          /* V */
@@ -55,18 +55,19 @@ typedef struct {
     volatile uint8_t state;
     uint8_t source;             /* FT_SOURCE_ */
     bool homed[FT_JOINTS];
-    uint8_t asked;              /* reaction that the file chooses */
+    uint8_t asked;              /* reaction that the mechanism file chooses */
     uint8_t reaction;           /* reaction under way in FAULT */
     uint8_t fault, fault_joint; /* the first since CLEAR */
-    uint8_t latched[FT_FAULT_NUMBERS]; /* count by fault, at most 255 */
-    uint8_t coming;             /* fault that waits for rest */
+    uint8_t latched[FT_FAULT_NUMBERS]; /* number of times per fault, at most
+                                        * 255 */
+    uint8_t coming;             /* fault that waits until the joints rest */
     uint8_t coming_joint;
-    bool gentle;                /* the fault was taken at rest */
-    bool released;              /* the brakes open, or are open */
+    bool gentle;                /* the fault was latched at rest */
+    bool released;              /* the brakes are opening or open */
     uint32_t opening, closing;  /* ticks until they are open or closed */
     FT_IF(FT_PARK,
-    uint32_t parking;           /* ticks until the motors let the joints go */
-    bool hasty;                 /* a fault is not about the host alone */)
+    uint32_t parking;           /* ticks until the outputs are switched off */
+    bool hasty;                 /* a fault concerns more than the host */)
     FT_IF(FT_PARK_SUPPLY,
     uint32_t sags;              /* ticks for which the supply has been low */)
     uint8_t refusal, refusal_joint, token;
@@ -84,7 +85,7 @@ typedef struct {
     const ft_findings *found; /* of this tick */
     const ft_observer *seen;
     const ft_motion *motion;
-    const bool *closed;       /* loops are closed, or do not exist */
+    const bool *closed;       /* the loops are closed, or there are no loops */
     FT_IF(FT_DRIVES, const ft_bus *bus;)
 } ft_safety_input;
 
@@ -103,7 +104,7 @@ static inline uint32_t ft_safety_sags(const ft_safety *s)
     return FT_IF(FT_PARK_SUPPLY, s->sags) FT_UNLESS(FT_PARK_SUPPLY, 0u);
 }
 
-/* Return whether torques are made. */
+/* Return whether the law makes torques. */
 static inline bool ft_safety_armed(const ft_safety *s)
 {
     return s->source != FT_SOURCE_OFF;

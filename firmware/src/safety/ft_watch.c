@@ -30,7 +30,7 @@ static struct {
     uint32_t at, crc;
 } code; /* the same of the image */
 
-/* Return whether every table has the check sum of the build. */
+/* Return whether every table has the check sum from the build. */
 bool ft_watch_constants(void)
 {
     uint32_t i;
@@ -42,8 +42,9 @@ bool ft_watch_constants(void)
     return whole;
 }
 
-/* Return whether the image has the check sum of the build. Feed the watchdog
- * meanwhile, since a slow clock needs more than the watchdog's time. */
+/* Return whether the image has the check sum from the build. Feed the watchdog
+ * meanwhile, since with a slow clock the check lasts longer than the watchdog's
+ * period. */
 bool ft_watch_code(void)
 {
     ft_image image = ft_chip_image();
@@ -59,7 +60,8 @@ bool ft_watch_code(void)
     return crc == image.crc;
 }
 
-/* Sum one piece of the tables. At the end of a table compare the sum. */
+/* Add one piece of the tables to the check sum. At the end of a table compare
+ * the check sum. */
 static void look_at_constants(ft_alarms *alarms)
 {
     const uint8_t *bytes = guarded[round_.table].table;
@@ -76,8 +78,9 @@ static void look_at_constants(ft_alarms *alarms)
     round_.at = round_.crc = 0;
 }
 
-/* Sum one piece of the image. At the end compare the sum. The tables are part
- * of the image, so a wrong table is reported as a wrong table. */
+/* Add one piece of the image to the check sum. At the end compare the check
+ * sum. The tables are part of the image. An error in a table is therefore
+ * reported for the table, not for the code. */
 static void look_at_code(ft_alarms *alarms)
 {
     ft_image image = ft_chip_image();
@@ -94,8 +97,8 @@ static void look_at_code(ft_alarms *alarms)
     code.at = code.crc = 0;
 }
 
-/* Set the board's alarm: a driver fault, a high temperature, or the joint that
- * is too warm. NaN is a high temperature. */
+/* Set the board's alarm for a driver fault, a high temperature or an overloaded
+ * joint. NaN is a high temperature. */
 static void look_at_board(ft_alarms *alarms, ft_sensors *sensors,
                           uint32_t joint)
 {

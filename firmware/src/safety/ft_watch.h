@@ -1,5 +1,6 @@
 /* Slow checks of the main loop: temperature, motor drivers, the stack's end,
- * and constants and code in flash. Each round checks some bytes. */
+ * and constants and code in flash. Each round of the main loop checks some
+ * bytes. */
 #ifndef FT_WATCH_H
 #define FT_WATCH_H
 
@@ -9,22 +10,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Return whether all tables, or the whole image, have their check sum. Both
- * functions are for the time before the first tick. */
+/* Return whether all tables, or the whole image, have their check sum. Call
+ * both functions only before the first tick. */
 bool ft_watch_constants(void);
 bool ft_watch_code(void);
 
-/* Make one round of checks. Raise alarms for what is wrong. */
+/* Make one round of checks. Set an alarm for every check that fails. */
 void ft_watch_idle(ft_alarms *alarms, ft_sensors *sensors, uint32_t tick,
                    const ft_real torque[FT_JOINTS]);
 
-/* Let motors and drivers warm up until this tick, with these torques. Return
- * FT_GOOD, or the first joint whose motor or driver is too warm or has not
- * cooled down yet.
+/* Advance the thermal models of motors and drivers to this tick, with these
+ * torques. Return FT_GOOD, or the first joint whose motor or driver is too warm
+ * or has not cooled down yet.
  *
  * Motor and driver are each a first-order model. The model's input is the
  * square of the current that the torque needs. At the continuous current the
- * model settles at 1. */
+ * model's state settles at 1. */
 uint32_t ft_heat_idle(uint32_t tick, const ft_real torque[FT_JOINTS]);
 
 #endif

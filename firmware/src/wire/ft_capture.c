@@ -1,6 +1,6 @@
 /* The recording; see ft_port.h. The main loop sets a recording up while
- * recording is off. The tick writes samples, and switches the recording off at
- * its end. */
+ * recording is off. The tick writes the samples, and ends the recording when it
+ * is complete. */
 #include "ft_port.h"
 
 #include "ft_queue.h"  /* FT_STORED */
@@ -15,7 +15,7 @@ static struct {
     uint8_t id, mode;
     uint32_t every, word[FT_CAPTURE_COLUMNS];
     uint32_t next;             /* ticks until the next sample */
-    volatile uint32_t taken;   /* samples ever taken of this recording */
+    volatile uint32_t taken;   /* samples of this recording so far */
     volatile uint32_t last_tick;
     uint32_t sample[FT_CAPTURE_SAMPLES][FT_CAPTURE_COLUMNS];
 } capture;

@@ -23,7 +23,7 @@ size_t ft_cobs_decode(uint8_t *bytes, size_t size)
     return to;
 }
 
-/* Stuff a frame and end it with a zero. Return the number of bytes written, at
+/* Stuff a frame and append a zero byte. Return the number of bytes written, at
  * most size + size / 254 + 2. */
 size_t ft_cobs_encode(const uint8_t *frame, size_t size, uint8_t *stuffed)
 {

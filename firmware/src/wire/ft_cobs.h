@@ -1,4 +1,5 @@
-/* Consistent overhead byte stuffing: frames without a zero in them. */
+/* Consistent overhead byte stuffing (COBS): removes all zero bytes from a
+ * frame. */
 #ifndef FT_COBS_H
 #define FT_COBS_H
 

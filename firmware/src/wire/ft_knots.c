@@ -8,7 +8,7 @@
 
 #define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
 
-static int32_t place[FT_JOINTS]; /* of the last knot, turns counted */
+static int32_t place[FT_JOINTS]; /* of the last knot, including whole turns */
 static uint8_t mode;             /* mode of the motion now or next */
 
 static ft_real size(ft_real x)
@@ -24,7 +24,7 @@ static bool bad(ft_alarms *alarms, uint32_t joint)
     return false;
 }
 
-/* Return the message as a knot of this build. */
+/* Convert a message to a knot of this build. */
 static ft_knot of_message(const ft_msg_knot *m)
 {
     ft_knot k;
@@ -38,7 +38,8 @@ static ft_knot of_message(const ft_msg_knot *m)
     return k;
 }
 
-/* Return whether one joint may be at a knot. `slack` allows for rounding. */
+/* Return whether a knot is within one joint's limits. `slack` allows for
+ * rounding. */
 static bool inside(uint32_t j, const ft_knot *k, int32_t at, bool still)
 {
     const ft_joint_config *c = &ft_joint[j];
@@ -49,11 +50,11 @@ static bool inside(uint32_t j, const ft_knot *k, int32_t at, bool still)
            && size(k->acceleration[j]) < FT_C(1e30);
 }
 
-/* Return whether one joint's motion between two knots is smooth and not too
- * fast. The jump is the position's error against velocity and acceleration, by
- * the corrected trapezoidal rule. The coefficient of the fifth power is six
- * times the jump. The jump adds a peak of 5/16 of this coefficient, over T, to
- * the speed. */
+/* Return whether one joint's motion between two knots is smooth and slow
+ * enough. The jump is the error of the displacement by the corrected
+ * trapezoidal rule, from the knots' velocities and accelerations. The
+ * coefficient of the fifth power, times T^5, is six times the jump. The jump
+ * raises the peak speed by 5/16 of this coefficient times T^4. */
 static bool smooth(const ft_quintic *p, const ft_joint_config *c)
 {
     const ft_real T2 = T * T;
@@ -67,14 +68,15 @@ static bool smooth(const ft_quintic *p, const ft_joint_config *c)
     return jump <= FT_C(0.1) * c->speed && ft_segment_span(p) <= c->span;
 }
 
-/* Return the mode that a knot begins. */
+/* Return the mode that begins at a knot. */
 static uint8_t mode_of(const ft_msg_knot *m)
 {
     return (uint8_t)(m->flags >> FT_KNOT_MODE);
 }
 
-/* Return the first joint that must not go to this knot, or FT_GOOD. Note the
- * joints' positions. A knot in another turn than the last knot is a jump. */
+/* Return the first joint whose limits exclude this knot, or FT_GOOD. Note the
+ * joints' positions. A knot at least half a turn from the last knot is
+ * refused. */
 static uint32_t check_knot(const ft_msg_knot *m, const ft_knot *k)
 {
     bool still = (m->flags & (FT_KNOT_START | FT_KNOT_END)) != 0;
@@ -91,8 +93,8 @@ static uint32_t check_knot(const ft_msg_knot *m, const ft_knot *k)
     return FT_GOOD;
 }
 
-/* Return the first joint whose motion to this knot is not allowed, or
- * FT_GOOD. */
+/* Return the first joint whose motion to this knot is too fast or not smooth,
+ * or FT_GOOD. */
 static uint32_t check_segment(const ft_segment *g)
 {
     uint32_t j;
@@ -103,8 +105,8 @@ static uint32_t check_segment(const ft_segment *g)
     return FT_GOOD;
 }
 
-/* Begin a motion at its first knot, in the joints' present turn. Return the
- * first joint that must not begin there, or FT_GOOD. */
+/* Begin a motion at its first knot, within half a turn of the joints. Return
+ * the first joint that cannot begin at this knot, or FT_GOOD. */
 static uint32_t begin(ft_queue *q, const ft_msg_knot *m, const ft_knot *k,
                       const int32_t coarse[FT_JOINTS])
 {
@@ -126,7 +128,7 @@ static uint32_t begin(ft_queue *q, const ft_msg_knot *m, const ft_knot *k,
     return FT_GOOD;
 }
 
-/* Go on with the motion. Return the first joint that must not go on, or
+/* Go on with the motion. Return the first joint for which the knot is bad, or
  * FT_GOOD. */
 static uint32_t extend(ft_queue *q, const ft_msg_knot *m, const ft_knot *k)
 {
@@ -149,7 +151,7 @@ static uint32_t extend(ft_queue *q, const ft_msg_knot *m, const ft_knot *k)
 }
 
 /* Process a knot. coarse: the joints' positions. Return false if the knot is
- * bad, which is reported, or if the host has to send the knot again. */
+ * bad, which an alarm reports, or if the host must send the knot again. */
 bool ft_knots_take(ft_queue *q, const ft_msg_knot *m,
                    const int32_t coarse[FT_JOINTS], ft_alarms *alarms)
 {

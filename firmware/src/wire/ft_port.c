@@ -1,7 +1,7 @@
 /* Frames: COBS, CRC-32, tag, sequence; see ft_port.h and ft_messages.h.
  *
- * Knots are taken strictly in order (go-back-N). `wanted` is the number of the
- * next knot, which STATUS reports. A command is executed once for each new
+ * Knots are accepted strictly in order (go-back-N). `wanted` is the number of
+ * the next knot, which STATUS reports. A command is executed once for each new
  * token. */
 #include "ft_port.h"
 
@@ -13,7 +13,7 @@
 
 #include <string.h> /* memcpy */
 
-#define CHUNK 64 /* bytes taken from the chip at a time */
+#define CHUNK 64 /* bytes read from the chip at a time */
 #define CHUNKS 16 /* at most in one round */
 #define STATUS_TICKS ((FT_TICK_HZ + FT_STATUS_HZ - 1) / FT_STATUS_HZ)
 #define FOLLOWED_TICKS (5u * (uint32_t)STATUS_TICKS)
@@ -38,8 +38,8 @@ static struct {
 
 static uint8_t outgoing[FT_FRAME_TX_MAX]; /* the frame that goes out */
 
-/* Send the frame of one message. Its payload is already in the frame. Return
- * false if the chip has no room for the frame now. */
+/* Send the frame of one message. The message's payload is already in the frame.
+ * Return false if the chip has no room for the frame now. */
 static bool send(uint8_t type, size_t payload)
 {
     static uint8_t stuffed[FT_FRAME_TX_STUFFED_MAX];
@@ -100,7 +100,7 @@ static void send_status(const ft_port_ends *to)
         rx.status_at = s.tick + 1u; /* that tick is over */
 }
 
-/* Report how targets are followed, once per five STATUS. */
+/* Report how the joints follow targets, with every fifth STATUS. */
 static void send_followed(const ft_port_ends *to)
 {
     static ft_msg_followed m;
@@ -117,7 +117,7 @@ static void send_followed(const ft_port_ends *to)
         rx.followed_at = m.tick;
 }
 
-/* Report external torques and touches, once per two STATUS. */
+/* Report external torques and contacts, with every second STATUS. */
 static void send_felt(const ft_port_ends *to)
 {
     static ft_msg_felt m;
@@ -133,7 +133,7 @@ static void send_felt(const ft_port_ends *to)
 
 #if FT_DRIVES
 
-/* Report the drives, once per ten STATUS. */
+/* Report the drives, with every tenth STATUS. */
 static void send_drives(const ft_port_ends *to)
 {
     static ft_msg_drives m;
@@ -166,7 +166,7 @@ static void send_data(void)
         rx.data_due = false;
 }
 
-/* ---- the plant at the host -------------------------------------------- */
+/* ---- plant simulated by the host ---------------------------------------- */
 
 #if FT_PIL
 
@@ -184,8 +184,8 @@ static void send_drive(uint32_t tick)
         rx.drive_due = false;
 }
 
-/* Run the tick that these counts are for. In any case report the result of the
- * last tick, STATUS first. */
+/* Run the tick to which these counts belong. In any case report the result of
+ * the last tick, STATUS first. */
 static void on_sense(uint32_t tick, const uint8_t *payload)
 {
     ft_msg_sense m;
@@ -196,7 +196,7 @@ static void on_sense(uint32_t tick, const uint8_t *payload)
     rx.drive_due = true;
 }
 
-/* Stop waiting for the last plant. */
+/* Stop waiting for the plant of the last host. */
 static void forget_plant(void)
 {
     ft_pil_forget();
@@ -221,7 +221,7 @@ static inline void forget_plant(void)
 
 #endif
 
-/* ---- what is due ------------------------------------------------------ */
+/* ---- messages that are due ---------------------------------------------- */
 
 /* Send the messages that are due. */
 static void send_due(const ft_port_ends *to)
@@ -244,19 +244,20 @@ static void send_due(const ft_port_ends *to)
 /* ---- in --------------------------------------------------------------- */
 
 /* Post a request to the tick. If this request was already executed, or another
- * request is posted, do nothing. Then the host repeats its request. */
+ * request is posted, do nothing. The host then repeats a request that was not
+ * executed. */
 static void post(const ft_port_ends *to, const ft_request *request)
 {
     ft_safety *s = to->safety;
 
     if (s->request.posted || request->token == s->token)
         return;
-    if (!ft_safety_armed(s)) /* the request may arm, and drivers may have lost
-                              * settings */
+    if (!ft_safety_armed(s)) /* the request may be ARM, and drivers may have
+                              * lost settings */
         ft_chip_drivers_look(true);
     s->request = *request;
-    ft_motion_prepare(&to->control->motion); /* so that START needs no time for
-                                              * it */
+    ft_motion_prepare(&to->control->motion); /* so that START need not compute
+                                              * this */
     FT_STORED();
     s->request.posted = true;
 }
@@ -387,8 +388,8 @@ static void on_read(const uint8_t *payload)
     rx.data_due = true;
 }
 
-/* Take the wanted knot. Count a knot that comes early, as the knots before it
- * were lost. A knot that comes again does not count. */
+/* Take the wanted knot. Count a knot with a later number, since the knots
+ * before it were lost. A repeated knot does not count. */
 static void on_knot(const ft_port_ends *to, uint16_t seq,
                     const uint8_t *payload)
 {
@@ -405,7 +406,7 @@ static void on_knot(const ft_port_ends *to, uint16_t seq,
         rx.out_of_order++;
 }
 
-/* Take a target in FOLLOW. */
+/* Accept a target in FOLLOW. */
 static void on_target(const ft_port_ends *to, const uint8_t *payload)
 {
     ft_msg_target m;
@@ -415,7 +416,8 @@ static void on_target(const ft_port_ends *to, const uint8_t *payload)
         ft_follow_take(&to->control->follow, &m);
 }
 
-/* Process a good frame. POLL only shows that the host is there. */
+/* Process a good frame. The message POLL only shows that the host is
+ * connected. */
 static void dispatch(const ft_port_ends *to, uint8_t type, uint16_t seq,
                      const uint8_t *payload)
 {
@@ -430,7 +432,7 @@ static void dispatch(const ft_port_ends *to, uint8_t type, uint16_t seq,
     }
 }
 
-/* Return whether check sum, type and length of a frame are right. */
+/* Return whether check sum, type and length of a frame are correct. */
 static bool good(const uint8_t *frame, size_t size)
 {
     if (size < FT_FRAME_HEADER + FT_FRAME_CRC)
@@ -453,7 +455,8 @@ static void take_frame(const ft_port_ends *to, const uint8_t *frame,
         rx.wrong_tag++;
         return;
     }
-    if (frame[0] != FT_MSG_SENSE) /* SENSE comes from the plant, not the host */
+    if (frame[0] != FT_MSG_SENSE) /* SENSE comes from the plant and does not
+                                   * show that the host is connected */
         to->safety->silent = 0;
     dispatch(to, frame[0], ft_msg_get_u16(frame + 1),
              frame + FT_FRAME_HEADER);
@@ -513,7 +516,7 @@ void ft_port_start(void)
     memset(&rx, 0, sizeof rx);
 }
 
-/* Make one round: empty the ring if the tick has asked for it, receive,
+/* Make one round: empty the ring if the tick has requested this, receive,
  * send. */
 void ft_port_idle(const ft_port_ends *to)
 {

@@ -1,5 +1,5 @@
-/* The port to the host: frames in and out, the gate of knots, recordings and
- * reports. No function waits. */
+/* The port to the host: frames, the check of knots, recordings and reports. No
+ * function waits. */
 #ifndef FT_PORT_H
 #define FT_PORT_H
 
@@ -25,14 +25,14 @@ void ft_port_idle(const ft_port_ends *to);
 
 /* ---- knots ----------------------------------------------------------- */
 
-/* Check one knot. Push a good knot. Return whether the knot was taken. */
+/* Check one knot. Push a good knot. Return whether the knot was accepted. */
 bool ft_knots_take(ft_queue *q, const ft_msg_knot *m,
                    const int32_t coarse[FT_JOINTS], ft_alarms *alarms);
 
 /* ---- recordings ------------------------------------------------------ */
 
-/* A recording holds four words of the telemetry block of every n-th tick in a
- * ring. The host reads the recording afterwards. */
+/* A recording is a ring of samples. Every n-th tick stores four words of the
+ * telemetry block. The host reads the recording afterwards. */
 #define FT_CAPTURE_COLUMNS 4u
 #define FT_CAPTURE_SAMPLES 1024u /* a power of two */
 
@@ -49,7 +49,8 @@ void ft_capture_tick(const ft_control *c, uint32_t tick, uint32_t state);
 typedef struct {
     const ft_real *torque_ff, *torque;
     const float *duty;
-    const ft_real *u;              /* half increments: times 2 FT_TICK_HZ */
+    const ft_real *u;              /* half increments; velocity is u times 2
+                                    * FT_TICK_HZ */
     const ft_turn *position;
     ft_target *const *target;      /* of this tick */
     const volatile uint32_t *tick; /* the next one */

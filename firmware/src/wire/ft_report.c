@@ -11,9 +11,9 @@
 #include <string.h> /* memcpy, memset, strlen */
 
 #define VELOCITY_OF_U ((ft_real)(2u * FT_TICK_HZ))
-#define TRIES 4 /* copies until no tick interrupts one */
+#define TRIES 4 /* attempts to copy without a tick in between */
 
-static uint32_t last_fault;      /* latched before the last reset */
+static uint32_t last_fault;      /* fault latched before the last reset */
 
 /* Keep the last fault before the reset. A crash could not store its fault. */
 void ft_report_start(uint32_t chip_errors)
@@ -149,7 +149,7 @@ static void copy_time(ft_msg_status *s, const ft_time *from)
     s->cycles_max = from->cycles_max;
 }
 
-/* Fill in STATUS with numbers of one tick. */
+/* Fill in STATUS with numbers of the same tick. */
 void ft_report_status(ft_msg_status *s, const ft_time *time,
                       const ft_sensors *sensors, const ft_safety *safety,
                       const ft_control *control)

@@ -1,4 +1,4 @@
-/* Code that faults, for the smoke test to send the processor to. */
+/* Code that causes a processor fault, for the smoke test. */
 
 void ft_provoke_fault(void);
 
