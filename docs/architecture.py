@@ -1,8 +1,8 @@
-"""docs/architecture.svg and docs/rooms.md, made from the imports of the code: `python docs/architecture.py`.
+"""Makes docs/architecture.svg and docs/rooms.md from the imports of the code: `python docs/architecture.py`.
 
-A room is a package below codegen, host or hil, or a module in these folders. Each room is on a floor above all rooms
-that it uses. An arrow goes to a used room. Arrows for indirect uses are left out. A test compares both files with the
-output of this script.
+A room is a package or module directly below codegen, host or hil (the houses). The picture draws each room above all
+rooms that it imports. An arrow points to an imported room. Arrows for indirect imports are left out. A test compares
+both files with the output of this script.
 """
 
 import ast
@@ -12,20 +12,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE, TABLE = ROOT / "docs" / "architecture.svg", ROOT / "docs" / "rooms.md"
-HOUSES = ("codegen", "host", "hil")  # packages of femtorque; each may use the packages before it
-WIDTH, HEIGHT, GAP, RISE, MARGIN = 128, 40, 20, 86, 30  # of a room and between rooms, pixels
+HOUSES = ("codegen", "host", "hil")  # packages of femtorque; each may import the packages to its left
+WIDTH, HEIGHT, GAP, RISE, MARGIN = 128, 40, 20, 86, 30  # sizes of a room and distances between rooms, pixels
 
 Uses = dict[str, set[str]]
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the houses by its dotted name."""
+    """Return the path of every module in the houses, by its dotted name."""
     return {".".join(path.relative_to(ROOT / house).with_suffix("").parts).removesuffix(".__init__"): path
             for house in HOUSES for path in sorted((ROOT / house).rglob("*.py"))}
 
 
 def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
-    """Return the known modules that a module imports, at any place in its code."""
+    """Return those of the known modules that a syntax tree imports, also inside functions."""
     names = set(known)
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -38,12 +38,12 @@ def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
 
 
 def room(module: str) -> str:
-    """Return the room of a module: codegen.model for femtorque.codegen.model.bodies."""
+    """Return the room that contains a module, e.g. codegen.model for femtorque.codegen.model.bodies."""
     return ".".join(module.removeprefix("femtorque.").split(".")[:2])
 
 
 def uses() -> Uses:
-    """Return the rooms that each room imports. The __init__ of a house is no room."""
+    """Return the rooms that each room imports. The __init__ module of a house does not count as a room."""
     known = modules()
     found: Uses = {room(name): set() for name in known if "." in room(name)}
     for name, path in known.items():
@@ -54,8 +54,8 @@ def uses() -> Uses:
 
 
 def floors(rooms: Uses) -> dict[str, int]:
-    """Return the floor of each room: the length of the longest chain of used rooms in its house. Raises ValueError if
-    rooms use each other."""
+    """Return the floor number of each room: the length of the longest chain of imports in its house. Raise ValueError
+    if two rooms import each other."""
     found: dict[str, int] = {}
 
     def floor(name: str, above: tuple[str, ...]) -> int:
@@ -76,7 +76,7 @@ def house(name: str) -> str:
 
 
 def reduced(rooms: Uses) -> Uses:
-    """Return the uses without indirect uses."""
+    """Return the direct imports that are not also indirect imports."""
     below: Uses = {}
 
     def reach(name: str) -> set[str]:
@@ -107,13 +107,13 @@ def places(rooms: Uses) -> dict[str, tuple[float, float]]:
 
 
 def _below(name: str, rooms: Uses, at: dict[str, tuple[float, float]]) -> float:
-    """Return the mean place of all used rooms in the same house, which is the best place for a room."""
+    """Return the mean x position of all imported rooms in the same house, to keep the arrows short."""
     own = [at[other][0] for other in sorted(rooms[name]) if other in at and house(other) == house(name)]
     return sum(own) / len(own) if own else 0.0
 
 
 def svg() -> str:
-    """The picture."""
+    """Return the picture as SVG."""
     rooms = uses()
     at = places(rooms)
     width = max(x for x, _ in at.values()) + WIDTH / 2.0 + MARGIN
@@ -152,18 +152,18 @@ def svg() -> str:
 
 
 def summary(name: str) -> str:
-    """Return the first sentence of a room's docstring."""
+    """Return the first paragraph of a room's docstring."""
     text = ast.get_docstring(ast.parse(modules()[f"femtorque.{name}"].read_text(encoding="utf-8"))) or ""
     return " ".join(text.split("\n\n")[0].split())
 
 
 def table() -> str:
-    """Return the table of rooms, with summaries and uses, the upper floors of the houses first."""
+    """Return the page with the tables of rooms, with summaries and imports. The highest floors come first."""
     rooms = uses()
     level = floors(rooms)
     text = "<!-- made by docs/architecture.py from the imports; change those, not this page -->\n# Rooms\n"
     for name in reversed(HOUSES):
-        text += f"\n## {name}/\n\n| room | what it is | uses |\n|---|---|---|\n"
+        text += f"\n## {name}/\n\n| room | purpose | imports |\n|---|---|---|\n"
         for r in sorted((r for r in rooms if house(r) == name), key=lambda r: (-level[r], r)):
             own = [u.split(".")[1] for u in sorted(rooms[r]) if house(u) == name]
             others = [u for u in sorted(rooms[r]) if house(u) != name]

@@ -1,4 +1,7 @@
-"""Runs for the documentation site, played on the virtual board: `python docs/gallery.py`. Pages go to build/gallery."""
+"""Makes pages of runs on the virtual board for the documentation site: `python docs/gallery.py`.
+
+The pages are written to build/gallery.
+"""
 
 import sys
 from pathlib import Path
@@ -14,7 +17,7 @@ OUT = ROOT / "build" / "gallery"
 
 
 def main() -> None:
-    """Play and report on each."""
+    """Play the motion of each example on a virtual board, and write its page."""
     OUT.mkdir(parents=True, exist_ok=True)
     for name in RUNS:
         arm = Mechanism.load(MECHANISMS / f"{name}.toml")

@@ -1,4 +1,4 @@
-"""Makes the reference pages of docs/ from the tables that the code runs on: `python docs/generate.py`.
+"""Makes the reference pages of docs/ from the tables of the code: `python docs/generate.py`.
 
 A test compares the pages in the repository with the output of this script.
 """
@@ -63,9 +63,9 @@ def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 
 def package() -> str:
-    """Return the README for a package index, which does not show the other files.
+    """Return the README for a package index. The index does not show other files.
 
-    Links go to the repository that pyproject.toml names. Without a repository, only the words of a link stay.
+    Links lead to the repository in pyproject.toml. Without a repository, a link becomes plain text.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     repository = project.get("urls", {}).get("Repository")
@@ -100,18 +100,18 @@ def notebook(script: Path) -> str:
 
 
 def drives() -> dict[str, str]:
-    """Return the tables of the catalogue, and of the load of a bus."""
+    """Return the tables of the drives, and of the load of a bus."""
     on_can = sorted((family for family in FAMILIES.values() if family.wire is None),
                     key=lambda family: family.notes.count("no"))
     return {
-        "families": table(("family", "tells its ranges", "tells whether it is enabled", "its own error",
-                           "without commands"), [(family.title, *family.notes) for family in on_can]),
+        "families": table(("family", "reports its ranges", "reports if it is enabled", "reports errors",
+                           "reaction to missing commands"), [(family.title, *family.notes) for family in on_can]),
         "unknown": "- the range of the torque of "
                    + _listed([family.title for family in on_can if not family.torque_known])
                    + "\n- the range of the position of "
                    + _listed([family.title for family in on_can if not family.position_known]) + "\n",
         "ranges": table(("type", "position, rad", "velocity, rad/s", "torque, N m", "kp", "kd", "rotor, kg m²",
-                         "CAN FD", "elsewhere"), [
+                         "CAN FD", "other sources"), [
             (f"`{d.name}`", f"{d.position:g}", f"{d.velocity:g}", f"{d.torque:g}", f"{d.kp:g}", f"{d.kd:g}",
              f"{d.inertia:g}" if d.inertia else "", "yes" if d.fd else "no", d.note) for d in CATALOGUE]),
         "bus_loads": _bus_loads(),
@@ -126,7 +126,7 @@ def drives() -> dict[str, str]:
 
 
 def _bus_loads() -> str:
-    """Return the table of how many drives a bus bears."""
+    """Return the table of the highest rate of a bus, for each number of drives."""
     rows = []
     for what, wire, name in (("Damiao, CubeMars, mini-cheetah; CAN 1 Mbit/s", Wire("can", 1e6), "damiao-4310"),
                              ("RobStride; CAN 1 Mbit/s", Wire("can", 1e6), "robstride-02"),
@@ -136,11 +136,11 @@ def _bus_loads() -> str:
         loads = [bus_load(wire, [(k, DRIVES[name]) for k in range(1, n + 1)]) for n in range(1, 9)]
         rows.append((what, f"{1e6 * loads[0].mean:.0f}, {1e6 * loads[0].worst:.0f}",
                      *(f"{one.fastest:.0f}" for one in loads[2:7])))
-    return table(("drives", "one, us: mean, worst", *(f"{n} drives, Hz" for n in range(3, 8))), rows)
+    return table(("drives", "one drive, us: mean, longest", *(f"{n} drives: at most Hz" for n in range(3, 8))), rows)
 
 
 def _bits() -> str:
-    """Return the table of the bits that each controller makes."""
+    """Return the table of the bit timing of each CAN controller, for each bit rate."""
     chips = [load_board(name).chip for name in ("f405rg-4", "nucleo-g474re-6")]
     cans = {chip.part: next(iter(chip.cans.values())) for chip in chips}
     return table(("Mbit/s", *(f"{part}, bits of {can.clock_hz / 1e6:g} MHz" for part, can in cans.items())),
@@ -149,24 +149,26 @@ def _bits() -> str:
 
 
 def _of_moteus() -> str:
-    """Return the parts of a G4's bits for a moteus."""
+    """Return a sentence with the bit timing of an STM32G4 for a moteus."""
     can, samples = next(iter(load_board("nucleo-g474re-6").chip.cans.values())), FAMILIES["moteus"].samples
     assert samples is not None
     made = [bits(can, rate, fast, at) for rate, fast, at in zip((1_000_000, 5_000_000), (False, True), samples,
                                                                 strict=True)]
-    return "On a G4: " + " and ".join(f"{m.quanta} quanta sampled at {m.sample_point:.1%}" for m in made if m) + ".\n"
+    words = " and ".join(f"{m.quanta} quanta sampled at {m.sample_point:.1%}" for m in made if m)
+    return f"An STM32G4 uses {words}.\n"
 
 
 def _listed(names: list[str]) -> str:
-    """Return the names as a, b and c."""
+    """Return the names as a list in words: a, b and c."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _made(can: Can, rate: int) -> str:
-    """Describe a bit for Damiao's drives: at 1 Mbit/s of the arbitration phase, above 1 Mbit/s of the data phase."""
+    """Describe the bit timing for Damiao's drives. The rate 1 Mbit/s is for the arbitration phase, higher rates are for
+    the data phase."""
     fast = rate > 1_000_000
     if fast and can.data is None:
-        return "no: classic CAN alone"
+        return "no: only classic CAN"
     samples = FAMILIES["damiao"].samples if can.data else None
     made = bits(can, rate, fast, samples and samples[fast])
     if made is None:
@@ -187,14 +189,14 @@ def _servo_table(name: str) -> str:
 
 
 def _wire_load(wire: Wire, name: str, counts: Sequence[int]) -> str:
-    """Return the table of the load of a half-duplex wire, for each number of servos of one type."""
+    """Return the table of the longest tick of a half-duplex bus, for each number of servos of one type."""
     found = [(n, servo_load(wire, n * [DRIVES[name]])) for n in counts]
-    return table(("servos", "a tick at most, us", "ticks a second"),
+    return table(("servos", "longest tick, us", "highest rate, Hz"),
                  [(n, f"{1e6 * one.worst:.0f}", f"{one.fastest:.0f}") for n, one in found])
 
 
 def _dynamixel_rates() -> str:
-    """Return the table of the bit rates that each board makes."""
+    """Return the table of the possible bit rates of the servo bus of each board."""
     boards = [load_board(name) for name in ("f405rg-4", "f405rg-6", "nucleo-g474re-6")]
     return table(("Mbit/s", *(f"`{board.name}`" for board in boards)),
                  [(f"{rate / 1e6:g}", *(_wire_rate(board, rate) for board in boards))
@@ -202,7 +204,7 @@ def _dynamixel_rates() -> str:
 
 
 def _wire_rate(board: Board, rate: int) -> str:
-    """Describe the clocks per bit of a board's first half-duplex wire."""
+    """Return the number of clocks per bit of a board's first half-duplex bus, or "no" if the rate is impossible."""
     usart = board.chip.usarts[next(iter(board.half_duplex.values())).usart]
     made = line_divider(usart, usart.clock_hz, rate)
     return "no" if made is None else f"{made} clocks"
@@ -212,7 +214,7 @@ def _wire_rate(board: Board, rate: int) -> str:
 
 
 def mechanism_files() -> dict[str, str]:
-    """Return every key, table by table."""
+    """Return the tables of all keys of a mechanism file."""
     return {"keys": "\n".join(_sections("", MechanismTable))}
 
 
@@ -247,7 +249,7 @@ def _default(value: Any) -> str:
 
 
 def _type(annotation: Any) -> str:
-    """Describe the values that a key takes."""
+    """Describe the type of a key's value in words."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _bounded(_type(arguments[0]), arguments[1:])
@@ -287,15 +289,15 @@ def _bounded(words: str, metadata: tuple[Any, ...]) -> str:
 
 
 def boards() -> dict[str, str]:
-    """Return the boot loaders, the patterns of the LED, and every board file with its pins."""
-    return {"loaders": table(("board", "ROM hears the link", "ROM at other pins (TX, RX)", "sent there by `flash`"), [
+    """Return the tables of the boot loaders and LED patterns, and a section for every board file."""
+    return {"loaders": table(("board", "ROM listens at the link", "other pins of ROM (TX, RX)", "`flash` starts it"), [
                 (f"`{name}`", *_loader(load_board(name))) for name in board_names()]),
             "led": table(("state", "LED"), [(f"`{name}`", WORDS[pattern]) for name, pattern in PATTERNS.items()]),
             "boards": "\n".join(_board(name) for name in board_names())}
 
 
 def _board(name: str) -> str:
-    """Return one board file: its comment, its keys and its pins."""
+    """Return the section of one board file: its comment, its keys and its pins."""
     source = (BOARDS / f"{name}.toml").read_text(encoding="utf-8")
     head = [line.removeprefix("#").removeprefix(" ") for line in source[:source.index("name =")].splitlines()]
     raw = tomllib.loads(source)
@@ -312,7 +314,7 @@ def _board(name: str) -> str:
 
 
 def _wiring(board: Board) -> str:
-    """Describe the pins of every signal."""
+    """Return the table of the pins of every signal."""
     levels = {pin: bears(board, channel.encoder.pins, channel.encoder.pull)
               for channel in board.channels for pin in channel.encoder.pins}
     rows = []
@@ -330,7 +332,7 @@ def _wiring(board: Board) -> str:
 
 
 def _loader(board: Board) -> tuple[str, str, str]:
-    """Describe how the boot loader in ROM is reached on a board, and whether it may be entered."""
+    """Return how to start the boot loader in ROM on a board, and if `flash` may start it."""
     used = board.source.read_text(encoding="utf-8").partition("[reserved]")[0]
     taken = set(re.findall(r'"(P[A-I]\d+)"', used))
     others = [f"{name} {tx}, {rx}" for name, tx, rx in board.chip.rom.usarts if not {tx, rx} & taken]
@@ -351,57 +353,58 @@ def _flat(raw: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
 
 
 def faults() -> dict[str, str]:
-    """Return the tables of states, faults, refusals and limits, and the times of HOST_LOST."""
+    """Return the tables of states, faults, refusals and limits, and the paragraph on HOST_LOST."""
     return {
-        "reactions": table(("reaction", "what it does"), [
+        "reactions": table(("reaction", "effect"), [
             (f"`{name}`", doc) for name, (_, doc) in messages.REACTIONS.items()]),
-        "classes": table(("class", "reactions", "about"), [
+        "classes": table(("class", "possible reactions", "meaning"), [
             (f"`{name}`", ", ".join(f"`{r}`" for r in allowed), about)
             for name, (_, allowed, about) in messages.FAULT_CLASSES.items()]),
         "host_lost": _host_lost(Control().host_timeout_s),
-        "states": table(("state", "what it is"), [(name, doc) for name, (_, doc) in messages.STATES.items()]),
-        "faults": table(("fault", "number", "class", "what it means", "found", "what to do"), [
+        "states": table(("state", "meaning"), [(name, doc) for name, (_, doc) in messages.STATES.items()]),
+        "faults": table(("fault", "number", "class", "meaning", "detected", "remedy"), [
             (name, number, class_of(name), meaning, _found(Safety()).get(name, "at start"), mend)
             for name, (number, meaning, mend) in messages.FAULTS.items() if number]),
-        "refusals": table(("refusal", "number", "what it means", "what to do"), [
+        "refusals": table(("refusal", "number", "meaning", "remedy"), [
             (name, number, meaning, mend) for name, (number, meaning, mend) in messages.REFUSALS.items() if number]),
-        "limits": table(("limit", "what acts"), [(name, doc) for name, (_, doc) in messages.LIMITS.items()]),
+        "limits": table(("limit", "meaning"), [(name, doc) for name, (_, doc) in messages.LIMITS.items()]),
     }
 
 
 def _host_lost(timeout_s: float) -> str:
-    """Describe the two stages after a host's last frame."""
-    return f"""A host that is silent for `host_timeout_s` ({timeout_s:g} s) ends in two stages. First the arm is stopped
-along its path within {STOP_S:g} s and held. A floating arm is held in place, a jog ends, and homing and probing end
-without power. After {HOST_LOST} times this timeout ({timeout_s * HOST_LOST:g} s) the fault is HOST_LOST.
+    """Describe the reactions of the board after the last frame of a host."""
+    return f"""If the host is silent for `host_timeout_s` ({timeout_s:g} s), the board brakes the arm along its path
+within {STOP_S:g} s and holds it. In FLOAT the board holds the present position, and in JOG the joint stops. HOMING and
+PROBE end with the outputs off. After {HOST_LOST} times this timeout ({timeout_s * HOST_LOST:g} s) the fault is
+HOST_LOST.
 """
 
 
 def _found(safety: Safety) -> dict[str, str]:
-    """Return the time at which each fault is found, except for faults that are only found at start."""
-    tick, slow = "in the tick", "between two ticks"
+    """Return the time at which the board detects each fault, except for faults that occur only at start."""
+    tick, slow = "in the same tick", "between two ticks"
     return {
         "CLOCK": "at start; if the crystal stops later, by a reset",
-        "CODE": "at start, and all the time while running",
+        "CODE": "at start, and continuously while running",
         "STACK": slow,
-        "SUPPLY": "at once: outputs safe, then a reset; at start, if the supply does not come within 0.2 s",
-        "CONFIGURATION": "at start, and all the time while running",
+        "SUPPLY": "immediately: outputs safe, then a reset; at start, if the supply is still too low after 0.2 s",
+        "CONFIGURATION": "at start, and continuously while running",
         "TICK_OVERRUN": tick, "NOT_FINITE": tick, "ENCODER": tick, "OVERSPEED": tick, "POSITION": tick, "BREAK": tick,
         "OVER_CURRENT": "in the current loop", "CURRENT_SENSOR": tick, "CURRENT_SIGN": "in the current loop",
         "CURRENT_LOOP": "in the current loop",
-        "LOW_SUPPLY": f"after {SAGS_S:g} s below `supply_v` of [safety.park]; the arm stops on its path first",
+        "LOW_SUPPLY": f"after {SAGS_S:g} s below `supply_v` of [safety.park]; the arm first brakes along its path",
         "UNDER_VOLTAGE": f"{tick}, below {BUS_LOW:.0%} of `bus_voltage`",
         "OVER_VOLTAGE": f"{tick}, above {BUS_HIGH:.0%} of `bus_voltage`, or above what the board can measure",
-        "FOLLOWING": f"after {FOLLOWING_S:g} s at too large a distance",
+        "FOLLOWING": f"after {FOLLOWING_S:g} s with too large an error",
         "ENCODER_STUCK": f"after `stuck_s` ({safety.stuck_s:g} s) without a count",
         "OVER_TEMPERATURE": f"{slow}, above `temperature_max` ({safety.temperature_max:g} deg C)",
-        "OVERLOAD": f"{slow}, by a model of the current's square; the arm stops on its path first",
-        "DRIVER": slow, "KNOT": "when the knot comes; the arm stops on its path first",
-        "HOST_LOST": "see above", "LOOPS_SINGULAR": tick, "MODE": tick,
+        "OVERLOAD": f"{slow}, by a thermal model with the square of the current; the arm first brakes along its path",
+        "DRIVER": slow, "KNOT": "when the knot arrives; the arm first brakes along its path",
+        "HOST_LOST": "see [reactions](#reactions-to-a-fault)", "LOOPS_SINGULAR": tick, "MODE": tick,
         "DRIVE_FAULT": tick, "BUS_OFF": tick,
         "DRIVE_SILENT": f"after {SILENT_S:g} s without an answer, at least {SILENT_TICKS} ticks",
-        "HOMING": "when `travel` or its time is used up",
-        "HARD_FAULT": "at once: outputs safe, then a reset",
+        "HOMING": "after `travel`, or after its maximum time",
+        "HARD_FAULT": "immediately: outputs safe, then a reset",
         "WATCHDOG": "by the watchdog, which resets the board",
     }
 
@@ -410,7 +413,7 @@ def _found(safety: Safety) -> dict[str, str]:
 
 
 def motors() -> dict[str, str]:
-    """Return the catalogue, with sources."""
+    """Return the table of the motors, with sources."""
     def told(value: float | None, unit: str = "") -> str:
         return "unknown" if value is None or math.isinf(value) else f"{value:.3g}{unit}"
 
@@ -421,9 +424,9 @@ def motors() -> dict[str, str]:
                 told(sold.continuous),
                 told(sold.thermal_s), str(sold.counts or "none"), sold.source, sold.worked_out)
 
-    return {"motors": table(("name", "what", "V", "R, ohm", "L, mH", "K, mN m/A", "rotor, kg m²", "gear", "efficiency",
+    return {"motors": table(("name", "type", "V", "R, ohm", "L, mH", "K, mN m/A", "rotor, kg m²", "gear", "efficiency",
              "continuous output, N m",
-             "continuous current, A", "winding, s", "counts per turn of the motor", "source", "worked out"),
+             "continuous current, A", "winding, s", "counts per turn of the motor", "source", "computed values"),
             [row(sold) for sold in MOTORS])}
 
 
@@ -433,15 +436,16 @@ def motors() -> dict[str, str]:
 def protocol() -> str:
     """Return the page of the protocol: frame, messages, numbers."""
     frame = (messages.__doc__ or "").split("\n\n", 1)[1].strip()
-    text = GENERATED + f"""# The wire, protocol {messages.PROTOCOL}
+    text = GENERATED + f"""# The serial protocol, version {messages.PROTOCOL}
 
-One table, [codegen/wire/messages.py](../codegen/femtorque/codegen/wire/messages.py), makes the Python codec, the C
-on the chip and this
-page. A serial line of 8 data bits, no parity, one stop bit, at the baud rate of the board file.
+One table, [codegen/wire/messages.py](../codegen/femtorque/codegen/wire/messages.py), defines the messages. The
+Python codec, the C on the chip and this page are made from this table. The serial line has 8 data bits, no parity and
+one stop bit. The board file gives the baud rate.
 
 {frame}
 
-`J` is the number of joints, in the order of IDENT's mechanism. STATUS comes {messages.STATUS_HZ} times per second.
+`J` is the number of joints. Arrays have the order of the joints in the mechanism of IDENT. The board sends
+STATUS {messages.STATUS_HZ} times per second.
 
 """
     for message in messages.MESSAGES:
@@ -469,7 +473,7 @@ page. A serial line of 8 data bits, no parity, one stop bit, at the baud rate of
 
 
 class _Bare(str):
-    """An annotation in the words of the source, without quotes."""
+    """A type annotation that is printed as in the source, without quotes."""
 
     __repr__ = str.__str__
 
@@ -495,7 +499,7 @@ def _described(name: str, thing: Any) -> str:
 
 
 def _member(name: str, member: Any) -> str:
-    """Return a method or property. The docstring of the class names the fields."""
+    """Return the section of a method or property. The docstring of the class describes its fields."""
     if isinstance(member, property):
         return f"\n### `.{name}`\n\n{_prose(member)}"
     function = getattr(member, "__func__", member)
@@ -515,7 +519,7 @@ def _signature(function: Any) -> str:
 
 
 def _prose(thing: Any) -> str:
-    """Return a docstring as Markdown. Lines that a user types become a block of code."""
+    """Return a docstring as Markdown. Lines with the prompt >>> become a code block."""
     blocks = inspect.cleandoc(thing.__doc__ or "").split("\n\n")
     return "\n\n".join(_code(block) if block.startswith(">>>") else block for block in blocks) + "\n"
 
@@ -527,7 +531,7 @@ def _code(block: str) -> str:
 
 
 def main() -> None:
-    """Write every page beside this file."""
+    """Write every page into this folder."""
     for name, text in pages().items():
         (ROOT / "docs" / name).write_text(text, encoding="utf-8", newline="\n")
         print(f"docs/{name}")

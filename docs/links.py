@@ -1,4 +1,4 @@
-"""Parts of Markdown pages: tables between marks, and links for a package index and the documentation site."""
+"""Edits Markdown pages: replaces the parts between marks, and changes the targets of links."""
 
 import re
 from collections.abc import Callable
@@ -8,14 +8,14 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|`[^`]*`)*)\]\(([^)\s]+)\)")
 
 
 def filled(page: Path, made: dict[str, str]) -> str:
-    """Return a page with every part between two marks replaced. Raise KeyError for an unknown mark."""
+    """Return the text of a page with new parts between its marks. Raise KeyError for an unknown mark."""
     return re.sub(r"(<!-- made: (\w+) -->\n\n).*?(\n<!-- end -->)", lambda mark: mark[1] + made[mark[2]] + mark[3],
                   page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 def relinked(text: str, moved: Callable[[str], str | None]) -> str:
-    """Return the page with every target replaced. With None for a target, a link keeps only its words, and a picture is
-    removed."""
+    """Return the page with new targets of its links. If a new target is None, a link becomes plain text, and a picture
+    is removed."""
     def one(found: re.Match[str]) -> str:
         picture, words, target = found.groups()
         if (new := moved(target)) is None:

@@ -1,4 +1,4 @@
-"""docs/proofs.md: the proofs of `make prove` and their last results. A page of the site has the theorems."""
+"""Makes docs/proofs.md and the site's page of theorems from the last results of `make prove`."""
 
 import sys
 from pathlib import Path
@@ -15,33 +15,34 @@ from links import filled  # noqa: E402
 
 PAGE = ROOT / "docs" / "proofs.md"
 
-EARLIER = "only proofs of earlier sources may reach it: `make prove` shows which"
-Old = set[tuple[str, str]]  # theorems and mechanisms with sources that have changed since, or without a run
+EARLIER = "only proofs of earlier sources may reach the function: `make prove` shows which proofs"
+Old = set[tuple[str, str]]  # theorem and mechanism of each proof that has not run with the present sources
 
-RUNS = """`make assure` uses that table, and proves a part of it again: theorems of {theorems:.0f} s of a processor in
-all, those with changed sources first. There are also {errors} errors to put into the sources on purpose, at least
-one for each theorem. `make assure` refutes some of these errors, within {seeded:.0f} s of a processor. A digest of the
-whole tree makes the choice, so the same tree gives the same choice. `make bench` refutes all of
-these errors. `make prove` alone runs the longer proofs: {long}.
+RUNS = """`make assure` uses this file, and repeats a part of the proofs: theorems of {theorems:.0f} s of processor time
+in total, beginning with theorems whose sources have changed. There are also {errors} deliberate errors for the sources,
+at least one for each theorem. `make assure` shows for some of these errors that the proof fails, within {seeded:.0f} s
+of processor time. A digest of the whole tree selects the theorems and errors, so the selection is the same for the same
+tree. `make bench` tests all deliberate errors. Only `make prove` runs the longer proofs: {long}.
 """
 
 FUNCTIONS = """## functions
 
-The prover reports the functions of the firmware that its proofs reach. A function that is listed here is in no proof,
-for the given reason. A reached line is checked for run-time errors. The claims are those above, and no others.
+The prover reports the functions of the firmware that its proofs reach. The functions in this list are in no proof, for
+the given reason. In functions that a proof reaches, every line is checked for run-time errors. Only the claims above
+are proved.
 
 """
 
 
 def render() -> str:
-    """Return docs/proofs.md with its numbers made from the results."""
+    """Return the text of docs/proofs.md, with numbers from the last results."""
     rows, _ = results.read()
     old = {(theorem.name, mechanism) for theorem, mechanism in changed()}
     return filled(PAGE, {"sum": _sum(rows, old), "runs": _runs(rows)})
 
 
 def listed() -> str:
-    """Return the theorems of the harnesses, with their results, and the functions that no proof reaches."""
+    """Return the page of all theorems with their results, and of the functions that no proof reaches."""
     rows, files = results.read()
     old = {(theorem.name, mechanism) for theorem, mechanism in changed()}
     parts = [part for harness in harnesses() for part in (
@@ -50,13 +51,14 @@ def listed() -> str:
 
 
 def _sum(rows: list[Row], old: Old) -> str:
-    """Return the number of results, and the number of results of the present sources."""
+    """Return a sentence with the number of successful proofs, and the number of proofs of the present sources."""
     proved = [row for row in rows if row.outcome == "proved"]
     claims, seconds = sum(row.claims for row in proved), sum(row.seconds for row in rows)
     now, new = [row for row in proved if row.which not in old], old - {row.which for row in rows}
-    text = (f"{len(proved)} of {len(rows)} are proved, {claims} claims in {seconds:.0f} s of a processor, "
-            f"{_days(rows)}; {len(now)} of them of the present sources, the others of earlier ones")
-    return text + (f". {len(new)} more have not been run yet.\n" if new else ".\n")
+    text = (f"{len(proved)} of {len(rows)} proofs have succeeded, with {claims} claims in {seconds:.0f} s of processor "
+            f"time, {_days(rows)}. {len(now)} of these results are for the present sources, all others for earlier "
+            "sources.")
+    return text + (f" {len(new)} more proofs have not been run yet.\n" if new else "\n")
 
 
 def _days(rows: list[Row]) -> str:
@@ -71,7 +73,7 @@ def _runs(rows: list[Row]) -> str:
 
 
 def _functions(files: dict[str, Reached]) -> str:
-    """Return the number of functions that the proofs reach, and the reasons for all other functions."""
+    """Return the functions that no proof reaches, with the reasons."""
     seen = {(file, name) for file, one in files.items() for name in one.functions}
     written = [_room(room, names, seen) for room, names in reached.rooms().items()]
     return FUNCTIONS + "\n".join(written)
@@ -85,7 +87,7 @@ def _room(room: str, files: dict[str, list[str]], seen: set[tuple[str, str]]) ->
 
 
 def _left(file: str, names: list[str], seen: set[tuple[str, str]]) -> list[str]:
-    """Return one line for each reason of a file's functions."""
+    """Return one line for each reason, with the functions of a file to which the reason applies."""
     by_reason: dict[str, list[str]] = {}
     for name in names:
         if (file, name) not in seen:
@@ -104,7 +106,7 @@ def _theorem(theorem: Theorem, rows: list[Row], old: Old) -> str:
 
 
 def _outcome(name: str, rows: list[Row], old: Old) -> str:
-    """Return the mechanisms of a theorem's proofs, the outcomes and the ages of the sources."""
+    """Return the outcome of a theorem for each mechanism. Results for earlier sources are marked."""
     waits = ", ".join(f"`{mechanism}`" for theorem, mechanism in sorted(old - {row.which for row in rows})
                       if theorem == name)
     if not rows:
@@ -118,7 +120,7 @@ def _outcome(name: str, rows: list[Row], old: Old) -> str:
 
 
 def _age(rows: list[Row], old: Old) -> str:
-    """Mark the results of earlier sources."""
+    """Return the mark for a result of earlier sources, or an empty text."""
     those = [f"`{row.mechanism}`" for row in rows if row.which in old]
     if not those:
         return ""

@@ -24,7 +24,7 @@ GALLERY = ROOT / "build" / "gallery"  # pages of runs, if `make site` has made t
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages that lie outside of docs/, and the runs of the gallery."""
+    """Add pages from other folders than docs/, and the pages of runs in build/gallery."""
     for source, page in BROUGHT.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=_moved(text, posixpath.dirname(source))))
@@ -36,7 +36,7 @@ def on_files(files: Files, config: Any) -> Files:
         shown = "\n".join(f"- [{run.stem}](gallery/{run.name})" for run in runs)
         files.append(File.generated(config, "gallery.md", content=f"""# Runs on the virtual board
 
-Pages of `femtorque plot`, as they come: the arm beside its curves, moved by one time slider.
+These pages were made by `femtorque plot`. A time slider moves the arm and a line in all curves.
 
 {shown}
 """))
@@ -45,12 +45,12 @@ Pages of `femtorque plot`, as they come: the arm beside its curves, moved by one
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Return the page with targets on the site. A link without a target on the site keeps only its words."""
+    """Return the page with links to the site. A link whose target is not on the site becomes plain text."""
     return markdown if page.file.src_uri in BROUGHT.values() else _moved(markdown, "docs")
 
 
 def _moved(text: str, folder: str) -> str:
-    """folder: of the page in the checkout."""
+    """Return a page with links to the site. folder: the folder of the page in the repository."""
     def moved(target: str) -> str | None:
         if target.startswith(("https://", "http://", "#")):
             return target

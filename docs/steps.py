@@ -36,13 +36,13 @@ HEAD = ("step", "of", "instructions", "cycles", "RAM", "flash", "rounding adds",
 
 
 def named(scheme: str, name: str) -> Mechanism:
-    """Return a mechanism of mechanisms/ with a scheme."""
+    """Return an example mechanism whose file has the given scheme in [control]."""
     mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
     return replace(mechanism, control=replace(mechanism.control, scheme=scheme))
 
 
 def costs(mechanism: Mechanism) -> tuple[int, int, int, int]:
-    """Return instructions and cycles of the worst tick on a Cortex-M4F, and bytes of RAM and flash."""
+    """Return instructions and cycles of the longest tick on a Cortex-M4F, and bytes of RAM and flash."""
     model = Model.of(mechanism)
     sources, turns = step_sources(model), Turns(model, "single")
     positions = random_motion(mechanism, np.random.default_rng([0, 0])).middles(TICKS, model.dt)
@@ -58,9 +58,11 @@ def costs(mechanism: Mechanism) -> tuple[int, int, int, int]:
 
 
 def errors(mechanism: Mechanism, motions: int = MOTIONS) -> tuple[float, float]:
-    """Return the worst errors of random motions of a second, over the motion's peak. The first error is of float32
-    against float64. The second error is of float64 against exact torques, and NaN with flexible links, since their
-    vibrations decide this error."""
+    """Return two torque errors in random motions of one second, divided by the motion's peak torque.
+
+    The first error is float32 compared with float64. The second error is float64 compared with the exact torques. The
+    second error is NaN for flexible links, since it depends on their vibrations.
+    """
     model = Model.of(mechanism)
     sources, worst = step_sources(model), (0.0, 0.0)
     single, double = (CompiledStep(model, precision, sources) for precision in ("single", "double"))
@@ -77,7 +79,7 @@ def errors(mechanism: Mechanism, motions: int = MOTIONS) -> tuple[float, float]:
 
 
 def row(scheme: str, name: str) -> tuple[str, ...]:
-    """Return one row of the table."""
+    """Return the row of the table for one mechanism and scheme."""
     mechanism = named(scheme, name)
     rounding, tick = errors(mechanism)
     said = "" if np.isnan(tick) else f"{tick:.1e}"
@@ -85,7 +87,7 @@ def row(scheme: str, name: str) -> tuple[str, ...]:
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> str:
-    """Return rows as a table in Markdown."""
+    """Return the rows as a Markdown table."""
     lines = (HEAD, ("---",) * len(HEAD), *rows)
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

@@ -1,5 +1,7 @@
-"""docs/vendor.md, from the last results of ST's drivers and from the mistakes that the virtual chip refuses. Run
-`python docs/vendor_page.py`, or `make vendor`, which also makes the page."""
+"""Makes docs/vendor.md from the last results of ST's drivers and from the list of refused mistakes.
+
+Run `python docs/vendor_page.py`. `make vendor` also makes this page.
+"""
 
 import json
 import sys
@@ -14,25 +16,25 @@ from links import filled  # noqa: E402
 
 PAGE = ROOT / "docs" / "vendor.md"
 
-PRESENT = "The virtual chips are as they were then, but for comments."
-EARLIER = "The virtual chips have changed since: these results are of earlier ones, until `make vendor` has run again."
+PRESENT = "Since these runs the virtual chips have not changed, except for comments."
+EARLIER = "The virtual chips have changed since these runs: run `make vendor` again for results of the present chips."
 
 WHAT = {
-    "fdcan.c": "two controllers on one wire: FIFO and queue, 64 bytes with faster data, filters, extended, full, "
-               "order, a lost frame, nobody answers, abort, stop, start",
-    "bxcan.c": "two controllers on one wire: order of requests and of names, both FIFOs, extended, overrun, ESR when "
-               "nobody answers, abort, stop, start, sleep",
-    "timer.c": "repetition counter and preload, centred counting on either side, break, with automatic return and "
-               "without",
-    "adc.c": "injected channels by TIM1's trigger: calibration, values, order, moments, stop",
-    "uart.c": "half duplex with DMA: echo, answer, end of sending, idle line, waiting in vain",
-    "flash.c": "keys and locks, erasing and programming and their times, what is refused, the brown-out level",
-    "iwdg.c": "feeding, the reset and its time, reset flags",
+    "fdcan.c": "two controllers on one bus: FIFO and queue, 64 bytes with a faster data phase, filters, extended "
+               "identifiers, full FIFO, order, lost frame, no acknowledge, abort, stop, start",
+    "bxcan.c": "two controllers on one bus: order of requests and of identifiers, both FIFOs, extended identifiers, "
+               "overrun, ESR without acknowledge, abort, stop, start, sleep",
+    "timer.c": "repetition counter and preload, centre-aligned counting with updates at the top or bottom, break with "
+               "and without automatic restart",
+    "adc.c": "injected channels by TIM1's trigger: calibration, values, order, sampling times, stop",
+    "uart.c": "half duplex with DMA: echo, answer, end of transmission, idle line, timeout",
+    "flash.c": "keys and locks, erasing and programming and their durations, refused operations, brown-out level",
+    "iwdg.c": "refresh, reset and its time, reset flags",
 }
 
 
 def render() -> str:
-    """Return docs/vendor.md with its tables made from the results."""
+    """Return the text of docs/vendor.md, with tables from the last results."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     programs = results["programs"]
     rows = "\n".join(f"| {name} | {WHAT[TABLE[name].file]} | {row['found']} of {row['awaited']}"
@@ -42,9 +44,9 @@ def render() -> str:
     return filled(PAGE, {
         "clones": "\n".join(clones(Path("vendor"), SOURCES)) + "\n",
         "commits": "".join(f"- `{name}` {commit}\n" for name, commit in results["commits"].items()),
-        "results": f"| program | tries | as awaited |\n|---|---|---|\n{rows}\n\n"
+        "results": f"| program | tested properties | as expected |\n|---|---|---|\n{rows}\n\n"
                    f"{outcome} {PRESENT if results['models'] == models() else EARLIER}\n",
-        "stricter": "| name | refused |\n|---|---|\n" + "".join(
+        "stricter": "| name | refused operation |\n|---|---|\n" + "".join(
             f"| {name} | {text} |\n" for name, text in STRICTER.items())})
 
 

@@ -124,7 +124,7 @@ def test_that_the_page_marks_every_result_of_earlier_sources():
     for name in {theorem for theorem, _ in old}:
         line = next(line for line in text.splitlines() if line.startswith(f"**{name}.**"))
         assert "of earlier sources" in line or "not run yet" in line, name
-    assert f"; {sum(row.which not in old for row in rows)} of them of the present sources" in proofs_page.render()
+    assert f". {sum(row.which not in old for row in rows)} of these results are for the present" in proofs_page.render()
 
 
 def test_that_results_are_read_as_they_are_written(tmp_path):

@@ -303,9 +303,9 @@ def test_the_readme_says_early_which_motors_and_that_no_hardware_has_run_it():
     """The motors and the lack of hardware tests come before the first command. The tour says that its motors are
     invented."""
     before, after = " ".join(README.split()).split("## Ten minutes")
-    assert "**brushed** DC motors" in before and "No hardware has run it so far" in before
+    assert "**brushed** DC motors" in before and "femtorque has not run on real hardware" in before
     tour = after.split("**2.")[0]
-    assert "motors are invented" in tour and "`--motor NAME` takes one" in tour
+    assert "`init` chooses are invented" in tour and "`--motor NAME` uses a motor" in tour
 
 
 def test_the_picture_comes_first():
