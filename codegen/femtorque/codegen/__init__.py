@@ -1,7 +1,7 @@
-"""Results of a mechanism file: reference, emitted C, board, trajectories, messages."""
+"""Processing of a mechanism file: reference model, emitted C, board, trajectories, messages."""
 
 import os
 
-# With small matrices, threads of linear algebra cost more time by waiting than they save. The user's setting has
-# precedence. If numpy was imported before, these lines have no effect.
+# With small matrices, the threads of the linear-algebra library cost more time than they save. An environment variable
+# that the user set has precedence. The setting has no effect if numpy was imported earlier.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

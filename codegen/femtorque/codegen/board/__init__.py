@@ -1,4 +1,4 @@
-"""Board files and the abilities of their chips."""
+"""Board files, and the functions that their chips support."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The channel of each joint, and the demands of a mechanism on its board."""
+"""Assigns a channel to each joint, and checks that the board can drive the mechanism."""
 
 import math
 
@@ -7,15 +7,15 @@ from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, Channe
 from femtorque.codegen.board.reader import load_board
 from femtorque.codegen.mechanism import Joint, Mechanism, refuse
 
-CURRENT_SHARE = 0.7  # largest current setpoint, as a share of a sensor's range
-CURRENT_TRIP = 1.2  # trip current over the largest setpoint; above it the outputs go off
+CURRENT_SHARE = 0.7  # largest current setpoint, as a fraction of the sensor's range
+CURRENT_TRIP = 1.2  # trip current divided by the largest setpoint; a larger current switches the outputs off
 CURRENT_LOOP = 30  # PWM periods per cycle of the current loop's bandwidth
-FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # longest lag of a current: in s, and in electrical time constants
-LOWEST_BOUND = 0.5  # least share of the bus voltage for a current loop
+FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # maximum lag of the current, s; maximum lag in electrical time constants
+LOWEST_BOUND = 0.5  # minimum usable fraction of the bus voltage for a current loop
 
 
 def open_loop(mechanism: Mechanism) -> list[str]:
-    """Return the driven joints whose encoders the board does not read: only feed-forward moves them."""
+    """Return the actuated joints whose encoders the board does not read. Feed-forward alone drives these joints."""
     if mechanism.board is None:
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -25,7 +25,7 @@ def open_loop(mechanism: Mechanism) -> list[str]:
 
 def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | None]]:
     """Return every moving joint with its channel; None for passive joints, drives on a bus, and a board without
-    outputs. Raise BadInput with all joints that the board cannot serve.
+    outputs. Raise BadInput if the board cannot drive a joint. The message names all joints concerned.
     """
     if board.outputs is None:
         _check_moves(mechanism, board)
@@ -59,15 +59,15 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
 
 
 def _check_moves(mechanism: Mechanism, board: Board) -> None:
-    """Refuse drives on a board without outputs: it has no e-stop."""
+    """Refuse joints with a bus drive on a board without outputs, because this board has no e-stop."""
     if bussed := fieldbus.drives(mechanism):
         refuse(mechanism, f"joint.{bussed[0][1].name}.drive", None,
                f"board {board.name!r} has no e-stop loop: nothing would stop the drives", "choose another board")
 
 
 def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
-    """Check that the channel has the motor's kind of drive. In antiphase a low PWM pin is full reverse voltage, so the
-    hardware stop must cut the bridge.
+    """Check that the channel has the motor's kind of drive. In antiphase drive a PWM pin that stays low applies the
+    full reverse voltage, so the e-stop hardware must disable the bridge.
     """
     assert joint.motor is not None and board.outputs is not None
     key = f"joint.{joint.name}.motor.drive"
@@ -97,7 +97,8 @@ def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Ch
 
 
 def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channel) -> None:
-    """Check that a free timer's update can start the samples in the middle of the channel's low time."""
+    """Check that a timer can start the current samples while the channel's low switch conducts, and that no encoder
+    uses this timer."""
     sampling = board.chip.sampling
     assert sampling is not None
     for _, pwm in channel.switches:
@@ -110,10 +111,11 @@ def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channe
 
 
 def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -> float:
-    """Return the share of the bus voltage that a current loop may use. rank: the sensor's place in the converter's
-    sequence. A low shunt sees current only while its low switch conducts. The switch must conduct until the end of the
-    sample, a time t after the counter's top. At the duty x, the low switch of the half bridge that is mostly high
-    conducts for (1 - |x|) / 4 of a period on each side of the top. |x| is therefore at most 1 - 4 t pwm_hz.
+    """Return the maximum duty of a current loop, 0 to 1. rank: the sensor's rank in the converter's sequence. A low
+    shunt sees current only while its low switch conducts. The low switch must conduct until the end of the sample. The
+    sample ends at the time t after the counter's top. At duty x, the half bridge with the longer high time conducts
+    through its low switch for (1 - |x|) / 4 of a period on each side of the counter's top. |x| is therefore at most 1 -
+    4 t pwm_hz.
     """
     assert mechanism.board is not None and joint.motor is not None and board.outputs is not None
     sense, sampling = board.channels[joint.motor.channel].current, board.chip.sampling
@@ -125,7 +127,8 @@ def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -
 
 
 def usable_share(mechanism: Mechanism, joint: Joint) -> float:
-    """Return the share of the bus voltage that a motor can get. The share is 1 if no board drives the motor."""
+    """Return the maximum fraction of the bus voltage that reaches a motor. The fraction is 1 if no board drives the
+    motor."""
     if joint.drive is not None and joint.drive.servo is not None:
         return joint.drive.servo.limit
     if mechanism.board is None or joint.motor is None:
@@ -157,7 +160,8 @@ def has_current_loops(joints: list[tuple[Joint, Channel | None]]) -> bool:
 
 
 def tick_cycles(mechanism: Mechanism, board: Board) -> int:
-    """Return the processor cycles per tick. Raise BadInput unless they are whole and fit SysTick's 24 bits."""
+    """Return the processor cycles per tick. Raise BadInput unless the number of cycles is an integer and fits SysTick's
+    24 bits."""
     rate_hz, sysclk_hz, bits = mechanism.control.rate_hz, board.chip.sysclk_hz, board.chip.systick_bits
 
     def fits(rate: int) -> bool:

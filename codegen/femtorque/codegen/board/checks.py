@@ -7,12 +7,13 @@ from femtorque.codegen.board.description import Board, Channel, CurrentSense, Ou
 from femtorque.codegen.board.pin_uses import Use, uses
 from femtorque.codegen.common import BadInput, hint
 
-BAUD_ERROR = 0.005  # far below the error that both ends of the link tolerate
-CURRENT_ZERO = 0.1  # largest zero error, as a share of a sensor's range; the range covers trip current and zero error
+BAUD_ERROR = 0.005  # far below the baud-rate error that both ends of the link tolerate
+CURRENT_ZERO = 0.1  # largest zero offset, as a fraction of the sensor's range; the range includes the trip current and
+                    # this offset
 
 
 def check(board: Board) -> None:
-    """Raise BadInput on the first fault."""
+    """Raise BadInput for the first fault of the board file."""
     _sections(board)
     _peripherals(board)
     _claims(board)
@@ -24,8 +25,8 @@ def check(board: Board) -> None:
 def _sections(board: Board) -> None:
     """Check which sections the board needs.
 
-    Channels need outputs, encoders and a lead of one tick, because the timers load a duty at the next tick. A board
-    with only buses needs outputs and a timer.
+    A board with channels needs outputs, encoders and a lead of one tick, because the timers load a duty at the next
+    tick. A board with only buses needs outputs and a timer.
     """
     file, driving = board.source.name, bool(board.channels or board.can or board.half_duplex)
     for key, there, needed in (("outputs", board.outputs, driving), ("encoders", board.encoders,
@@ -92,7 +93,7 @@ def _timer(board: Board, key: str, name: str) -> Timer:
 
 
 def _peripherals(board: Board) -> None:
-    """Check that every timer and port exists and can do what the file asks."""
+    """Check that every timer and port exists and supports the functions that the board file asks for."""
     file = board.source.name
     if board.link.usart not in board.chip.usarts:
         raise BadInput(file, "link.usart", board.link.usart, f"{board.chip.part} has no such link",
@@ -152,7 +153,7 @@ def _analogue(board: Board, key: str, pin: str, channels: Mapping[str, int]) -> 
 
 
 def _current_sense(board: Board, key: str, channel: Channel, sense: CurrentSense) -> None:
-    """Check a current sensor: the pin, the range, and the half bridge above a shunt."""
+    """Check a current sensor: its pin, its range, and the half bridge above its shunt."""
     file, sampling = board.source.name, board.chip.sampling
     if sampling is None:
         raise BadInput(file, key, sense.pin, f"there are no current loops for {board.chip.part} in this firmware")
@@ -169,7 +170,7 @@ def _current_sense(board: Board, key: str, channel: Channel, sense: CurrentSense
 
 
 def _claims(board: Board) -> None:
-    """Refuse two users of a pin, timer, timer output or DMA stream. Outputs may share their timer."""
+    """Refuse two users of a pin, timer, timer output or DMA stream. Several outputs may share their timer."""
     reserved = [Use(f"reserved.{name}", pin) for name, pin in board.reserved.items()]
     users: dict[str, Use] = {}
     for use in (*reserved, *uses(board)):

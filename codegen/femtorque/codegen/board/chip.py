@@ -1,6 +1,6 @@
-"""Facts of a chip family for the generator: clocks, timers, signals of pins, DMA requests, memory.
+"""Data of a chip family for the generator: clocks, timers, signals of pins, DMA requests, memory.
 
-A family is one `Chip` in a module (`stm32f4`, `stm32g4`) and one folder of firmware/chip.
+A chip family has one `Chip` in a module (`stm32f4`, `stm32g4`) and one folder in firmware/chip.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class Converter:
 class Sampling:
     """Sampling of the motor currents: a sequence of one converter. A timer's update starts the sequence in every PWM
     period. channels: the converter's channels by pin. enable: enable bit of the converter's clock. trigger: the timer
-    that starts the sequence. beside: output timers that can count in step with the trigger. places: length of the
-    sequence. clock_hz: the converter's clock. Durations in converter clocks: latency, the longest from the update to
-    the first sample; window, a sample; conversion, from a sample's end to the next sample. interrupt: number of the
-    interrupt at the end of a sequence.
+    that starts the sequence. beside: output timers that can count in step with the trigger. places: maximum number of
+    conversions in the sequence. clock_hz: the converter's clock. Durations in converter clocks: latency, the maximum
+    time from the update to the first sample; window, the duration of one sample; conversion, the time from the end of a
+    sample to the next sample. interrupt: number of the interrupt at the end of a sequence.
     """
 
     channels: Mapping[str, int]
@@ -125,8 +125,9 @@ class Pll:
 
 @dataclass(frozen=True)
 class BrownOut:
-    """The supply voltage below which the chip resets, set by option bytes. options: address of the register. shift,
-    bits: place in the register. levels: name by code. wanted: the safest code for this firmware.
+    """The brown-out reset: the chip resets below a supply voltage that the option bytes select. options: address of the
+    register. shift, bits: position of the field in the register. levels: name of the voltage by code. wanted: the code
+    that suits this firmware best.
     """
 
     options: int
@@ -139,7 +140,7 @@ class BrownOut:
         return options >> self.shift & (1 << self.bits) - 1
 
     def told(self, options: int) -> str:
-        """Return the name of the level in the option register."""
+        """Return the name of the brown-out voltage that the option register selects."""
         return self.levels.get(self.code(options), "of no known level")
 
     @property
@@ -179,8 +180,8 @@ class Chip:
     ports. rom_id: the boot loader's name for the chip. unique: address of the unique 96 bits. sectors: sizes of flash
     sectors, in order. wait_states: wait states of flash at sysclk_hz. interrupts: interrupts of peripherals, in the
     vector table. buses: enable registers of RCC, in the order of writing. cans: CAN controllers. low_volt: pins for at
-    most 3.6 V. Other pins bear 5 V as inputs without a pull, while the chip has power. part, signals: of the smallest
-    package. packages: larger packages by name.
+    most 3.6 V. The remaining pins tolerate 5 V as inputs without a pull while the chip has power. part, signals: part
+    number and signals of the smallest package. packages: larger packages by name.
     """
 
     name: str
@@ -223,7 +224,7 @@ class Chip:
 
     @property
     def folders(self) -> tuple[str, str]:
-        """Return the folders of firmware/chip for an image: the common folder and the family's folder."""
+        """Return the folders of firmware/chip that an image needs: the common folder and the chip family's folder."""
         return "stm32", self.name
 
 
@@ -238,8 +239,8 @@ def signals(text: str) -> dict[str, dict[str, int]]:
 
 
 def pll(hse_hz: int, sysclk_hz: int, ms: Sequence[int], vco_in: tuple[int, int], ns: Sequence[int]) -> Pll | None:
-    """Return divisors that make sysclk_hz exactly, without q, for the first possible m of `ms`. Return None if no m is
-    possible. vco_in: range of the VCO's input, Hz. ns: allowed n.
+    """Return divisors that make sysclk_hz exactly, without q, for the first possible m of `ms`. Return None if no m
+    gives sysclk_hz. vco_in: range of the VCO's input, Hz. ns: allowed n.
     """
     vco = 2 * sysclk_hz
     for m in ms:

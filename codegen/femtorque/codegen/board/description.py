@@ -1,4 +1,4 @@
-"""Board files: their tables, and the board of a table and its chip."""
+"""Board files: the tables of a file, and the board with its chip."""
 
 import math
 import re
@@ -50,12 +50,12 @@ class Estop(Table):
 
 
 class Outputs(Table):
-    """The outputs of all channels. timer: on a board without channels, the timer whose updates are the ticks and whose
-    break is the e-stop. enable: pin that switches the drivers on (high). fault: pin that is low if a driver has a
-    fault. gated: true if contact 2 of the e-stop cuts `enable`. wake_us: time that bridges need to wake up after
-    `enable` rises; the fault line is low meanwhile. dead_ns: dead time of a half bridge. duty_max: largest share of the
-    bus voltage. duty_max is less than 1 if bootstrap capacitors must be charged. continuous_a, thermal_s: continuous
-    current of each driver, A, and its thermal time constant.
+    """The outputs of all channels. timer: on a board without channels, the timer whose updates define the ticks and
+    whose break input is the e-stop. enable: pin that switches the drivers on (high). fault: pin that is low if a driver
+    has a fault. gated: true if contact 2 of the e-stop cuts `enable`. wake_us: time that bridges need to wake up after
+    `enable` rises; the fault pin is low meanwhile. dead_ns: dead time of a half bridge. duty_max: maximum duty, 0 to 1.
+    duty_max is less than 1 if bootstrap capacitors must be charged. continuous_a, thermal_s: continuous current of each
+    driver, A, and its thermal time constant.
     """
 
     timer: TimerName | None = None
@@ -72,7 +72,7 @@ class Outputs(Table):
     def wake_ticks(self, rate_hz: int) -> int:
         """Return the number of ticks that bridges need to wake up after `enable` rises; 0 for bridges that never sleep.
 
-        The number is rounded up, plus one, since `enable` rises within a tick.
+        The number is rounded up. One tick is added because `enable` rises within a tick.
         """
         return math.ceil(1e-6 * self.wake_us * rate_hz) + 1 if self.wake_us else 0
 
@@ -86,8 +86,8 @@ class CanPins(Table):
 
 
 class Transceiver(Table):
-    """A transceiver between a USART and a wire (RS-485 or TTL). rx: pin at its receiver, which is always on. enable:
-    pin that switches the transceiver's driver on (high) while the USART sends.
+    """A transceiver between a USART and a half-duplex bus (RS-485 or TTL). rx: pin at the transceiver's receiver, which
+    is always on. enable: pin that switches the transceiver's driver on (high) while the USART sends.
     """
 
     rx: PinName
@@ -95,10 +95,10 @@ class Transceiver(Table):
 
 
 class HalfDuplex(Table):
-    """A wire that both sides drive. pin: the USART's transmitter.
+    """A half-duplex serial line on which both ends transmit. pin: the USART's transmitter.
 
-    Without a transceiver the pin also receives, as open drain. The wire then has an external pull-up to 3.3 V, or to 5
-    V if the pin bears 5 V.
+    Without a transceiver the pin also receives, as open drain. The line then has an external pull-up to 3.3 V, or to 5
+    V if the pin tolerates 5 V.
     """
 
     usart: Annotated[str, Field(pattern=r"^US?ART\d$")]
@@ -109,7 +109,8 @@ class HalfDuplex(Table):
 
 
 class BrakeOutput(Table):
-    """The output of the holding brakes, which are closed without power. release: the level that opens the brakes."""
+    """The output of the holding brakes. A brake without power is engaged. release: the pin level, high or low, that
+    releases the brakes."""
 
     pin: PinName
     release: Literal["high", "low"] = "high"
@@ -163,7 +164,7 @@ class CurrentSense(Table):
     """A current amplifier. zero_v: its output without current. volts_per_ampere: change of its output per ampere,
     positive if a positive duty raises the output. headroom_v: unusable range at 0 V and at the converter's full range.
     shunt: "in-line" measures in the motor's line at all times. "low" measures below a half bridge while its low switch
-    conducts. The duty is bounded so that this switch conducts during the sample.
+    conducts. The duty is limited so that this low switch conducts during the sample.
     """
 
     pin: PinName
@@ -231,8 +232,8 @@ class TemperatureSense(Table):
 
 
 class Sense(Table):
-    """The board's measurements of voltage and temperature. Without `bus` the nominal voltage counts, without
-    `temperature` 25 deg C.
+    """The board's measurements of voltage and temperature. Without `bus` the firmware uses the nominal bus voltage.
+    Without `temperature` the firmware uses 25 deg C.
     """
 
     bus: BusSense | None = None
@@ -240,7 +241,7 @@ class Sense(Table):
 
     @property
     def pins(self) -> list[tuple[str, str]]:
-        """Return (key, pin) in the order of conversion, the bus first."""
+        """Return (key, pin) in the order of conversion. The bus voltage comes first."""
         found = [("sense.bus.pin", self.bus.pin)] if self.bus else []
         return found + [(f"sense.temperature.pins.{i}", pin)
                         for i, pin in enumerate(self.temperature.pins if self.temperature else ())]
@@ -270,8 +271,8 @@ class BoardFile(Table):
 
 @dataclass(frozen=True)
 class Board:
-    """A checked board. lead: ticks. baud: rate of the host link. can, half_duplex: buses by their names in mechanism
-    files. low: pins that are kept low. headers: printed names of pins.
+    """A checked board. lead: ticks. baud: bit rate of the host link, bit/s. can, half_duplex: buses by their names in
+    mechanism files. low: pins that the firmware keeps low. headers: printed names of pins.
     """
 
     name: str
@@ -300,20 +301,21 @@ class Board:
 
     @property
     def core_hz(self) -> int:
-        """Return the processor's cycles per second."""
+        """Return the processor clock, Hz."""
         return self.chip.sysclk_hz
 
     @property
     def idle_timer(self) -> str:
-        """Return the timer whose updates are the ticks if no joint has a channel. The board has outputs."""
+        """Return the timer whose updates define the ticks if no joint has a channel. The board has outputs."""
         assert self.outputs is not None
         return self.outputs.timer or self.channels[0].pwm.timer
 
     @property
     def tick_preload(self) -> bool:
-        """Return True if the hardware can load duties once per tick, and neutral duties if no duties arrived.
+        """Return True if the timers can load new duties once per tick. Without new duties the timers then load neutral
+        duties.
 
-        Every output timer must have a repetition counter for this.
+        Every output timer needs a repetition counter for this preload.
         """
         return all(self.chip.timers[pwm.timer].repetition for c in self.channels for _, pwm in c.switches)
 
@@ -323,27 +325,30 @@ class Board:
 
     @property
     def running_on(self) -> list[str]:
-        """Return the output timers that run on at their last duty while a debugger halts the processor. A timer with a
-        break stops with the processor, and switches its outputs off. A timer without a break would stop at a constant
-        level, so it runs on.
+        """Return the output timers that continue at their last duty while a debugger halts the processor. A timer with
+        a break input halts when a debugger halts the processor, and then switches its outputs off. A timer without a
+        break input would halt with its outputs at a constant level, so it keeps counting instead.
         """
         used = dict.fromkeys(pwm.timer for c in self.channels for _, pwm in c.switches)
         return [name for name in used if not self.chip.timers[name].repetition]
 
     @property
     def loader_usart(self) -> str:
-        """Return the ROM boot loader's port at the link's pins; '' if the boot loader has no port there."""
+        """Return the serial port of the ROM boot loader at the link's pins; '' if the boot loader does not use these
+        pins."""
         pins = self.link.tx.pin, self.link.rx.pin
         return next((name for name, *at in self.chip.rom.usarts if tuple(at) == pins), "")
 
     @property
     def loader_safe(self) -> bool:
-        """Return True if the ROM boot loader leaves drivers off, holding brakes closed and servos without supply."""
+        """Return True if the ROM boot loader leaves the drivers disabled, the holding brakes engaged and the servo
+        supply off."""
         return not self.loader_pulls
 
     @property
     def loader_pulls(self) -> list[str]:
-        """Return the pins at which the ROM boot loader would enable drivers, open brakes or supply servos."""
+        """Return the pins at which the ROM boot loader would enable drivers, release brakes or switch on the servo
+        supply."""
         rom, brake = self.chip.rom, self.brake
         enable = [self.outputs.enable] if self.outputs and self.outputs.enable in rom.pins else []
         if self.cutoff and self.cutoff.pin in rom.pins and self.cutoff.pin not in rom.low:

@@ -11,7 +11,7 @@ from femtorque.codegen.drive import (
     BITRATES, BITS_A_BYTE, DATA_BITRATES, FAMILIES, WIRES, BitTiming, Family, family_of, timings)
 from femtorque.codegen.mechanism import Bus, Drive, Joint, Mechanism, refuse
 
-LINE_ERROR = 0.005  # largest error of a wire's bit rate, as for the host link
+LINE_ERROR = 0.005  # largest relative error of a half-duplex bus's bit rate, as for the host link
 UNCUT = ("nothing cuts the supply of servos that the board does not reach: {joints} would go on with the last duty "
          "when a wire breaks; [safety.cutoff] lets the board do it")
 
@@ -32,7 +32,7 @@ class Wired:
 
 @dataclass(frozen=True)
 class Line:
-    """A half-duplex wire on its board, with the clocks per bit on the crystal and on the fall-back oscillator."""
+    """A half-duplex bus on its board, with the clocks per bit on the crystal and on the fall-back oscillator."""
 
     bus: Bus
     wire: HalfDuplex
@@ -55,7 +55,7 @@ def families(mechanism: Mechanism) -> list[Family]:
 def used_buses(mechanism: Mechanism) -> dict[str, Bus]:
     """Return the buses with drives by name, in the order of their numbers.
 
-    CAN buses come before half-duplex wires, buses of one kind in the order of their first joints.
+    CAN buses come before half-duplex buses. Buses of one type have the order of their first joints.
     """
     by_name = {bus.name: bus for bus in mechanism.buses}
     found = {drive.bus: by_name[drive.bus] for _, _, drive in drives(mechanism)}
@@ -69,7 +69,7 @@ def wired(mechanism: Mechanism, board: Board) -> tuple[Wired, ...]:
 
 
 def lines(mechanism: Mechanism, board: Board) -> tuple[Line, ...]:
-    """Return every half-duplex wire with servos. Raise BadInput as `wired` does."""
+    """Return every half-duplex bus with servos. Raise BadInput if the board lacks the bus, or a joint lacks limits."""
     return tuple(_line(mechanism, board, bus, _own(mechanism, bus))
                  for bus in used_buses(mechanism).values() if bus.kind in WIRES)
 
@@ -94,7 +94,8 @@ def _line(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Jo
     for clock_hz in (usart.clock_hz, board.chip.hsi_hz):
         divider = line_divider(usart, clock_hz, bus.bitrate)
         if divider is None and dividers and not WIRES[bus.kind].alone:
-            divider = usart.least  # on the fall-back clock no servo understands the board, and watchdogs stop them
+            divider = usart.least  # at this wrong rate no servo understands the board, and the servos' watchdogs stop
+                                   # them
         if divider is None:
             raise BadInput(file, f"{key}.bitrate", bus.bitrate,
                            f"cannot be made within {LINE_ERROR:.1%} from {clock_hz / 1e6:g} MHz")
@@ -103,7 +104,7 @@ def _line(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Jo
 
 
 def line_divider(usart: Usart, clock_hz: int, bitrate: int) -> int | None:
-    """Return the clocks per bit of a half-duplex wire; None if the clock cannot make the rate."""
+    """Return the clocks per bit of a half-duplex bus; None if the clock cannot make the bit rate."""
     divider = round(usart.steps * clock_hz / bitrate)
     good = divider >= usart.least and abs(usart.steps * clock_hz / divider / bitrate - 1.0) <= LINE_ERROR
     return divider if good else None
@@ -128,9 +129,10 @@ def _wired(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, J
 
 
 def _samples(file: Path | str, key: str, own: tuple[tuple[int, Joint, Drive], ...]) -> tuple[float, float] | None:
-    """Return the CAN FD sample points of a bus's drives.
+    """Return the sample points, nominal and data phase, that a bus's drives need for CAN FD.
 
-    Raise BadInput if two families need different sample points, because each node changes the rate at its sample point.
+    Raise BadInput if two families need different sample points, because a node switches the bit rate at its sample
+    point.
     """
     asked = {family_of(drive.type).title: family_of(drive.type).samples for _, _, drive in own}
     if len(set(asked.values())) > 1:
@@ -140,7 +142,7 @@ def _samples(file: Path | str, key: str, own: tuple[tuple[int, Joint, Drive], ..
 
 
 def bits(controller: Can, bitrate: int, data: bool = False, latest: float | None = None) -> BitTiming | None:
-    """Return the controller's best bit timing for a rate, with CiA's sample point or at most `latest`.
+    """Return the controller's best bit timing for a bit rate. latest: maximum sample point; None: CiA's sample point.
 
     Return None if no timing is possible.
     """
@@ -161,12 +163,12 @@ def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, data: b
 
 
 def told_late(mechanism: Mechanism) -> int:
-    """Return the delay of positions, ticks: 1 if the board closes loops over a bus, else 0."""
+    """Return the delay of measured positions, ticks: 1 if the board closes position loops over a bus, else 0."""
     return int(any(drive.pd == "board" for _, _, drive in drives(mechanism)))
 
 
 def left_alone(mechanism: Mechanism) -> list[str]:
-    """Return one line per family whose drives run on while the board is silent, and have no watchdog."""
+    """Return one line per family whose drives keep running without commands from the board and have no watchdog."""
     cutoff, said = mechanism.safety.cutoff, []
     for family in families(mechanism):
         alone = family.cut.format(within=cutoff.within_s) if family.cut and cutoff is not None else family.alone
@@ -177,7 +179,8 @@ def left_alone(mechanism: Mechanism) -> list[str]:
 
 
 def set_by_owner(mechanism: Mechanism) -> list[str]:
-    """Return one line per family with settings that the owner must make. The board cannot read these settings."""
+    """Return one line per family with settings that the owner of the drives must make. The board cannot read whether
+    the owner made these settings."""
     said = [f"{family.title}, set by its owner, and not to be asked for: {family.setup}"
             for family in families(mechanism) if family.setup]
     for family in families(mechanism):
@@ -189,12 +192,12 @@ def set_by_owner(mechanism: Mechanism) -> list[str]:
 
 
 def endless(mechanism: Mechanism) -> list[str]:
-    """Return the joints whose drives may run on for ever while the board is silent."""
+    """Return the joints whose drives may continue to run for ever while the board sends nothing."""
     return [joint.name for _, joint, drive in drives(mechanism) if family_of(drive.type).alone]
 
 
 def off_supply(mechanism: Mechanism) -> list[str]:
-    """Return a warning per type of servo whose nominal voltage differs from the supply by more than a tenth."""
+    """Return a warning per type of servo whose nominal voltage differs from the supply voltage by more than 10 %."""
     volts, said = mechanism.board.bus_voltage if mechanism.board else 0.0, list[str]()
     for kind in dict.fromkeys(drive.type for _, _, drive in drives(mechanism) if mechanism.board and drive.type.servo):
         assert kind.servo is not None
@@ -205,36 +208,36 @@ def off_supply(mechanism: Mechanism) -> list[str]:
 
 
 def uncut(mechanism: Mechanism) -> list[str]:
-    """Return a warning about servos without a time limit whose supply only the e-stop cuts."""
+    """Return a warning about servos without a watchdog whose supply only the e-stop switches off."""
     going = endless(mechanism)
     servos = [joint.name for _, joint, drive in drives(mechanism) if drive.servo is not None and joint.name in going]
     return [UNCUT.format(joints=", ".join(servos))] if servos and mechanism.safety.cutoff is None else []
 
 
 def wires(mechanism: Mechanism) -> list[Bus]:
-    """Return the half-duplex wires with servos."""
+    """Return the half-duplex buses with servos."""
     return [bus for bus in used_buses(mechanism).values() if bus.kind in WIRES]
 
 
 def wire_most(mechanism: Mechanism) -> int:
-    """Return the largest number of servos on one wire."""
+    """Return the maximum number of servos on one half-duplex bus."""
     return max((sum(d.bus == bus.name for _, _, d in drives(mechanism)) for bus in wires(mechanism)), default=0)
 
 
 def wire_out(line: Line) -> int:
-    """Return the most bytes that the board sends on a wire in a tick."""
+    """Return the maximum number of bytes that the board sends on a bus in one tick."""
     wire = WIRES[line.bus.kind].wire
     assert wire is not None
     return wire.out(len(line.drives))
 
 
 def wire_in(line: Line, rate_hz: int) -> int:
-    """Return the size of a wire's receive buffer, bytes: more than a tick's traffic, a power of two."""
+    """Return the size of a bus's receive buffer, bytes: a power of two that is larger than the traffic of one tick."""
     return 1 << math.ceil(math.log2(1.1 * line.bus.bitrate / BITS_A_BYTE / rate_hz + wire_out(line)))
 
 
 def _ends(mechanism: Mechanism, joint: Joint) -> None:
-    """Refuse a joint without limits, because the range of reported positions ends."""
+    """Refuse a joint without limits, because a drive reports positions only within a finite range."""
     file, key = mechanism.source or mechanism.name, f"joint.{joint.name}"
     if joint.type == "continuous" or not math.isfinite(joint.limits.upper - joint.limits.lower):
         raise BadInput(file, f"{key}.limits", None, "a drive's position ends at its range: the joint needs limits",

@@ -1,4 +1,4 @@
-"""The used resources of a board's chip: pins, timers, timer outputs and DMA streams, with users and clocks.
+"""The used resources of a board's chip: pins, timers, timer outputs and DMA streams. Each has a user and clock enables.
 
 This list gives the conflicts (`femtorque.codegen.board.checks`), the table of pins and the enabled clocks
 (`femtorque.codegen.emit.board_header`).
@@ -17,10 +17,10 @@ Pull = Literal["up", "down", "float"]
 @dataclass(frozen=True)
 class Use:
     """One resource of the chip and its user. key: the user's key in the board file. resource: the exclusive resource.
-    label: purpose of a pin; '' if the resource is no pin. pull: pull towards the safe level. An output has this pull
-    until it is driven. signal: the peripheral's signal at the pin. clocks: enable bits in RCC. channel: the channel
-    that uses the resource; None: the board. moves: true if the pin could move something. shared: kind of users that may
-    share the resource; '': no sharing.
+    label: purpose of a pin; '' if the resource is no pin. pull: pull towards the safe level of the pin. The pull acts
+    until the firmware drives the output. signal: the peripheral's signal at the pin. clocks: enable bits in RCC.
+    channel: the channel that uses the resource; None: the board. moves: true if the pin could cause motion. shared:
+    type of the users that may share the resource; '': no sharing.
     """
 
     key: str
@@ -84,9 +84,10 @@ def _buses(board: Board) -> Iterator[Use]:
 
 
 def _half_duplex(board: Board) -> Iterator[Use]:
-    """Yield the uses of the servos' wires.
+    """Yield the uses of pins, USARTs and DMA streams by half-duplex buses.
 
-    An external resistor pulls an idle wire up. The pull may go to 5 V, and then ST forbids an internal pull.
+    An external resistor pulls an idle half-duplex bus up. The resistor may pull to 5 V, and ST then forbids the chip's
+    internal pull.
     """
     for name, wire in board.half_duplex.items():
         key, clocks = f"half_duplex.{name}", (board.chip.usarts[wire.usart].enable,)
@@ -114,7 +115,7 @@ def _transceiver(key: str, wire: HalfDuplex, between: Transceiver, clocks: tuple
 def _outputs(board: Board) -> Iterator[Use]:
     """Yield the common uses of all channels' outputs.
 
-    A break input needs no clock of its own, because its timer is in use anyway.
+    The break input of a timer adds no clock enable, because the timer is enabled for its outputs.
     """
     if board.outputs is None:
         return
@@ -162,7 +163,7 @@ def _channel(board: Board, i: int, channel: Channel) -> Iterator[Use]:
 
 
 def _switch(board: Board, i: int, key: str, pwm: ChannelPwm) -> Iterator[Use]:
-    """Yield one output of a timer with its one or two pins. Other outputs may share the timer."""
+    """Yield one output of a timer with its one or two pins. Several outputs may share one timer."""
     signal, output = f"{pwm.timer}_CH{pwm.output}", f"{pwm.timer} output {pwm.output}"
     yield Use(f"{key}.timer", pwm.timer, clocks=(board.chip.timers[pwm.timer].enable,), channel=i, shared="PWM")
     yield Use(f"{key}.output", output, channel=i)

@@ -1,11 +1,11 @@
-"""Reader of the board files in firmware/boards, which assign pins and timers to channels.
+"""Reader of the board files in firmware/boards. A board file assigns pins and timers to channels.
 
 A board file holds `name`, `chip` (a folder of firmware/chip), `package` for a larger package, `hse_hz`, `lead` (ticks
 from a tick to the interval that holds its duty) and `[link]`. A board with motors also has `[outputs]`, `[encoders]`
-and one `[[channel]]` per motor: encoder timer with two pins, PWM output, direction pin or second half bridge. `[can]`
-names buses of drives, `[half_duplex]` wires of servos. A board may have buses and `[outputs]` without channels.
-`[reserved]` names pins with other uses, `[led]` the state's LED, `[headers]` the printed names of pins.
-`femtorque.codegen.board.chip` has the alternate functions of pins.
+and one `[[channel]]` per motor. A channel names the encoder timer with its two pins, the PWM output, and the direction
+pin or the second half bridge. `[can]` names CAN buses with drives, `[half_duplex]` serial buses with servos. A board
+may have buses and `[outputs]` without channels. `[reserved]` names the pins with another use, `[led]` the status LED,
+`[headers]` the printed names of the pins. `femtorque.codegen.board.chip` has the alternate functions of pins.
 """
 
 import tomllib
@@ -33,7 +33,7 @@ def board_names() -> list[str]:
 def load_board(name: str, asked_by: object = "mechanism file") -> Board:
     """Return the board with this name.
 
-    Raise BadInput for a wrong file, or with the nearest name for an unknown board.
+    Raise BadInput for an invalid board file. For an unknown board the error names the most similar board.
     """
     if name not in board_names():
         raise BadInput(asked_by, "board.use", name, "no such board", hint(name, board_names(), "boards"))

@@ -7,7 +7,7 @@ from femtorque.codegen.board.chip import (
     BitLimits, BrownOut, Can, Chip, Converter, Package, Pll, Rom, Sampling, Timer, Usart, pll, signals)
 
 _APB1_HZ, _APB2_HZ, _SYSCLK_HZ = 42_000_000, 84_000_000, 168_000_000
-_SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # clocks of the timers of APB1 and APB2
+_SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # timer clocks of the buses APB1 and APB2
 
 _TIMERS = {  # TIM9 and TIM12 have no encoder mode
     "TIM1": Timer(16, _FAST, "APB2ENR_TIM1EN", 4, encoder=True, repetition=256),
@@ -36,7 +36,7 @@ _USARTS = {  # streams and channels: RM0090 tables 42 and 43
 }
 
 _CAN_BITS = BitLimits(prescaler=1024, before=16, behind=8, jump=4)  # RM0090 section 32.7.7
-_CANS = {  # CAN2 uses the filters of CAN1
+_CANS = {  # CAN2 shares the acceptance filters of CAN1, so it needs CAN1's clock
     "CAN1": Can(_APB1_HZ, ("APB1ENR_CAN1EN",), (19, 20), _CAN_BITS),
     "CAN2": Can(_APB1_HZ, ("APB1ENR_CAN1EN", "APB1ENR_CAN2EN"), (63, 64), _CAN_BITS),
 }
@@ -106,14 +106,14 @@ CAN1_RX PD0/9
 CAN1_TX PD1/9
 USART6_RX PG9/8
 USART6_TX PG14/8
-"""  # only pins that boards here use; DS8626 table 9
+"""  # only the pins that the supported boards use; DS8626 table 9
 
-# the same for ADC1 and ADC2
+# the channel numbers are equal for ADC1 and ADC2
 _ANALOGUE = {f"PA{i}": i for i in range(8)} | {"PB0": 8, "PB1": 9} | {f"PC{i}": 10 + i for i in range(6)}
 
 
 def _pll(hse_hz: int) -> Pll | None:
-    """Return the divisors with the highest VCO input (least jitter)."""
+    """Return the PLL divisors with the highest VCO input frequency, for the least jitter."""
     found = pll(hse_hz, _SYSCLK_HZ, range(2, 64), (1_000_000, 2_000_000), range(50, 433))
     return found and replace(found, q=2 * _SYSCLK_HZ // 48_000_000)
 
@@ -122,7 +122,7 @@ CHIP = Chip(
     name="stm32f4",
     part="STM32F405",
     sysclk_hz=_SYSCLK_HZ,
-    hsi_hz=16_000_000,  # every bus has this rate on the fall-back clock
+    hsi_hz=16_000_000,  # the baud rates of every bus can be made from this fall-back clock
     lsi_hz=32_000,  # 17 to 47 kHz over parts and temperature
     ports="ABCDEFGHI",
     systick_bits=24,
@@ -145,13 +145,13 @@ CHIP = Chip(
     wait_states=5,
     rom_id=0x413,
     rom=Rom((("USART1", "PA9", "PA10"), ("USART3", "PB10", "PB11"), ("USART3", "PC10", "PC11")),
-            # AN2606, STM32F40xxx V9: CAN2, USB, I2C, SPI. Older versions of the loader use no further pins. SDA of I2C1
-            # is PB7 here, and PB9 in the F42x.
+            # AN2606, STM32F40xxx V9: CAN2, USB, I2C, SPI. Older versions of the boot loader use no further pins. SDA of
+            # I2C1 is PB7 here, and PB9 in the F42x.
             frozenset("PB5 PB13 PA11 PA12 PB6 PB7 PB9 PA8 PC9 PA4 PA5 PA6 PA7".split()),
             low=frozenset("PA4 PA5 PA7".split())),  # SPI, but for MISO
     unique=0x1FFF7A10,  # RM0090 section 39.1
     brown_out=BrownOut(0x40023C14, 2, 2, {3: "off", 2: "level 1 (2.1 V)", 1: "level 2 (2.4 V)",
-                                          # RM0090 section 3.9.5; falling, data sheet table 19
+                                          # RM0090 section 3.9.5; threshold for falling voltage, data sheet table 19
                                           0: "level 3 (2.75 to 2.88 V)"}, wanted=0),
     interrupts=82,
     cans=_CANS,

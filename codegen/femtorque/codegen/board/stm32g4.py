@@ -3,7 +3,7 @@
 from femtorque.codegen.board.chip import (
     BitLimits, BrownOut, Can, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, pll, signals)
 
-_SYSCLK_HZ = 170_000_000  # AHB, both APBs and every timer
+_SYSCLK_HZ = 170_000_000  # clock of AHB, of both APBs and of every timer
 
 _TIMERS = {
     "TIM1": Timer(16, _SYSCLK_HZ, "APB2ENR_TIM1EN", 4, encoder=True, repetition=65536),
@@ -22,7 +22,7 @@ _CHANNELS = tuple(f"DMA{unit}_Channel{i}" for unit in (1, 2) for i in range(1, 9
 def _any_channel(receive: int) -> dict[str, dict[str, int]]:
     """Return the requests of a USART for every channel, since the multiplexer can connect any.
 
-    The transmit request's number follows the receive request's number.
+    The request number of the transmitter is one more than the request number of the receiver.
     """
     return {"rx": dict.fromkeys(_CHANNELS, receive), "tx": dict.fromkeys(_CHANNELS, receive + 1)}
 
@@ -112,9 +112,10 @@ _ANALOGUE_2 = {  # of ADC2
 }
 
 
-# Pins of kind TT_a (DS12288's pin table), at operational amplifiers, comparators and DACs, from two public copies of
-# the table. The copies leave out PC0 to PC3: these count as TT_a. PC7 to PC9, PC12 and PD2 are in neither copy (PD2 in
-# one). In ST's pin data these have no analogue function, but every 3.6 V pin has one.
+# The 3.6 V pins, of type TT_a in the pin table of DS12288. TT_a pins connect to operational amplifiers, comparators and
+# DACs. The list comes from two public copies of the table. Neither copy lists PC0 to PC3. This list counts these pins
+# as TT_a. Neither copy lists PC7, PC8, PC9 and PC12, and only one lists PD2. ST's pin data lists no analogue function
+# for these pins, but lists one for every 3.6 V pin.
 _LOW_VOLT = """
 PA0 PA1 PA3 PA4 PA5 PA6 PA7 PB0 PB1 PB2 PB10 PB11 PB12 PB13 PB14 PB15 PC5 PC0 PC1 PC2 PC3
 """.split()
@@ -129,7 +130,7 @@ CHIP = Chip(
     name="stm32g4",
     part="STM32G474",
     sysclk_hz=_SYSCLK_HZ,
-    hsi_hz=16_000_000,  # every bus has this rate on the fall-back clock
+    hsi_hz=16_000_000,  # the baud rates of every bus can be made from this fall-back clock
     lsi_hz=32_000,  # 29.5 to 34 kHz over parts and temperature
     ports="ABCDEFG",
     systick_bits=24,
@@ -137,7 +138,7 @@ CHIP = Chip(
     usarts=_USARTS,
     signals=signals(_SIGNALS),
     analogue=_ANALOGUE,
-    # usable places of four: the first pin is converted twice
+    # usable conversions of four: the first pin is converted twice
     sense=Converter("AHB2ENR_ADC12EN", places=3, again=1, conversion_s=(92.5 + 12.5) / 42.5e6),
     sampling=Sampling(_ANALOGUE_2, "AHB2ENR_ADC12EN", "TIM1", ("TIM1", "TIM8", "TIM20"), places=4, clock_hz=42.5e6,
                       latency=3.125, window=24.5, conversion=12.5, interrupt=18),

@@ -1,4 +1,4 @@
-"""Voltages that a board's encoder inputs and servo wires tolerate."""
+"""Check of the voltages that a board's encoder inputs and half-duplex pins tolerate."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,7 +9,7 @@ from femtorque.codegen.mechanism import Mechanism
 
 
 def bears(board: Board, pins: Sequence[str], pull: Pull) -> str:
-    """Return the highest allowed level of an external signal at these pins."""
+    """Return the highest voltage, as text, that an external signal may have at these pins."""
     if board.chip.low_volt.intersection(pins):
         return "3.3 V"
     return "5 V" if pull == "float" else '3.3 V; 5 V with pull = "float"'
@@ -17,7 +17,7 @@ def bears(board: Board, pins: Sequence[str], pull: Pull) -> str:
 
 def levels(mechanism: Mechanism) -> list[str]:
     """Return warnings about inputs that 5 V would destroy, encoder inputs that tolerate 5 V only without a pull, and
-    servo wires with other levels than the chip.
+    servo buses with another signal voltage than the chip.
     """
     if mechanism.board is None:
         return []
@@ -41,7 +41,7 @@ def _encoders(mechanism: Mechanism, board: Board) -> Iterator[str]:
 
 
 def _wires(mechanism: Mechanism, board: Board) -> Iterator[str]:
-    """Yield one warning per wire of servos that has no buffer between its 5 V and the pin."""
+    """Yield one warning per half-duplex bus whose servos work at 5 V and whose pin has no buffer."""
     for name, wire in board.half_duplex.items():
         types = [j.drive.type for j in mechanism.moving if j.drive is not None and j.drive.bus == name]
         strong = _names(t.name for t in types if t.servo is not None and t.servo.logic == 5.0)

@@ -1,4 +1,4 @@
-"""Common parts of all rooms: errors, suggestions, templates, files, the cache."""
+"""Modules that all packages share: errors, suggestions, templates, files, the cache."""
 
 import lazy_loader
 

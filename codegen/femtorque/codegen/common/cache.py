@@ -1,8 +1,7 @@
-"""Cache of results: libraries, images, costs of images.
+"""Cache of results: compiled libraries, images and their measured costs.
 
-An entry is a folder whose name is the hash of all inputs. A new entry first has another name, and is renamed when
-complete. An existing entry is therefore complete, also after concurrent runs and killed processes. The lock only saves
-work.
+An entry is a folder whose name is the hash of all inputs. A new entry has a temporary name until it is complete. An
+existing entry is therefore complete, even if processes run at the same time or are killed. The lock only saves work.
 """
 
 import hashlib
@@ -21,8 +20,8 @@ from femtorque.codegen.common.errors import BadInput
 
 VARIABLE = "FEMTORQUE_CACHE"
 LIMIT = 1 << 30  # bytes of all entries
-YOUNG = 3600.0  # s for which an entry stays after its last use, since another process may be about to read it
-LONGEST = 86400.0  # s; an older unfinished entry belongs to a killed process (a proof takes hours)
+YOUNG = 3600.0  # s for which an entry is kept after its last use, because another process may be about to read it
+LONGEST = 86400.0  # s; an older unfinished entry belongs to a killed process (a proof may take hours)
 
 
 def cache_directory() -> Path:
@@ -33,7 +32,8 @@ def cache_directory() -> Path:
 
 
 def key_of(*parts: str | bytes) -> str:
-    """Return the key of an entry, from all parts that decide it. The order of the parts counts."""
+    """Return the key of an entry, computed from all parts that affect its content. A different order of the parts gives
+    a different key."""
     key = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -42,7 +42,7 @@ def key_of(*parts: str | bytes) -> str:
 
 
 def program(path: str) -> str:
-    """Return a text that identifies a program: its path and the time of its installation."""
+    """Return a text that identifies a program: its path and its installation time."""
     return f"{path} of {os.stat(path).st_mtime_ns}"
 
 
@@ -54,8 +54,8 @@ def sources(folder: Path, pattern: str = "*") -> Iterator[str | bytes]:
 
 
 def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool] = lambda entry: True) -> Path:
-    """Return the folder of a key. If the entry is missing or incomplete, `make` creates it. Raise the errors of `make`,
-    and BadInput if other users could have written there.
+    """Return the folder of a key. If the entry is missing or incomplete, call `make` to create it. Errors of `make`
+    pass through. Raise BadInput if other users could have written to the folder.
     """
     entry = entry_of(key)
     if _used(entry) and whole(entry):
@@ -65,26 +65,26 @@ def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool]
     with FileLock(entry.with_suffix(".lock")):
         if not (_used(entry) and whole(entry)):
             _make(entry, make)
-            if key.startswith("00"):  # once in 256 calls, because cleaning takes time
+            if key.startswith("00"):  # on average once in 256 calls, because the clean-up is slow
                 _remove_old(entry.parent, _time(entry))
     return entry
 
 
 def found(key: str) -> bool:
-    """Return True if the key has an entry. The entry then stays for YOUNG seconds."""
+    """Return True if the key has an entry. The entry is then kept for at least YOUNG seconds."""
     return _used(entry_of(key))
 
 
 def entry_of(key: str) -> Path:
-    """Return the folder of a key, whether or not it exists."""
+    """Return the folder of a key, even if it does not exist."""
     return cache_directory() / "made" / key
 
 
 def _used(entry: Path) -> bool:
-    """Return True if the entry exists, and mark it as used now.
+    """Return True if the entry exists. Set the time of its last use to the present time.
 
-    The files of an entry are loaded and run. The entry must therefore belong to this user, in a folder that only this
-    user may write.
+    Files of an entry are loaded as libraries and executed. The entry must therefore belong to this user, in a folder
+    that only this user can write to.
     """
     if not os.path.lexists(entry):
         return False
@@ -97,13 +97,13 @@ def _used(entry: Path) -> bool:
 
 
 def _user() -> int:
-    """Return the owner of the files that this process makes, on any system."""
+    """Return the user id of the owner of files that this process creates, on any operating system."""
     with tempfile.TemporaryFile() as file:
         return os.fstat(file.fileno()).st_uid
 
 
 def _ours(folder: Path) -> None:
-    """Raise BadInput unless a folder belongs to this user. Remove the write permission of others."""
+    """Raise BadInput unless a folder belongs to this user. Remove other users' write permission."""
     with suppress(FileNotFoundError):  # removed meanwhile
         status = folder.lstat()
         if status.st_uid != _user() or not stat.S_ISDIR(status.st_mode):
@@ -121,7 +121,7 @@ def _make(entry: Path, make: Callable[[Path], object]) -> None:
         new.rename(entry)
     except OSError as error:
         if entry.is_dir():
-            return  # another process made the same entry
+            return  # another process has created the entry in the meantime
         if error.filename is None:  # a full disk
             error.filename = str(entry.parent)
         raise
@@ -130,7 +130,8 @@ def _make(entry: Path, make: Callable[[Path], object]) -> None:
 
 
 def _remove_old(made: Path, now: float) -> None:
-    """Remove the remains of killed processes and, beyond the limit, the entries whose last use is oldest."""
+    """Remove unfinished entries of killed processes. If the cache exceeds its limit, remove the entries whose last use
+    is oldest."""
     old = sorted(((age, path) for path in made.iterdir() if (age := now - _time(path)) > YOUNG), reverse=True)
     excess = sum(map(_size, made.iterdir())) - LIMIT
     for _, path in old:

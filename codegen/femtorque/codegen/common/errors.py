@@ -1,10 +1,11 @@
-"""The two negative answers of femtorque: bad input (exit status 2) and refusal (exit status 1)."""
+"""The two exceptions of femtorque for expected errors: bad input (exit status 2) and refusal (exit status 1)."""
 
 from femtorque.codegen.common.sanitize import tidied
 
 
 class BadInput(Exception):
-    """An unusable input of the user. The error's text is one line: file, key, value, rule, nearest right value."""
+    """Bad input: the user's input is unusable. The error's text has one line: file, key, value, rule, nearest valid
+    value."""
 
     def __init__(self, file: object, key: str, value: object, rule: str, hint: str = "") -> None:
         self.file, self.key, self.value, self.rule, self.hint = str(file), key, value, rule, hint
@@ -18,8 +19,8 @@ class BadInput(Exception):
 
 
 class Refused(Exception):
-    """A refusal of valid input, because a check failed or a fault stopped the run."""
+    """A refusal: the input is valid, but a check failed or a fault stopped the run."""
 
 
 class Stopped(Refused):
-    """A stop by Ctrl-C, without a fault."""
+    """A stop by Ctrl-C, which is not an error."""

@@ -1,4 +1,4 @@
-"""Extras of pyproject.toml by the modules that they install."""
+"""The extras of pyproject.toml, by the modules that they install."""
 
 from importlib import import_module
 
@@ -17,14 +17,15 @@ EXTRAS = {
 
 
 def installing(extra: str) -> str:
-    """Return the command that installs the packages of an extra, for any installation of femtorque."""
+    """Return the command that installs the packages of an extra, for any way in which femtorque was installed."""
     return "pip install " + " ".join(f"'{package}'" for package in EXTRAS[extra].values())
 
 
 def missing(module: str | None) -> str | None:
-    """Return the line about a missing module of an extra; None for any other module.
+    """Return the error line for a missing module of an extra; None for any other module.
 
-    The line names the extra's packages. If several extras need the module, the line names only the module's package.
+    The line names the packages of the extra. If several extras install the module, the line names only the module's
+    package.
     """
     extras = [extra for extra, packages in EXTRAS.items() if module in packages]
     if module is None or not extras:
@@ -34,7 +35,7 @@ def missing(module: str | None) -> str | None:
 
 
 def need(module: str) -> None:
-    """Raise Refused, with the command to install, if a module of an extra is missing."""
+    """Raise Refused, with the installation command, if a module of an extra is missing."""
     try:
         import_module(module)
     except ModuleNotFoundError:

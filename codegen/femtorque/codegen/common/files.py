@@ -1,4 +1,4 @@
-"""Reader of the user's text files in bounded time and memory."""
+"""Reader of the user's text files, with bounded time and memory."""
 
 import re
 import stat
@@ -9,15 +9,17 @@ from typing import Any
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.suggestion import hint, shown
 
-LARGEST_FILE = 4 * 2**20  # bytes; a 64-link mechanism has some 40 kB
+LARGEST_FILE = 4 * 2**20  # bytes; the text of a mechanism with 64 links has about 40 kB
 _KEY = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{16}}")  # a dotted key, deeper than any table
+_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{16}}")  # a dotted key that is deeper than any
+                                                                                  # valid table
 
 
 def check_size(path: Path, largest: int) -> int:
     """Return the size of a file, bytes.
 
-    Raise BadInput for a file larger than `largest`, and for a file that is not regular, since a pipe may never end.
+    Raise BadInput for a file larger than `largest`, and for a file that is not regular, because reading a pipe may
+    never end.
     """
     try:
         found = path.stat()
@@ -37,7 +39,7 @@ def check_size(path: Path, largest: int) -> int:
 def parse_toml(path: Path, text: str) -> dict[str, Any]:
     """Return the tables of a TOML text. Raise BadInput."""
     try:
-        if deep := _DEEP.search(text):  # tomllib's time grows with the square of the key's parts
+        if deep := _DEEP.search(text):  # the time of tomllib grows with the square of the number of parts in the key
             number = text.count("\n", 0, deep.start()) + 1
             raise BadInput(path, f"line {number}", shown(deep[0]), "is nested too deeply")
         return tomllib.loads(text)
@@ -52,7 +54,8 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
 
 
 def read_text(path: Path, largest: int = LARGEST_FILE, suffix: str = ".toml") -> str:
-    """Return the text of a file that the user named. Raise BadInput if it is missing (hint: similar names) or not text.
+    """Return the text of a file that the user has named. Raise BadInput if the file is missing or not text. The hint
+    lists similar names.
     """
     try:
         if path.exists():

@@ -6,7 +6,7 @@ _PACKAGES = Path(__file__).resolve().parents[2]  # codegen/femtorque of a checko
 _CHECKOUT = _PACKAGES.parents[1]
 ROOT = _CHECKOUT if (_CHECKOUT / "firmware" / "platformio.ini").is_file() else _PACKAGES
 FIRMWARE, MECHANISMS = ROOT / "firmware", ROOT / "mechanisms"
-PREBUILT = FIRMWARE / "images"  # images of examples, only in a wheel: femtorque.codegen.toolchain.prebuilt
+PREBUILT = FIRMWARE / "images"  # images of examples, included only in a wheel: femtorque.codegen.toolchain.prebuilt
 
 
 def house(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Postponed garbage collection, for code that makes many cyclic objects and releases few."""
+"""A context without garbage collection, for code that creates many cyclic objects and releases few."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def put_off() -> Iterator[None]:
-    """Collect no cycles in this context, because repeated collection would take 40 % of a search's time."""
+    """Disable garbage collection in this context, because repeated collection would take 40 % of a search's time."""
     before = gc.isenabled()
     gc.disable()
     try:

@@ -1,8 +1,8 @@
-"""Records of an MCAP log, checked against their check sums, in bounded memory.
+"""Reader of the records of an MCAP log, with checked check sums and bounded memory.
 
-Source: https://mcap.dev/spec. A record has a kind, a length and a content. A chunk has the CRC-32 of its unpacked
-content. An attachment has its own CRC-32. DataEnd has the CRC-32 of everything before it. A CRC of 0 means no check
-sum. Records after DataEnd only repeat and index data, and are not read.
+Source: https://mcap.dev/spec. A record has a type (opcode), a length and a content. A chunk contains the CRC-32 of its
+unpacked content. An attachment has a separate CRC-32. DataEnd contains the CRC-32 of all bytes before it. If a CRC is
+0, there is no check sum. Records after DataEnd only repeat and index data, so the reader stops there.
 """
 
 import struct
@@ -17,13 +17,13 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import check_size
 
 MAGIC = b"\x89MCAP0\r\n"
-HEAD = struct.Struct("<BQ")  # kind and length of a record
+HEAD = struct.Struct("<BQ")  # a record's type (opcode) and length
 LARGEST_FILE = 2**30  # bytes
 LARGEST_RECORD, LARGEST = 2**28, 2**31  # bytes of one record, and of all unpacked chunks
 
 
 class Damaged(Exception):
-    """A damaged log. byte: place of the damage. why: reason in a few words."""
+    """An error: a damaged log. byte: position of the damage. why: short reason."""
 
     def __init__(self, byte: int, why: str) -> None:
         super().__init__(f"is damaged at byte {byte}: {why}")
@@ -31,9 +31,9 @@ class Damaged(Exception):
 
 
 def records(path: Path) -> Iterator[tuple[Any, bool]]:
-    """Yield every record up to DataEnd as an object of the package mcap, and whether a check sum protects it. Chunks
-    are unpacked into their records. Raise Damaged for an impossible record and for an end before DataEnd. Raise
-    BadInput if the file is no MCAP file or too large.
+    """Yield every record up to DataEnd as an object of the package mcap, and True if a check sum protects the record.
+    The reader unpacks chunks and yields the records in them. Raise Damaged for an impossible record, and if the log
+    ends before DataEnd. Raise BadInput if the file is no MCAP file or too large.
     """
     from mcap.records import Attachment, Chunk, DataEnd, Message  # noqa: PLC0415 (0.1 s, and few need it)
     from mcap.stream_reader import breakup_chunk  # noqa: PLC0415
@@ -61,7 +61,8 @@ def records(path: Path) -> Iterator[tuple[Any, bool]]:
             try:
                 record = _record(kind, content)
                 if isinstance(record, Message) and unpacked:
-                    raise ValueError("a message outside of the chunks")  # perhaps from a damaged index
+                    raise ValueError("a message outside of the chunks")  # a damaged index can cause messages outside of
+                                                                         # chunks
                 if isinstance(record, Chunk):
                     record = _plain(record)
                     inside = breakup_chunk(record, validate_crc=True)
@@ -84,7 +85,7 @@ def records(path: Path) -> Iterator[tuple[Any, bool]]:
 
 
 def _record(kind: int, content: bytes) -> Any:
-    """Return the content of a record up to DataEnd. Raise ValueError, and the errors of mcap."""
+    """Return the record that a content encodes, for records up to DataEnd. Raise ValueError, or errors of mcap."""
     from mcap.data_stream import ReadDataStream  # noqa: PLC0415
     from mcap.opcode import Opcode  # noqa: PLC0415
     from mcap.records import (  # noqa: PLC0415
@@ -106,7 +107,7 @@ def _record(kind: int, content: bytes) -> Any:
 
 
 def _plain(chunk: Any) -> Any:
-    """Return the content of a chunk, unpacked. Raise ValueError, and the errors of lz4 and zstandard."""
+    """Return the unpacked content of a chunk. Raise ValueError, or errors of lz4 and zstandard."""
     size, data = chunk.uncompressed_size, chunk.data
     if size > LARGEST_RECORD:
         raise ValueError(f"a chunk that would unpack to {size} bytes")

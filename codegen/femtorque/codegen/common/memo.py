@@ -1,4 +1,4 @@
-"""A memo for immutable objects: a result is computed once and stored in the object."""
+"""A memo for immutable objects: each result is computed once and stored in the object."""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -10,10 +10,10 @@ Result = TypeVar("Result")
 
 
 def remembered(function: Callable[Concatenate[Subject, Rest], Result]) -> Callable[Concatenate[Subject, Rest], Result]:
-    """Return `function` with a memo of its results. The memo lives in the function's first argument, with one result
-    for each tuple of further, hashable arguments. The memo is for frozen dataclasses, whose arrays cannot be keys of a
-    cache. `dataclasses.replace` makes a new object without results. All callers share a result, so nobody may change
-    it. Errors are not stored.
+    """Return `function` with a memo of its results. The memo is stored in the function's first argument, with one
+    result for each tuple of further arguments, which must be hashable. The memo serves frozen dataclasses that contain
+    arrays, because arrays cannot be keys of a cache. A copy by `dataclasses.replace` has no stored results. All callers
+    share the stored result, so no caller may change it. Errors are not stored.
     """
     name = f"{function.__module__}.{function.__qualname__}"
 

@@ -1,8 +1,9 @@
-"""Linear equations, least squares, rank and eigenvectors of small matrices, with the same last bit on every processor.
+"""Linear equations, least squares, rank and eigenvectors of small matrices. The results are bit-identical on every
+processor.
 
-LAPACK's sums depend on the processor (vectors.py). The methods here have sums in one fixed order. The methods are Gauss
-with row pivots, Gram-Schmidt done twice (as exact as Householder), and Jacobi's rotations (Golub and Van Loan, Matrix
-Computations).
+In LAPACK the order of sums depends on the processor (vectors.py). The methods in this module sum in one fixed order.
+The methods are Gaussian elimination with row pivots, Gram-Schmidt applied twice (as accurate as Householder), and
+Jacobi rotations (Golub and Van Loan, Matrix Computations).
 """
 
 import math
@@ -18,10 +19,8 @@ SWEEPS, ROUNDING = 40, 2.0**-53
 
 
 def solve(A: Array, b: Array, singular: bool = False) -> Array:
-    """Return x (..., n, k) of A x = b, with A (..., n, n), b (..., n, k). Raise numpy.linalg.LinAlgError if A is
-    singular.
-
-    singular: set the undetermined part of x to zero instead of raising; for stacks.
+    """Return the solution x (..., n, k) of A x = b, with A (..., n, n), b (..., n, k). Raise numpy.linalg.LinAlgError
+    if A is singular. singular: do not raise, but set the undetermined components of x to zero; for stacks.
     """
     n = A.shape[-1]
     shape = np.broadcast_shapes(A.shape[:-2], b.shape[:-2])
@@ -51,7 +50,7 @@ def solve(A: Array, b: Array, singular: bool = False) -> Array:
 
 
 def _solved(T: list[list[float]], n: int) -> list[list[float]]:
-    """Solve one matrix with its right-hand sides, (n, n + k)."""
+    """Solve the equations of one matrix, given together with its right-hand sides, (n, n + k)."""
     for k in range(n):
         best = max(range(k, n), key=lambda i: abs(T[i][k]))
         T[k], T[best] = T[best], T[k]
@@ -79,8 +78,8 @@ def _regular(found: bool) -> None:
 
 
 def distances(A: Array) -> Array:
-    """Return the distance (..., n) of every column of A (..., m, n), m >= n, from the span of the earlier columns:
-    |R_kk| of A = Q R.
+    """Return the distance (..., n) of every column of A (..., m, n), m >= n, from the span of the earlier columns. The
+    distance of column k is |R_kk| of A = Q R.
     """
     Q: list[Array] = []
     found = []
@@ -94,8 +93,8 @@ def distances(A: Array) -> Array:
 
 
 def _across(v: Array, Q: list[Array]) -> Array:
-    """Return v without its components along orthonormal vectors Q, all (..., m). The components are subtracted twice,
-    because of rounding.
+    """Return v minus its components along the orthonormal vectors Q, all (..., m). The components are subtracted twice,
+    to reduce the rounding error.
     """
     for _ in range(2 if Q else 0):
         for q in Q:
@@ -104,8 +103,9 @@ def _across(v: Array, Q: list[Array]) -> Array:
 
 
 def basis(A: Array, tolerance: float) -> Array:
-    """Return orthonormal rows (rank, n) that span the rows of A (m, n), the most distant row first. A row counts if its
-    distance from the span of the earlier rows exceeds `tolerance`, in units of the longest row.
+    """Return orthonormal rows (rank, n) that span the rows of A (m, n). Each step takes the row that is farthest from
+    the span. A row counts as independent if its distance from the span of the earlier rows exceeds `tolerance`,
+    relative to the longest row.
     """
     left: list[list[float]] = A.tolist()
     Q: list[list[float]] = []
@@ -127,19 +127,20 @@ def basis(A: Array, tolerance: float) -> Array:
 
 
 def _less(v: list[float], q: list[float]) -> list[float]:
-    """Return v without its component along q."""
+    """Return v minus its component along q."""
     along = of_lists(q, v)
     return [x - along * y for x, y in zip(v, q, strict=True)]
 
 
 def rank(A: Array, tolerance: float) -> int:
-    """Return the rank of A (m, n), as in `basis`."""
+    """Return the rank of A (m, n), with the tolerance of `basis`."""
     return len(basis(A, tolerance))
 
 
 def least_squares(A: Array, b: Array, tolerance: float) -> Array:
-    """Return the shortest x (n,) that minimises |A x - b|. b (m,). The rank of A (m, n) follows from `tolerance`."""
-    Q = basis(A.T, tolerance)  # span of the columns: A = Q' (Q A)
+    """Return the vector x (n,) of minimum length that minimises |A x - b|. b (m,). The rank of A (m, n) depends on
+    `tolerance`."""
+    Q = basis(A.T, tolerance)  # the rows of Q span the columns of A: A = Q' (Q A)
     if not len(Q):
         return np.zeros(A.shape[1])
     rows = product(Q, A)  # (r, n), of full rank
@@ -149,8 +150,8 @@ def least_squares(A: Array, b: Array, tolerance: float) -> Array:
 
 
 def modes(K: Array, M: Array) -> tuple[Array, Array]:
-    """Return the rising eigenvalues (n,) and the eigenvectors, columns of X (n, n), of K x = w M x with X' M X = 1. K,
-    M (n, n): symmetric and positive definite. Jacobi's method runs on L^-1 K L^-T with M = L L'.
+    """Return the eigenvalues (n,) in ascending order, and the eigenvectors as columns of X (n, n), of K x = w M x with
+    X' M X = 1. K, M (n, n): symmetric and positive definite. Jacobi's method is applied to L^-1 K L^-T with M = L L'.
     """
     n = len(M)
     L = _cholesky(M)
@@ -166,7 +167,7 @@ def modes(K: Array, M: Array) -> tuple[Array, Array]:
 
 
 def _cholesky(M: Array) -> Array:
-    """Return the lower triangular L of M = L L'."""
+    """Return the lower triangular matrix L of M = L L'."""
     L = np.zeros_like(M)
     for k in range(len(M)):
         rest = M[k:, k] - product(L[k:, :k], L[k, :k]) if k else M[:, 0]
@@ -175,7 +176,7 @@ def _cholesky(M: Array) -> Array:
 
 
 def _rounds(n: int) -> list[tuple[Array, Array]]:
-    """Return every pair of n axes once, in rounds of disjoint pairs, as in a tournament."""
+    """Return every pair of n axes once, in rounds of disjoint pairs, like the rounds of a tournament."""
     players = list(range(n + n % 2))
     rounds = []
     for _ in players[1:]:
@@ -187,7 +188,7 @@ def _rounds(n: int) -> list[tuple[Array, Array]]:
 
 
 def _rotate(A: Array, V: Array, p: Array, q: Array) -> bool:
-    """Turn the axes p and q of A, and the rows of V, so that all A[p, q] vanish.
+    """Rotate the axes p and q of A, and the rows of V, so that all A[p, q] become zero.
 
     Return False if all A[p, q] are negligible.
     """

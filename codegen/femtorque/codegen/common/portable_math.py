@@ -1,8 +1,8 @@
-"""Sine, cosine, arctangent, square, exponential and logarithm, with the same last bit on every processor.
+"""Sine, cosine, arctangent, square, exponential and logarithm. The results are bit-identical on every processor.
 
-NumPy and the C library choose versions by the processor, and the last bits of these versions differ. The functions here
-are sums and products of rounded numbers in one order, with errors below one unit of the last place. Polynomials and the
-reduction of angles come from Sun's fdlibm (1993).
+NumPy and the C library select code by processor type, and the last bits of the results differ. All functions are
+sequences of rounded sums and products in a fixed order. The functions' errors are below one unit in the last place. The
+polynomials and the reduction of angles are those of Sun's fdlibm (1993).
 """
 
 import math
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-# pi / 2 in three parts; the first two have 33 bits, so multiples up to a million are exact
+# pi / 2 as a sum of three numbers; the first two have 33 bits, so multiples up to a million are exact
 QUARTER_1, QUARTER_2, QUARTER_3 = 1.57079632673412561417e+00, 6.07710050630396597660e-11, 2.02226624879595063154e-21
 INVERSE = 6.36619772367581382433e-01  # 2 / pi
 SINE = (-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
@@ -25,11 +25,11 @@ ARCTANGENT = (3.33333333333329318027e-01, -1.99999999998764832476e-01, 1.4285714
               -1.11111104054623557880e-01, 9.09088713343650656196e-02, -7.69187620504482999495e-02,
               6.66107313738753120669e-02, -5.83357013379057348645e-02, 4.97687799461593236017e-02,
               -3.65315727442169155270e-02, 1.62858201153657823623e-02)
-# arctan of 1/2, 1, 3/2 and infinity, each as rounded number and remainder
+# arctan of 1/2, 1, 3/2 and infinity, each as a rounded number and its remainder
 KNOWN = ((4.63647609000806093515e-01, 2.26987774529616870924e-17), (7.85398163397448278999e-01,
          3.06161699786838301793e-17), (9.82793723247329054082e-01, 1.39033110312309984516e-17),
          (1.57079632679489655800e+00, 6.12323399573676603587e-17))
-FEW = 8  # up to so many angles are faster one by one, with the same bits
+FEW = 8  # up to this number of angles, single computation is faster and gives the same bits
 EXACT = Context(prec=40)  # digits; a float has 17
 
 
@@ -58,7 +58,7 @@ def _one(x: float) -> tuple[float, float]:
 
 
 def _reduced(x: Any, k: Any) -> tuple[Any, Any]:
-    """Return x - k pi/2, and its remainder."""
+    """Return x - k pi/2 as a rounded number and its remainder."""
     far = x - k * QUARTER_1
     near = far - k * QUARTER_2
     lacking = k * QUARTER_3 - ((far - near) - k * QUARTER_2)
@@ -67,7 +67,7 @@ def _reduced(x: Any, k: Any) -> tuple[Any, Any]:
 
 
 def _in_octant(x: Any, lacking: Any) -> tuple[Any, Any]:
-    """Return sine and cosine of an angle within pi/4."""
+    """Return sine and cosine of an angle between -pi/4 and pi/4."""
     z = x * x
     cube, rest = z * x, SINE[1] + z * (SINE[2] + z * (SINE[3] + z * (SINE[4] + z * SINE[5])))
     sine = x - ((z * (0.5 * lacking - cube * rest) - lacking) - cube * SINE[0])
@@ -90,7 +90,7 @@ def arctan2(y: float, x: float) -> float:
 
 
 def _arctan(x: float) -> float:
-    """Return the arctangent of x >= 0, from the nearest tabulated number and the difference."""
+    """Return the arctangent of x >= 0, computed from the nearest tabulated value and the difference to it."""
     if x < 0.4375:
         return x - x * _series(x)
     if x < 0.6875:
@@ -113,7 +113,7 @@ def _series(t: float) -> float:
 
 
 def square(x: float) -> float:
-    """Return x x. For a plain number, x**2 would call the C library's pow."""
+    """Return x x. For a float, x**2 would call pow of the C library."""
     return x * x
 
 

@@ -1,14 +1,15 @@
-"""Numbers without rounding residue, and text without terminal control characters."""
+"""Removal of rounding residues from numbers, and of terminal control characters from text."""
 
-SHORT, AGREEING = 12, 15  # digits of a short number; digits that must agree with the long number
+SHORT, AGREEING = 12, 15  # number of digits of a short number; number of digits in which it must agree with the long
+                          # number
 
 
 def tidied(value: float) -> float:
-    """Return 0.6 for 0.6000000000000001. A number with more digits, like 1/3, does not change."""
+    """Return 0.6 for 0.6000000000000001. A number that really has more digits, like 1/3, does not change."""
     short = float(f"{value:.{SHORT}g}")
     return short if f"{short:.{AGREEING}g}" == f"{value:.{AGREEING}g}" else float(value)
 
 
 def printable(text: str) -> str:
-    """Return foreign text on one line, with '?' for every control character."""
+    """Return text from another source on one line, with '?' for every control character."""
     return "".join(character if character.isprintable() else "?" for character in text)

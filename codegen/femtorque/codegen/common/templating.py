@@ -1,5 +1,5 @@
-"""Jinja2 with the project's settings: an undefined name is an error, and a block leaves no line. The import is late,
-because a cached image needs no template.
+"""The project's settings for Jinja2: an undefined name is an error, and a line with only a block tag disappears. The
+import is inside the function because a cached image needs no template.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def template(name: str, package: str = "femtorque.codegen.emit", *, page: bool = False, trim: bool = True) -> Template:
-    """Return the template `name`.j2 of a package. page: HTML with escaped values. trim: blocks leave no line."""
+    """Return the template `name`.j2 of a package. page: HTML, with escaped values. trim: remove the line breaks after
+    blocks."""
     return _environment(package, page, trim).get_template(f"{name}.j2")
 
 

@@ -1,8 +1,8 @@
-"""Products of vectors and matrices, single or stacked, with the same last bit on every processor.
+"""Products of vectors and matrices, single or stacked. The results are bit-identical on every processor.
 
-NumPy's products come from a linear algebra library with different code per family of processors. The order of sums
-differs, and products may be added unrounded. Here every product is rounded, and every sum runs from the first term to
-the last. For the small matrices of mechanisms this takes no more time.
+NumPy computes products with a linear-algebra library that has different code per processor family. The order of
+summation then differs, and products may be added before rounding. In this module every product is rounded, and every
+sum runs from the first term to the last. For small matrices, as mechanisms have them, this is not slower.
 """
 
 import math
@@ -19,9 +19,9 @@ _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return a x b (..., 3), bit for bit like numpy.cross along the last axis.
+    """Return a x b (..., 3), bit-identical to numpy.cross along the last axis.
 
-    For single vectors it takes a fiftieth of numpy's time.
+    For single vectors this function takes 2 % of numpy's time.
     """
     if a.ndim == 1 and b.ndim == 1:
         (x, y, z), (u, v, w) = a.tolist(), b.tolist()
@@ -53,8 +53,8 @@ def norm(v: ArrayLike, axis: int = -1) -> Any:
 
 
 def product(a: Array, b: Array, *more: Array) -> Any:
-    """Return a b, or a b c ... from the left. The factors are matrices (..., m, k), (..., k, n) or vectors (k,), as for
-    the operator @.
+    """Return the product a b, or a b c ... from the left. The factors are matrices (..., m, k), (..., k, n) or vectors
+    (k,), as for the operator @.
     """
     first = _product(np.asarray(a, float), np.asarray(b, float))
     return product(first, *more) if more else first
@@ -89,13 +89,13 @@ def of_lists(a: list[float], b: list[float]) -> float:
 
 
 def _three(a: list[list[float]], b: list[list[float]]) -> Array:
-    """Return the product of two matrices (3, 3), the most frequent size."""
+    """Return the product of two matrices (3, 3), the most common size."""
     (p, q, r), (s, t, u), (v, w, x) = b
     return np.array([(l * p + m * s + n * v, l * q + m * t + n * w, l * r + m * u + n * x) for l, m, n in a])
 
 
 def rotation_rpy(rpy: Array) -> Array:
-    """Return the rotation matrix of URDF's roll, pitch, yaw (fixed axes x, y, z)."""
+    """Return the rotation matrix for URDF's roll, pitch, yaw (fixed axes x, y, z)."""
     (sr, cr), (sp, cp), (sy, cy) = map(sin_cos, rpy)
     return np.array([
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],

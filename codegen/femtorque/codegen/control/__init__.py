@@ -1,4 +1,4 @@
-"""Numbers of the control law: gains, observers, constants of the firmware."""
+"""Constants of the control law and of the safety functions: gains, observers, tables for the firmware."""
 
 import lazy_loader
 

@@ -1,8 +1,8 @@
-"""The constants of the control application: ft_config.h and .c, from a Mechanism and its Board. A joint's constants are
-combined into few factors of the control law (THEORY.md section 7). u is a half increment of the target, rad or m, so
-that qd = (u + u') / dt and qdd = 2 (u - u') / dt^2.
+"""The constants of the control application: ft_config.h and .c, computed from a Mechanism and its Board. Each factor of
+the control law combines several constants of a joint (THEORY.md section 7). u is a half increment of the target, rad or
+m, so that qd = (u + u') / dt and qdd = 2 (u - u') / dt^2.
 
-The comments at the constants below give the rules for values without a key in the mechanism file.
+Comments at the constants below give the default values of keys that the mechanism file omits.
 """
 
 import math
@@ -23,24 +23,26 @@ from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint, Mechanism, refu
 from femtorque.codegen.model import has_modes
 from femtorque.codegen.wire import messages, position_unit, to_wire
 
-STOP_S = 0.25  # from full pace to a standstill on the path
-RAMP_MAX = 1000  # ticks; path lengths then fit 32 bits
-RING_S = 1.0  # least duration of the ring, as far as this fits RING_BYTES
+STOP_S = 0.25  # s from full speed along the path to a standstill
+RAMP_MAX = 1000  # ticks; with this maximum, path lengths fit 32 bits
+RING_S = 1.0  # s: minimum duration that the ring buffer holds, unless RING_BYTES is too small
 RING_BYTES = 72 * 1024  # more than half of the RAM
-QUINTIC_BYTES = 24  # bytes per joint and segment in single precision
-HOST_LOST = 10  # host timeouts until HOST_LOST; the board stops the motion after the first timeout
-FOLLOWING_S = 0.05  # longest duration of a large following error
-UNLIMITED_EFFORT = 1e6  # N m or N, if the file gives neither effort nor motor
-UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, if the file gives neither velocity nor motor
+QUINTIC_BYTES = 24  # bytes of one joint's polynomial in one segment, in single precision
+HOST_LOST = 10  # number of host timeouts until the fault HOST_LOST; the board stops the motion after the first timeout
+FOLLOWING_S = 0.05  # s: maximum duration of a large following error
+UNLIMITED_EFFORT = 1e6  # N m or N: used if the file gives neither an effort limit nor a motor
+UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s: used if the file gives neither a velocity limit nor a motor
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
-BUS_TOLD = 1.1  # least measuring range of a board, as a share of the nominal voltage
-FINE_MOST = 16  # more binary digits of a fine position than on the wire; 64 bits then hold 2^15 turns each way
-COARSE = 2**8  # wire steps per coarse step; limits are in coarse steps
-UNWATCHED = 2**31 - 1  # wire steps: no following error is larger
+BUS_TOLD = 1.1  # minimum measuring range of a board, divided by the nominal voltage
+FINE_MOST = 16  # maximum number of binary digits that a fine position adds to a wire position; 64 bits then hold 2^15
+                # turns in each direction
+COARSE = 2**8  # wire steps per coarse step; the firmware stores position limits in coarse steps
+UNWATCHED = 2**31 - 1  # wire steps: an error never exceeds this limit
 COARSE_MAX = 120 * 2**24  # coarse steps: 120 turns
-SLIDE_MAX = 2**23 - 1  # coarse steps: 8 m, the range of a prismatic joint
-SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: largest travel in one segment
-CUTOFF_LEAST = 6  # ticks: a servo is set, asked and answers within three ticks; with one repetition
+SLIDE_MAX = 2**23 - 1  # coarse steps: 8 m, the range of wire positions of a prismatic joint
+SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: maximum travel within one segment
+CUTOFF_LEAST = 6  # ticks: a servo receives the setting, receives the query and answers within three ticks; the limit
+                  # includes one retry
 
 
 STRUCTS: dict[type, str] = {
@@ -52,7 +54,7 @@ STRUCTS: dict[type, str] = {
 
 @dataclass(frozen=True)
 class FollowTimes:
-    """Durations of FOLLOW, us and ticks."""
+    """Delays of FOLLOW: delay and frame in us, timeout in ticks."""
 
     delay: int
     frame: int
@@ -61,7 +63,7 @@ class FollowTimes:
 
 @dataclass(frozen=True)
 class BrakeTimes:
-    """Ticks that the brakes take. there: 1, or 0 without brakes."""
+    """Ticks that the brakes need to release and to engage. there: 1 if there are brakes, else 0."""
 
     there: int
     opens: int
@@ -70,7 +72,7 @@ class BrakeTimes:
 
 @dataclass(frozen=True)
 class CutoffTimes:
-    """Ticks in which servos must report that they are off, and ticks without supply."""
+    """Ticks within which servos must report that their torque is off, and ticks without supply."""
 
     ticks: int
     dark: int
@@ -78,8 +80,8 @@ class CutoffTimes:
 
 @dataclass(frozen=True)
 class Drives:
-    """Constants of drives on buses. wires: number of half-duplex buses, which come last. wire_most: most servos on one
-    wire."""
+    """Constants of drives on buses. wires: number of half-duplex buses, which follow the CAN buses. wire_most: maximum
+    number of servos on one half-duplex bus."""
 
     cutoff: CutoffTimes | None
     buses: int
@@ -98,7 +100,8 @@ class Drives:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of numbers, one per joint, with check sums in single and in double precision. kind: name of the C struct."""
+    """A table with one row of numbers per joint, and its check sums in single and in double precision. kind: name of
+    the C struct."""
 
     kind: str
     array: str
@@ -108,8 +111,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_config.h.j2 and ft_config.c.j2. tables: the tables that the mechanism needs. heats: rows of
-    ft_heat, each with a description.
+    """Template context of ft_config.h.j2 and ft_config.c.j2. tables: the tables that the mechanism needs. heats: rows
+    of ft_heat, each with a description.
     """
 
     lead: int
@@ -157,28 +160,28 @@ class Context:
 
 
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
-    """Return {file name: text}. Without a board there is no lead, and joints are ideal. Raise BadInput if numbers do
-    not fit."""
+    """Return {file name: text}. Without a board the lead is zero and the joints are ideal. Raise BadInput if a number
+    does not fit its C type."""
     context = vars(_context(mechanism, board, feedforward))
     return {name: template(name).render(context) for name in ("ft_config.h", "ft_config.c")}
 
 
 def ring_size(knot_hz: int, joints: int) -> int:
-    """Return the number of segments in the ring, a power of two. The ring holds at least a second, if RING_BYTES
-    suffices.
+    """Return the number of segments in the ring buffer, a power of two. The ring buffer holds at least a second of
+    motion, unless RING_BYTES is too small.
     """
     wanted, room = math.ceil(math.log2(knot_hz * RING_S)), math.floor(math.log2(RING_BYTES / (QUINTIC_BYTES * joints)))
     return max(2, 1 << min(wanted, room))
 
 
 def ramp(rate_hz: int) -> int:
-    """Return the ticks of half a stop."""
+    """Return the number of ticks in half of a stop."""
     return max(1, min(RAMP_MAX, round(STOP_S * rate_hz / 2.0)))
 
 
 def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -> JointConstants:
-    """Return the constants of one joint for the control law and the safety checks. measured: true if the board reads
-    the encoder. Without a measurement there is no feedback and no check of the following error.
+    """Return the constants that the control law and the safety checks need for one joint. measured: true if the board
+    reads the encoder. For an unmeasured joint, the gains are zero and the following error is not checked.
     """
     hz, bus = float(mechanism.control.rate_hz), _bus(mechanism)
     slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
@@ -188,7 +191,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     effort = there.effort if math.isfinite(there.effort) else UNLIMITED_EFFORT
     speed = there.velocity if math.isfinite(there.velocity) else UNLIMITED_SPEED[slides]
     _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
-    one_count = rate_gain * abs(count) * hz  # the observer's velocity for one count
+    one_count = rate_gain * abs(count) * hz  # velocity that the observer reports after an error of one count
     unit = position_unit(joint)
     lower, upper = (_coarse(at, unit, joint.type, way)
                     for at, way in ((limits.lower, math.floor), (limits.upper, math.ceil)))
@@ -231,14 +234,15 @@ def lab_row(mechanism: Mechanism, joint: Joint) -> LabConstants:
 
 
 def start_tolerance(joint: Joint) -> float:
-    """Return the largest distance of a joint from a motion's first knot, rad or m, at which the motion starts."""
+    """Return the maximum distance, rad or m, between a joint and a motion's first knot at which the motion may
+    start."""
     return max(0.002 if joint.type == "prismatic" else 0.01, 4.0 * abs(_count(joint)))
 
 
 def fine_digits(mechanism: Mechanism) -> int:
-    """Return how many more binary digits fine encoder positions have than positions on the wire. With this largest
-    number every joint's travel per count still fits 32 bits. A joint with N counts per turn then has an error of at
-    most N 2^-(33 + digits) turn per turn. Raise BadInput if one count is half a turn or more.
+    """Return the number of binary digits that a fine encoder position adds to a wire position. The number is the
+    largest with which every joint's travel per count fits 32 bits. The rounding error of a joint with N counts per turn
+    is then at most N 2^-(33 + digits) turn per turn. Raise BadInput if one count is half a turn or more of the joint.
     """
     most = FINE_MOST
     for joint in mechanism.streamed:
@@ -251,7 +255,8 @@ def fine_digits(mechanism: Mechanism) -> int:
 
 
 def _count(joint: Joint) -> float:
-    """Return the joint's travel per count, rad or m, signed. A joint without an encoder has the wire's resolution."""
+    """Return the joint's travel per count, rad or m, signed. A joint without an encoder has the resolution of wire
+    positions."""
     encoder = joint.encoder
     if joint.drive is not None:
         return drives.count(joint.drive)
@@ -264,7 +269,7 @@ def _count(joint: Joint) -> float:
 
 
 def _measured(joint: Joint, board: Board | None) -> bool:
-    """Return True if the board reads the position by the joint's channel or drive."""
+    """Return True if the board measures the joint's position, with the encoder of its channel or with its drive."""
     driven = board is None or (bool(board.channels) and joint.actuated and joint.motor is not None)
     return joint.drive is not None or (joint.encoder is not None and driven)
 
@@ -275,9 +280,9 @@ def _bus(mechanism: Mechanism) -> float:
 
 
 def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> float:
-    """Return the voltage, V, above which the bus voltage is too high.
+    """Return the bus voltage, V, above which the firmware reports an overvoltage.
 
-    A reading at the end of the board's range counts as too high.
+    A reading at the upper end of the board's measuring range counts as too high.
     """
     most = bus_most(board) if board else math.inf
     if board and most < BUS_TOLD * nominal:
@@ -287,15 +292,15 @@ def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> floa
 
 
 def _following(joint: Joint, effort: float) -> float:
-    """Return twice the following error at which the ku term reaches the joint's full effort."""
+    """Return twice the following error at which the proportional term ku alone reaches the joint's effort limit."""
     least, most = (0.01, 0.5) if joint.type == "prismatic" else (0.1, 1.5)
     return min(max(2.0 * effort / joint.gains.ku, least), most) if joint.gains.ku else most
 
 
 def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
-    """Return the limits of each streamed joint that the board keeps in FOLLOW.
+    """Return the motion limits that the board applies to each streamed joint in FOLLOW.
 
-    Raise Refused if FOLLOW is impossible.
+    Raise Refused if the mechanism cannot use FOLLOW.
     """
     if why := follow.unfollowed(mechanism):
         raise Refused(f"{mechanism.name} cannot follow targets that are sent live: {why}")
@@ -305,8 +310,8 @@ def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
 
 
 def _coarse(position: float, unit: float, kind: str, whole: Callable[[float], int]) -> int:
-    """Return a position in whole coarse steps; for a joint without limits, an unreachable position."""
-    if kind == "prismatic":  # less than half of the range that the step's 32 bits have
+    """Return a position in whole coarse steps. For a joint without limits, return a position that it cannot reach."""
+    if kind == "prismatic":  # less than half of the range of the step's 32 bits
         return whole(min(max(position / unit / COARSE, -SLIDE_MAX), SLIDE_MAX))
     if kind == "continuous" or not math.isfinite(position):
         return 2**31 - 1 if position > 0.0 else -(2**31)
@@ -397,7 +402,7 @@ def _follow_times(mechanism: Mechanism) -> FollowTimes:
 
 
 def _drives(mechanism: Mechanism) -> Drives | None:
-    """Return the constants of drives; None for an image without drives."""
+    """Return the constants of drives; None if no joint has a drive."""
     rows = drives.drive_rows(mechanism)
     if not rows:
         return None
@@ -415,9 +420,10 @@ def _drives(mechanism: Mechanism) -> Drives | None:
 
 
 def _brake(mechanism: Mechanism, board: Board | None) -> BrakeTimes:
-    """Return the brakes' times in whole ticks, rounded up, plus one because the level changes within a tick.
+    """Return the brakes' release and engage times in ticks, rounded up. One tick is added because the pin changes
+    within a tick.
 
-    The brakes open when the bridges are awake.
+    The brakes release when the bridges are awake.
     """
     brake, hz = mechanism.safety.brake, mechanism.control.rate_hz
     if brake is None or (board is not None and board.outputs is None):
@@ -427,7 +433,7 @@ def _brake(mechanism: Mechanism, board: Board | None) -> BrakeTimes:
 
 
 def _fitting_ramp(mechanism: Mechanism) -> int:
-    """Return the ramp. Raise BadInput if a whole segment's path time does not fit 32 bits."""
+    """Return the ramp. Raise BadInput if the path time of a whole segment does not fit 32 bits."""
     control = mechanism.control
     ticks = control.rate_hz // control.knot_hz
     most = (2**31 - 1) // (5 * ramp(control.rate_hz) ** 2)

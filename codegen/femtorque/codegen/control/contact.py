@@ -1,8 +1,9 @@
-"""Constants of contact detection (firmware/src/control/ft_contact.h): a row per joint, and times.
+"""Constants of contact detection (firmware/src/control/ft_contact.h): one row per joint, and the times.
 
-The method is De Luca and Mattone's momentum observer, with this project's step. The torque of the measured motion less
-the motors' torque goes through one filter. A motor's torque follows from its voltage, back-EMF and winding lag. A
-drive's torque is its setpoint, delayed by command and answer.
+The method is the momentum observer of De Luca and Mattone, with this project's integration step. The residual is the
+torque of the measured motion minus the motors' torque. One low-pass filter filters the residual. For a motor on a
+bridge, the torque follows from its voltage, back-EMF and winding lag. For a drive, the torque is its setpoint, delayed
+by the time of command and answer.
 """
 
 import math
@@ -21,20 +22,22 @@ from femtorque.codegen.mechanism import Contact, Joint, Mechanism, Park, refuse
 from femtorque.codegen.model import Model, assemble, has_modes, in_mode
 
 REACTIONS = {"none": 0, "stop": 1, "float": 2, "return": 3}
-SLOW_HZ = 0.3  # bandwidth of the mean; a touch is a deviation from the mean
-SETTLES_S = 0.5  # s after power on in which the motors take over the weight, and friction breaks away
+SLOW_HZ = 0.3  # Hz: bandwidth of the residual's mean; a contact is a deviation from this mean
+SETTLES_S = 0.5  # s after power on in which contacts are ignored, because the motors take over the weight and friction
+                 # breaks away
 DRIVE_DELAY = 3  # ticks from a command to the answer that shows its effect
-SHARE_OF_DRIVE = 0.15  # SHARE for a drive, whose coarser positions make more noise
-SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # factors on effort, dry friction and noise in the default threshold
-QUIET_S = 1.0  # s at rest without a touch until an arm that gave way returns, or continues to lie down
-RETURN_TRIES = 5  # interrupted returns, after which the arm stays
-RETURN_SPEED = Park.speed  # default share of FOLLOW's limits
+SHARE_OF_DRIVE = 0.15  # the same factor on effort for a drive, whose position steps are coarser and make more noise
+SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # factors on effort, dry friction and noise; their sum is the default
+                                          # threshold
+QUIET_S = 1.0  # s at rest without contact, until an arm that yielded to a contact returns or continues to park
+RETURN_TRIES = 5  # number of interrupted returns after which the arm stays where it is
+RETURN_SPEED = Park.speed  # default scale of FOLLOW's limits during a return
 LATE = 1  # ticks from a voltage to its measured effect
 
 
 @dataclass(frozen=True)
 class ContactConstants:
-    """One joint's row of ft_contact_joint. u is a half increment in a tick."""
+    """The row of one joint in ft_contact_joint. u is a half increment of the target in a tick."""
 
     per_volt: float = member(REAL, "N m per V; 0: a drive takes torques")
     damping: float = member(REAL, "N m per rad, of u + u': back-EMF")
@@ -49,7 +52,7 @@ class ContactConstants:
 @dataclass(frozen=True)
 class ContactDetection:
     """Constants of contact detection. gain, slow: filter gains of the residual and of its mean, per tick. reaction: as
-    in REACTIONS. quiet: ticks at rest without a touch. tries: most returns.
+    in REACTIONS. quiet: ticks at rest without contact before a return. tries: maximum number of returns.
     """
 
     rows: list[ContactConstants]
@@ -66,9 +69,8 @@ NOTHING = ContactDetection([], 0.0, 0.0, 0, 0, 0, RETURN_TRIES)
 
 def detection(mechanism: Mechanism, board: Board | None, rows: Sequence[JointConstants],
               opens: int) -> ContactDetection:
-    """Return the constants of contact detection; NOTHING if the file does not ask for it. Raise BadInput.
-
-    rows: the joints' other constants. opens: ticks that brakes take to open.
+    """Return the constants of contact detection; NOTHING if the mechanism file has no table [feel]. Raise BadInput.
+    rows: the constants of the joints from the main table. opens: ticks that the brakes take to release.
     """
     feel = mechanism.feel
     if feel is None:
@@ -87,7 +89,7 @@ def detection(mechanism: Mechanism, board: Board | None, rows: Sequence[JointCon
 
 
 def unfelt(mechanism: Mechanism) -> str:
-    """Return the reason why a mechanism cannot detect contacts; '' if it can."""
+    """Return the reason why contact detection is impossible for this mechanism; '' if it is possible."""
     if mechanism.flexible:
         return "is not possible with flexible links: their bending is not measured"
     if has_modes(mechanism):
@@ -105,7 +107,7 @@ def unfelt(mechanism: Mechanism) -> str:
 
 
 def noises(mechanism: Mechanism, rows: Sequence[JointConstants]) -> list[float]:
-    """Return the standard deviation of each joint's noise, N m or N, to three digits
+    """Return the standard deviation of each joint's torque noise, N m or N, rounded down to three digits
     (femtorque.codegen.control.felt_noise).
     """
     hz = mechanism.control.rate_hz
@@ -114,15 +116,16 @@ def noises(mechanism: Mechanism, rows: Sequence[JointConstants]) -> list[float]:
 
 
 def threshold(joint: Joint, effort: float, noise: float) -> Contact:
-    """Return the threshold of a joint, N m or N: the file's value, or a sum of shares of effort, dry friction and
-    noise.
+    """Return a joint's contact threshold, N m or N: the file's value or a default. The default is a weighted sum of
+    effort, dry friction and noise.
     """
     share = SHARE_OF_DRIVE if joint.drive else SHARE
     return joint.contact or Contact(torque=share * effort + hidden(joint, effort) + OF_NOISE * noise)
 
 
 def hidden(joint: Joint, effort: float) -> float:
-    """Return the largest change of dry friction, N m or N, while a joint rests and its load reverses. effort: N m or N.
+    """Return the largest change of dry friction, N m or N, when the load of a joint at rest changes sign. effort: N m
+    or N.
     """
     rubs = joint.friction
     return OF_DRY * (rubs.coulomb + (rubs.stribeck + rubs.load * effort))

@@ -1,5 +1,5 @@
-"""Constants of drives on buses, for ft_config: a row per drive, in the order of joints. The comments at the constants
-below give the rules for values without a key in the mechanism file.
+"""Constants of drives on buses, for ft_config: a row per drive, in the order of joints. Comments at the constants below
+give the default values of keys that the mechanism file omits.
 """
 
 import math
@@ -10,12 +10,12 @@ from femtorque.codegen.control.table import FLOAT, INT32, UINT32, Kind, member
 from femtorque.codegen.drive import ALIKE, AT_LEAST, AT_MOST, EQUAL, PLACE, Family, Fitted, family_of
 from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 
-SILENT_S = 5e-3  # s without an answer after which a drive is silent
-HALF_TURN = 2**23  # steps of half a joint turn, as C counts turns
-SILENT_TICKS = 5  # least number of ticks for SILENT_S
-BEATS = 5  # missing heartbeats after which a drive is silent
-WATCHDOG_S = 20e-3  # s without a command after which a drive's watchdog stops it
-WATCHDOG_TICKS = 10  # least number of ticks for WATCHDOG_S
+SILENT_S = 5e-3  # s without an answer after which the board reports a drive as silent
+HALF_TURN = 2**23  # position steps in half a turn of the joint, as the C code counts turns
+SILENT_TICKS = 5  # minimum of WATCHDOG_S in ticks
+BEATS = 5  # number of missed heartbeats after which the board reports a drive as silent
+WATCHDOG_S = 20e-3  # s without a command after which a drive's watchdog stops the drive
+WATCHDOG_TICKS = 10  # minimum of SILENT_S in ticks
 
 
 RULES = (EQUAL, ALIKE, PLACE, AT_MOST, AT_LEAST)  # in the order of FT_RULE_
@@ -24,7 +24,7 @@ RULE = Kind("uint32_t", lambda number: f"FT_RULE_{RULES[number]}", ("I", "I"))
 
 @dataclass(frozen=True)
 class DriveConstants:
-    """One drive's row of ft_drive. Ranges and damping are at the joint, behind the gear."""
+    """The row of one drive in ft_drive. Ranges and damping refer to the joint, on the output side of the gear."""
 
     joint: int = member(UINT32, "its number")
     bus: int = member(UINT32, "its number")
@@ -56,7 +56,7 @@ class DriveConstants:
 
 @dataclass(frozen=True)
 class SettingConstants:
-    """A row of ft_setting: a register of one drive and its right value."""
+    """A row of ft_setting: a register of one drive and the value that it must have."""
 
     number: int = member(UINT32, "number of the setting in the drive")
     size: int = member(UINT32, "bytes")
@@ -67,9 +67,9 @@ class SettingConstants:
 
 
 def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
-    """Return the facts for the check of a drive's settings. watchdog: s.
+    """Return the data that the check of a drive's settings needs. watchdog: s.
 
-    A servo's limits are counts within its turn.
+    A servo's position limits are encoder counts within one turn.
     """
     own, setting = drive.type, drive.servo
     if setting is None:
@@ -100,7 +100,7 @@ def _settings(mechanism: Mechanism, joint: Joint, drive: Drive) -> list[SettingC
 
 
 def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:
-    """Return one row per drive, in the order of joints."""
+    """Return one row per drive, in the order of the joints."""
     used, own, rows, settings = list(used_buses(mechanism)), families(mechanism), [], 0
     for i, joint, drive in drives(mechanism):
         rows.append(_row(i, used.index(drive.bus), joint, drive, own, settings))
@@ -109,28 +109,29 @@ def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:
 
 
 def silent_ticks(mechanism: Mechanism) -> int:
-    """Return the ticks without an answer after which a drive is silent."""
+    """Return the number of ticks without an answer after which the board reports a drive as silent."""
     return max(SILENT_TICKS, math.ceil(SILENT_S * mechanism.control.rate_hz))
 
 
 def beat_ticks(mechanism: Mechanism) -> int:
-    """Return the ticks without a heartbeat after which a drive is silent; 0 if no drive has heartbeats."""
+    """Return the number of ticks without a heartbeat after which the board reports a drive as silent; 0 if no drive
+    sends heartbeats."""
     return math.ceil(BEATS * max((f.beat for f in families(mechanism)), default=0.0) * mechanism.control.rate_hz)
 
 
 def watchdog_s(mechanism: Mechanism) -> float:
-    """Return the time without a command after which a drive's watchdog stops it, s."""
+    """Return the time without a command after which a drive's watchdog stops the drive, s."""
     return max(WATCHDOG_S, WATCHDOG_TICKS / mechanism.control.rate_hz)
 
 
 def placed(joint: Joint, drive: Drive) -> bool:
-    """Return True if the joint's position is known at power-up: within half a turn of the drive's zero. A drive without
-    power forgets its turns."""
+    """Return True if the joint's position is known at power-up. The joint must then stay within half a turn of the
+    drive's zero. A drive without power loses its turn count."""
     return family_of(drive.type).keeps and max(-joint.limits.lower, joint.limits.upper) < drive.half_turn
 
 
 def count(drive: Drive) -> float:
-    """Return the joint's travel per step of the drive's position, rad, signed."""
+    """Return the joint's travel per step of the drive's position reading, rad, signed."""
     places = family_of(drive.type).places
     if places.turn:
         return drive.sign * math.tau / places.turn / drive.gear
@@ -138,7 +139,7 @@ def count(drive: Drive) -> float:
 
 
 def _zero(drive: Drive, family: Family) -> int:
-    """Return the drive's position at the joint's zero, half steps."""
+    """Return the drive's position reading at the joint's zero, half steps."""
     if drive.servo is not None:
         return 2 * drive.servo.zero
     if family.places.turn:
@@ -147,7 +148,8 @@ def _zero(drive: Drive, family: Family) -> int:
 
 
 def _most(drive: Drive) -> float:
-    """Return the largest command of a servo, as a share of its supply or in steps of its current."""
+    """Return the largest command of a servo, as a fraction of its supply voltage or in steps of its current
+    setpoint."""
     own = drive.type.servo
     if drive.servo is None or own is None:
         return 0.0
@@ -155,7 +157,7 @@ def _most(drive: Drive) -> float:
 
 
 def _scale(joint: Joint) -> float:
-    """Return the current steps per N m at the joint for a servo that takes a current; else 0."""
+    """Return the current setpoint steps per N m at the joint for a servo with current setpoints; else 0."""
     own = joint.drive.type.servo if joint.drive is not None else None
     if own is None or not own.ampere or joint.motor is None:
         return 0.0

@@ -1,18 +1,18 @@
-"""The matrix exponential: a linear system after one tick."""
+"""The matrix exponential, which gives the state of a linear system after one tick."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-DEGREE = 6  # degree of the Padé approximant, with an error of 3.4e-16 at a norm of a half
-ROUNDS = 8  # rounds of balancing; more rounds change little
+DEGREE = 6  # degree of the Padé approximant; the relative error is 3.4e-16 for a matrix of norm 0.5
+ROUNDS = 8  # iterations of balancing; further iterations change little
 
 
 def exponential(A: Array) -> Array:
-    """Return e^A (P, n, n) of matrices A (P, n, n) of similar size. The method scales and squares a Padé approximant
-    (Golub and Van Loan, Matrix Computations, section 11.3). Balanced units need fewer squarings, and each squaring
-    costs precision. SciPy has the same method, but its import takes 0.25 s per command.
+    """Return e^A (P, n, n) of matrices A (P, n, n), which must have similar magnitudes. The method scales and squares a
+    Padé approximant (Golub and Van Loan, Matrix Computations, section 11.3). Balanced units reduce the number of
+    squarings, and each squaring costs precision. SciPy offers this method too, but its import takes 0.25 s per command.
     """
     units = _balanced(np.max(np.abs(A), axis=0))
     B = A * units / units[:, None]

@@ -1,4 +1,4 @@
-"""Constants for the age of positions from a bus (firmware/src/control/ft_law.c): a row per joint."""
+"""Constants for the delay of positions that a bus delivers (firmware/src/control/ft_law.c): one row per joint."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,16 @@ from femtorque.codegen.wire import position_unit
 
 @dataclass(frozen=True)
 class AgeConstants:
-    """One joint's row of ft_age_joint. u is a half increment in a tick."""
+    """The row of one joint in ft_age_joint. u is a half increment of the target in a tick."""
 
     steps: float = member(STEPS_PER, "position steps per rad of u since the measurement: 2 age/dt")
     ticks: float = member(REAL, "ticks since the measurement: age/dt")
 
 
 def ages(mechanism: Mechanism) -> dict[str, float]:
-    """Return {joint: age of its position in the control law, s} for drives on buses.
+    """Return {joint: age of its measured position when the control law runs, s} for drives on buses.
 
-    A tick ends with the bus traffic.
+    The bus traffic takes place at the end of a tick.
     """
     found: dict[str, float] = {}
     for bus in mechanism.buses:
@@ -31,7 +31,7 @@ def ages(mechanism: Mechanism) -> dict[str, float]:
 
 
 def aging(mechanism: Mechanism) -> list[AgeConstants]:
-    """Return a row for each streamed joint, or no rows if the drives close all loops."""
+    """Return a row for each streamed joint. Return no rows if the drives close all position loops."""
     if not any(map(_closed_here, mechanism.streamed)):
         return []
     old = ages(mechanism)

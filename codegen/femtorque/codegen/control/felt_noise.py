@@ -1,7 +1,8 @@
-"""The noise of the estimated external torque due to the steps of encoders. A moving joint's position has a random error
-of up to half a step at every tick. The observer turns this error into a velocity error, and the inertia turns the
-velocity error into a torque error. The filter passes its bandwidth. These operations are linear, so the variance of the
-noise is the sum of the squared responses to one error.
+"""The noise of the estimated external torque that comes from the encoder's resolution. The measured position of a
+moving joint has a random error of up to half a step at every tick. The observer turns this error into a velocity error,
+and the inertia turns the velocity error into a torque error. The low-pass filter then removes the noise above its
+bandwidth. All operations are linear, so the noise variance is proportional to the sum of the squared responses to one
+error.
 """
 
 import math
@@ -16,16 +17,16 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, mass_matrix
 
 Array = NDArray[np.float64]
-SHARE = 0.75  # share of the poses of closed loops; poses near singular poses have more noise
-FOLLOWED_S = 3.0  # s, length of the response to one error; the filter's bandwidth is at least 1 Hz
+SHARE = 0.75  # quantile over the poses of closed loops; poses near singular poses have more noise
+FOLLOWED_S = 3.0  # s, duration of the computed response to one error; the filter's bandwidth is at least 1 Hz
 
 
 def felt_noise(mechanism: Mechanism, steps: ArrayLike, losses: ArrayLike) -> Array:
-    """Return the standard deviation of each streamed joint's noise, N m or N (n,), at the worst pose.
+    """Return the standard deviation of each streamed joint's torque noise, N m or N (n,), at the worst pose.
 
-    In closed loops the noisiest poses, beyond the share SHARE, do not count. The mechanism needs `feel`, and as many
-    streamed joints as degrees of freedom. steps: steps of the encoders, rad or m (n,). losses: back-EMF damping of the
-    motors, N m s/rad or N s/m (n,).
+    In closed loops the result ignores the poses above the quantile SHARE, because noise is large near singular poses.
+    The mechanism needs the table [feel], and the number of streamed joints must equal the degrees of freedom. steps:
+    steps of the encoders, rad or m (n,). losses: back-EMF damping of the motors, N m s/rad or N s/m (n,).
     """
     model = Model.of(mechanism)
     poses, assembly = sample_poses(model), assemble(model)
@@ -35,7 +36,7 @@ def felt_noise(mechanism: Mechanism, steps: ArrayLike, losses: ArrayLike) -> Arr
         masses = np.swapaxes(moves, -1, -2) @ masses @ moves
     names = [model.bodies[i].joint.name for i in free]
     order = [names.index(joint.name) for joint in mechanism.streamed]
-    # in closed loops inertia grows without bound towards singular poses
+    # in closed loops the inertia is unbounded near singular poses
     share = SHARE if assembly.dependent else 1.0
     inertia = np.quantile(np.abs(masses), share, axis=0, method="lower")[np.ix_(order, order)]
     apart = 1.0 - np.eye(len(order))

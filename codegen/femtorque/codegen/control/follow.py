@@ -1,11 +1,12 @@
-"""Limits of FOLLOW, for ft_config: a row per joint, and times.
+"""Limits of FOLLOW, for ft_config: one row per joint, and the timeouts.
 
-The accelerations are possible at every sampled pose. All joints can accelerate together against weight, friction,
-centrifugal and Coriolis torques. No joint then exceeds its motor's torque at its largest velocity. Velocities are at
-most the joints' limits, and at most OF_NO_LOAD of a motor's no-load speed. Weight and dry friction leave a part of the
-effort. At most TURNING of this part goes to centrifugal and Coriolis torques, viscous friction and the motor's loss at
-speed. In closed loops, and with mimic joints, centrifugal and Coriolis torques are ignored, because near singular poses
-they would leave no velocity. The acceleration builds up in BUILD_UP.
+The acceleration limits can be reached at every sampled pose. At the limits, all joints can accelerate at the same time,
+against weight, friction, centrifugal and Coriolis torques. With these limits no joint exceeds the torque that its motor
+has at the largest velocity. A velocity limit is at most the file's limit, and at most OF_NO_LOAD times the motor's
+no-load speed. The rest of the effort, after weight and dry friction, is available for motion. At most TURNING of this
+remainder goes to centrifugal and Coriolis torques, viscous friction and the motor's loss of torque at speed. In
+mechanisms with closed loops or mimic joints, the limits ignore centrifugal and Coriolis torques. Near singular poses
+these torques would reduce the velocity limit to zero. The acceleration rises from zero to its limit in BUILD_UP.
 """
 
 from collections.abc import Sequence
@@ -27,22 +28,24 @@ from femtorque.codegen.wire import position_unit
 
 Array = NDArray[np.float64]
 
-RISE = 0.05  # s: least time to full velocity
-BUILD_UP = 0.05  # s to full acceleration if the file limits no jerk
-SPARE = 0.02  # least share of a joint's effort for acceleration
-TURNING = 0.5  # share of the effort beyond weight and friction for velocity; the other share is for acceleration
-OF_NO_LOAD = 0.8  # share of the no-load speed; the margin is for a lower supply
-GIVES_WAY = 0.98  # factor on a joint's speed in a step of the search
-MANY = 40  # driven joints; more do not fit a board's memory, and all triples would take minutes
-AT_ONCE = 100_000  # positions per call, so that the numbers fit the caches
-INSIDE = 1e-5  # rad or m inside position limits, and share of the other limits, as room for rounding
+RISE = 0.05  # s: minimum time from rest to full velocity
+BUILD_UP = 0.05  # s to full acceleration if the file gives no jerk limit
+SPARE = 0.02  # minimum fraction of a joint's effort that remains for acceleration
+TURNING = 0.5  # fraction, for velocity, of the effort that remains after weight and friction; the remainder is for
+               # acceleration
+OF_NO_LOAD = 0.8  # fraction of the no-load speed; the margin allows for a low supply voltage
+GIVES_WAY = 0.98  # factor by which the search lowers a joint's speed in each step
+MANY = 40  # maximum number of driven joints; more do not fit a board's memory, and the search over all triples would
+           # take minutes
+AT_ONCE = 100_000  # positions per call; with this number the arrays fit the processor's caches
+INSIDE = 1e-5  # margin for rounding: rad or m inside the position limits, and a fraction of each motion limit
 BOUNDLESS = 2**62  # wire steps
 
-# Compared with a constant jerk, a changing jerk adds at most J dt^2/4 to v and 0.1283 J dt^3 to p within a tick:
-# integrals of the absolute weights. Rounding adds more.
+# Within a tick the jerk may change. Compared with a constant jerk, this change adds at most J dt^2/4 to v and 0.1283 J
+# dt^3 to p. The factors are integrals of the absolute weights. Rounding adds more.
 UNEVEN_V, UNEVEN_P = 0.25, 0.1283
-ROUNDED = 2.0**-21  # of limits of velocity and acceleration
-ROUNDED_P = 6e-8  # rad or m: rounding of segment time, displacements and position steps
+ROUNDED = 2.0**-21  # relative to the limits of velocity and acceleration
+ROUNDED_P = 6e-8  # rad or m: rounding error of segment time, displacements and position steps
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class FollowConstants:
-    """One joint's row of ft_follow_joint."""
+    """The row of one joint in ft_follow_joint."""
 
     velocity: float = member(REAL, "rad/s, m/s")
     acceleration: float = member(REAL, "rad/s^2, m/s^2")
@@ -74,7 +77,7 @@ class FollowConstants:
 
 
 def unfollowed(mechanism: Mechanism) -> str:
-    """Return the reason why a mechanism cannot follow live targets; '' if it can follow."""
+    """Return the reason why a mechanism cannot follow live targets; '' if FOLLOW is possible."""
     if mechanism.flexible:
         return "its flexible links would need a motion that is known beforehand"
     if len(mechanism.streamed) > MANY:
@@ -85,7 +88,7 @@ def unfollowed(mechanism: Mechanism) -> str:
 
 
 def follow_rows(mechanism: Mechanism, speeds: Sequence[float]) -> list[FollowConstants]:
-    """Return the rows of all streamed joints. speeds: largest velocity of each."""
+    """Return the rows of all streamed joints. speeds: velocity limit of each joint."""
     limits = follow_limits(mechanism, tuple(speeds))
     dt = 1.0 / mechanism.control.rate_hz
     return [follow_row(joint, limit, dt) for joint, limit in zip(mechanism.streamed, limits, strict=True)]
@@ -119,7 +122,8 @@ def _range(joint: Joint) -> tuple[int, int]:
 
 @remembered
 def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...]) -> tuple[Limits, ...]:
-    """Return velocity, acceleration and jerk of each streamed joint that are possible at every pose of every mode."""
+    """Return velocity, acceleration and jerk limits of each streamed joint that are feasible at every pose of every
+    mode."""
     joints, motors = mechanism.streamed, Motors.of(mechanism)
     top = np.minimum(speeds, OF_NO_LOAD * motors.no_load)
     base = np.minimum([j.limits.acceleration for j in joints], top / RISE)
@@ -134,10 +138,10 @@ def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...]) -> tuple[Limi
 
 @dataclass(frozen=True)
 class _Asked:
-    """Torques that a motion needs at each streamed joint in one mode, N m or N, with load-dependent friction. rest (P,
+    """Torques that a motion in one mode needs at each streamed joint, N m or N, with load-dependent friction. rest (P,
     J): weight and dry friction. viscous (J,): friction at a velocity of 1. turning (P, J, J, J): largest torque per
-    product of two joints' velocities, each pair once. moves (P, J, J): torque per acceleration of each joint. motors:
-    the available torques.
+    product of two joints' velocities; each pair of joints has one entry. moves (P, J, J): torque per acceleration of
+    each joint. motors: the available torques.
     """
 
     motors: Motors
@@ -147,23 +151,25 @@ class _Asked:
     moves: Array
 
     def shares(self, speeds: Array) -> Array:
-        """Return the largest torque (P, J, J) that these speeds cost each joint, split by the joint that moves."""
+        """Return the largest torque (P, J, J) that these speeds cause at each joint, divided among the joints that
+        move."""
         pairs = self.turning * speeds[:, None] * speeds
         own = self.viscous * speeds + self.motors.lost(speeds)
         return 0.5 * np.asarray(pairs.sum(axis=-1) + pairs.sum(axis=-2)) + np.diag(own)
 
     def left(self) -> Array:
-        """Return the effort (P, J) that weight and friction leave."""
+        """Return the effort (P, J) that remains after weight and friction."""
         return np.maximum(self.motors.effort - self.rest, SPARE * self.motors.effort)
 
     def room(self, speeds: Array) -> Array:
-        """Return the effort (P, J) for acceleration at these speeds, the result of _speeds."""
+        """Return the effort (P, J) that remains for acceleration at these speeds. speeds: the result of _speeds."""
         return self.left() - self.shares(speeds).sum(axis=-1)
 
 
 def _speeds(asked: Sequence[_Asked], speeds: Array) -> Array:
-    """Return speeds (J,), at most `speeds`, that take at most TURNING of the effort beyond weight and friction. In each
-    step, the joint with the largest share of the largest excess becomes slower.
+    """Return speeds (J,), at most `speeds`. The torques that these speeds cause take at most TURNING of the effort that
+    remains after weight and friction. In each step the search finds the joint and pose with the largest excess. The
+    search then slows the joint that causes the largest fraction of this excess.
     """
     found = speeds.copy()
     for one in asked:
@@ -179,9 +185,9 @@ def _speeds(asked: Sequence[_Asked], speeds: Array) -> Array:
 
 
 def _accelerations(asked: Sequence[_Asked], base: Array, speeds: Array) -> Array:
-    """Return accelerations (J,) of at most `base`.
+    """Return accelerations (J,), at most `base`, for which the torques of all joints suffice.
 
-    First each joint is bounded alone, then one factor bounds all joints together.
+    The first step limits each joint as if it moved alone. One factor then scales all joints together.
     """
     alone = base.copy()
     for one in asked:
@@ -226,15 +232,15 @@ def _asked(mechanism: Mechanism, in_mode: Mechanism) -> _Asked:
 
 
 def _turn(turning: Array, model: Model, poses: Array, weight: Array, moving: Sequence[tuple[int, int]]) -> None:
-    """Fill in `turning` for a tree. moving: (streamed joint, body).
+    """Fill in `turning` for a mechanism without closed loops. moving: (streamed joint, body).
 
-    A torque is a quadratic form of the velocities. The sum with the magnitudes of the form's
-    coefficients bounds the torque for all signs of the velocities.
+    The centrifugal and Coriolis torque of a joint is a quadratic form of the velocities. The sum of the magnitudes of
+    the form's coefficients is an upper bound of this torque for all signs of the velocities.
     """
     rows, bodies = [k for k, _ in moving], [body for _, body in moving]
 
     def torques(sets: Sequence[tuple[int, ...]]) -> Array:
-        """Return torques (sets, P, J) of sets of bodies that turn together at a velocity of 1."""
+        """Return torques (sets, P, J). The bodies of a set turn at a velocity of 1; all other bodies are at rest."""
         v = np.zeros((len(sets), *poses.shape))
         for row, turned in zip(v, sets, strict=True):
             row[:, list(turned)] = 1.0

@@ -1,12 +1,14 @@
-"""The stiffest gains of the sampled loop: PD law, observer, motors and latency as one discrete system.
+"""The highest gains with which the sampled loop is stable. One discrete system describes PD law, observer, motors and
+latency.
 
-Plant: M(q) qdd = f at a fixed pose, with the rotors. Motor: L dI/dt = V - R I - K N qd with V held over a tick. With f
-= N K I the force follows its command at the rate R/L, and back-EMF damps. Law: f* = -Ku y - Kv qd^, with the encoder's
-position y and the velocity qd^ of the tracking observer. The law compensates the target's back-EMF, which is not in the
-loop. Values of t_k act over [t_k + lead dt, t_k + (lead + 1) dt]. Friction would damp, and is ignored. Gravity's
-stiffness is ignored too. Closed loops have the independent joints q_i as coordinates, with dq = G dq_i and mass G' M G.
-The rows of G for the actuated joints drive and measure them. Flexible links add their modes, with stiffness and
-damping, to the independent coordinates.
+Plant: M(q) qdd = f at a fixed pose, with the rotors. Motor: L dI/dt = V - R I - K N qd with V held over a tick. Let f =
+N K I. f follows its command with the rate constant R/L, and the back-EMF adds damping. Law: f* = -Ku y - Kv qd^, with
+the encoder's position y and the velocity qd^ of the tracking observer. The law compensates the back-EMF at the target
+velocity. This compensation is not part of the loop. Commands computed at t_k act over [t_k + lead dt, t_k + (lead + 1)
+dt]. Friction would add damping, so the model omits friction. The model omits the stiffness that gravity causes. Closed
+loops have the independent joints q_i as coordinates, with dq = G dq_i and mass G' M G. The actuated joints' rows of G
+map their torques to the independent joints, and the independent velocities to their encoders. With flexible links,
+their modes join the independent coordinates, with stiffness and damping.
 
 `stiffest_gains`: Ku = m w^2, Kv = 2 damping m w, with the joint's smallest apparent inertia m over its range. w is the
 largest value for which the loop is stable at every pose with all gains multiplied by `margin`.
@@ -32,14 +34,15 @@ Array = NDArray[np.float64]
 
 MARGIN = 2.0  # gain margin: 6 dB
 DAMPING = 1.0  # ratio Kv / (2 sqrt(Ku m))
-POSES = 48  # fewer poses for more than six joints, since the cost of eigenvalues is cubic
+POSES = 48  # at six joints; with more joints fewer poses, because the cost of eigenvalues grows with the cube of their
+            # number
 UNLIMITED = {True: 0.5, False: np.pi}  # assumed range of a joint without limits: m (prismatic), rad
 
 
 @dataclass(frozen=True)
 class Stability:
-    """The worst pose of a sampled loop. radius: spectral radius, stable below 1. rate_gain: spectral radius of Kv M^-1
-    dt.
+    """The least stable pose of a sampled loop. radius: spectral radius, stable below 1. rate_gain: spectral radius of
+    Kv M^-1 dt.
     """
 
     radius: float
@@ -53,11 +56,11 @@ class Stability:
 
 @remembered
 def sample_poses(model: Model) -> Array:
-    """Return poses (P, n) over the joints' ranges: start, straight, then a Halton sequence. Every call gives the same
-    poses.
+    """Return poses (P, n) within the joints' ranges: the start pose, the zero pose, then a Halton sequence. All calls
+    return equal poses.
 
-    In closed loops each pose is on the straight line from the assembled pose to its target, as far as the loops can
-    reach.
+    In closed loops each pose is on the straight line from the assembled pose to its target. The pose lies as near to
+    the target as the closed loops allow.
     """
     assembly = assemble(model)
     free = [model.bodies[i] for i in assembly.independent]
@@ -74,7 +77,7 @@ def sample_poses(model: Model) -> Array:
 def halton(count: int, dimensions: int) -> Array:
     """Return the first points (count, dimensions) of Halton's sequence in the unit cube, in consecutive prime bases.
 
-    SciPy has the same sequence, but its import takes 0.4 s per command.
+    SciPy offers this sequence too, but its import takes 0.4 s per command.
     """
     primes: list[int] = []
     while len(primes) < dimensions:
@@ -96,9 +99,9 @@ def _range(body: Body) -> tuple[float, float]:
 
 
 def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
-    """Return the smallest inertia (a,) of each driven joint over the poses, with the other joints free: 1 / (G M^-1
-    G')_jj. masses (P, k, k): mass matrices of the independent joints. moves (P, a, k): G of the driven joints, by
-    default the identity.
+    """Return the smallest apparent inertia (a,) of each driven joint over the poses, if the other joints are free: 1 /
+    (G M^-1 G')_jj. masses (P, k, k): mass matrices of the independent joints. moves (P, a, k): G of the driven joints,
+    by default the identity.
     """
     inverse = np.linalg.inv(masses)
     if moves is not None:
@@ -108,8 +111,9 @@ def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
 
 @dataclass(frozen=True)
 class SampledLoop:
-    """The loop without its gains, with k independent coordinates and a actuated joints (in a tree all joints). A (P, 2k
-    + a, 2k + a), B (P, 2k + a, a): change of q_i, qd_i, f over one tick, at P poses. moves (P, a, k): dq_a by dq_i.
+    """The sampled loop before the gains are inserted, with k independent coordinates and a actuated joints (in a tree
+    all joints). A (P, 2k + a, 2k + a), B (P, 2k + a, a): change of q_i, qd_i, f over one tick, at P poses. moves (P, a,
+    k): dq_a / dq_i.
     """
 
     joints: tuple[int, ...]
@@ -151,15 +155,15 @@ class SampledLoop:
                            lead, dt)
 
     def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
-        """Return the spectral radius of the closed loop at all poses (P,), or at the poses with the numbers `at`. The
-        state consists of q, qd, f, predicted position, velocity and `lead` commands.
+        """Return the spectral radius of the closed loop at all poses (P,), or only at the poses with the indices `at`.
+        The state vector consists of q, qd, f, predicted position, velocity and the last `lead` commands.
         """
         A, B, G = (x if at is None else x[list(at)] for x in (self.A, self.B, self.moves))
         n, k, (l1, l2), dt = len(ku), G.shape[-1], self.observer, self.dt
         one, P = np.eye(n), 2 * k + n  # P: states of the plant
         size = P + (2 + self.lead) * n
         predicts, velocities = slice(P, P + n), slice(P + n, P + 2 * n)
-        velocity = np.zeros((len(A), n, size))  # state of the observer in this tick
+        velocity = np.zeros((len(A), n, size))  # the observer's velocity estimate in this tick, as a row of the state
         velocity[:, :, :k], velocity[:, :, predicts], velocity[:, :, velocities] = G * (l2 / dt), -one * l2 / dt, one
         position = np.zeros((len(A), n, size))  # of the encoder
         position[:, :, :k] = G
@@ -184,7 +188,7 @@ class SampledLoop:
 def _motors(model: Model) -> tuple[Array, Array]:
     """Return R/L (n,) 1/s and (N K)^2/R (n,) N m s/rad.
 
-    Ideal joints, and servos that take a current, follow their command within a hundredth of a tick.
+    Ideal joints, and servos with current setpoints, follow their command within a hundredth of a tick.
     """
     lag, back_emf = np.full(model.n, 100.0 / model.dt), np.zeros(model.n)
     for i, body in enumerate(model.bodies):
@@ -195,7 +199,7 @@ def _motors(model: Model) -> tuple[Array, Array]:
 
 
 def loop_stability(model: Model, lead: int, gains: Mapping[str, Gains] | None = None) -> Stability:
-    """Return the worst pose with the mechanism's gains, or with `gains` by joint name."""
+    """Return the least stable pose, with the mechanism's gains or with `gains` by joint name."""
     loop = SampledLoop.of(model, lead)
     driven = [model.bodies[i].joint for i in loop.joints]
     chosen = [(gains or {}).get(joint.name, joint.gains) for joint in driven]
@@ -208,14 +212,15 @@ def loop_stability(model: Model, lead: int, gains: Mapping[str, Gains] | None = 
 
 
 def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: float = DAMPING) -> dict[str, Gains]:
-    """Return {joint: Gains} as stiff as the sampled loop allows with a gain margin, in three digits."""
+    """Return {joint: Gains}: the highest gains that keep the sampled loop stable with the gain margin, rounded down to
+    three digits."""
     loop = SampledLoop.of(model, lead)
     m = apparent_inertia(loop.masses, loop.moves)
 
     def radii(w: float, at: Sequence[int] | None = None) -> Array:
         return loop.radii(margin * m * w**2, margin * 2.0 * damping * m * w, at)
 
-    critical: list[int] = []  # few poses limit w, so bisect with these and then check the others
+    critical: list[int] = []  # few poses limit w: the search bisects w with these poses alone, then checks all poses
     w, worst = 1.0 / loop.dt, 0
     while worst not in critical:
         critical.append(worst)
@@ -229,7 +234,7 @@ def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: flo
 
 
 def _largest(stable: Callable[[float], bool], top: float) -> float:
-    """Return the largest stable w below `top`, by bisection of its logarithm. Small w are stable."""
+    """Return the largest stable w below `top`, found by bisection of log w. Small w are stable."""
     low, high = top * 1e-4, top
     for _ in range(18):
         middle = float(np.sqrt(low * high))

@@ -1,7 +1,7 @@
-"""Gravity's load on the motors of an arm at rest, and the joints that fall without power.
+"""Gravity load on the motors of a mechanism at rest, and the joints that fall when the motors lose power.
 
-A joint is loaded if its weight exceeds its Coulomb friction somewhere in its range. Motors without power are assumed to
-hold nothing: mechanism files have no cogging and no self-locking gears.
+A joint counts as loaded if its gravity torque exceeds its Coulomb friction anywhere in its range. Motors without power
+are assumed to have no holding torque, because mechanism files have no cogging and no self-locking gears.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,14 +19,14 @@ from femtorque.codegen.wire import messages
 
 Array = NDArray[np.float64]
 
-LOOP_POSES = 8  # poses of closed loops, whose torques are computed one by one
-ROUNDING = 1e-9  # share of the whole weight at a lever of 1 m: rounding error of torques that cancel
+LOOP_POSES = 8  # number of poses for closed loops, because their torques are computed pose by pose
+ROUNDING = 1e-9  # fraction of the whole weight at a lever of 1 m: rounding error of torques that cancel
 
 
 @dataclass(frozen=True)
 class Load:
-    """Gravity's largest torque on a joint at rest, N m or N. pose: positions of all joints there, rad or m. mode: name
-    of the mode, if the file has modes.
+    """The largest gravity torque on a joint at rest, N m or N. pose: positions of all joints, rad or m. mode: name of
+    the mode, if the file has modes.
     """
 
     torque: float
@@ -35,14 +35,14 @@ class Load:
 
 
 def weights(mechanism: Mechanism) -> Mapping[str, float]:
-    """Return gravity's largest torque at rest on each actuated joint, over all ranges and modes. Raise Refused if
-    closed loops do not close."""
+    """Return the largest gravity torque at rest on each actuated joint, over all ranges and modes. Raise Refused if a
+    closed loop cannot be closed."""
     return {name: load.torque for name, load in heaviest(mechanism).items()}
 
 
 @remembered
 def heaviest(mechanism: Mechanism) -> Mapping[str, Load]:
-    """Return the largest load of each joint over the sampled poses, with its pose."""
+    """Return the largest gravity load of each joint over the sampled poses, with the pose of this load."""
     if not np.any(mechanism.gravity):
         return {j.name: Load(0.0, {}) for j in mechanism.moving if j.actuated}
     worst: dict[str, Load] = {}
@@ -54,7 +54,7 @@ def heaviest(mechanism: Mechanism) -> Mapping[str, Load]:
 
 
 def _heaviest(mechanism: Mechanism) -> dict[str, Load]:
-    """Return the largest loads in one mode."""
+    """Return the largest gravity load of each actuated joint in one mode."""
     model = Model.of(mechanism)
     poses, torques = weight_at_poses(model)
     least = ROUNDING * float(norm(mechanism.gravity)) * sum(link.mass for link in mechanism.links)
@@ -72,13 +72,13 @@ def each_mode(mechanism: Mechanism) -> list[tuple[str, Mechanism]]:
 
 
 def weight_at_poses(model: Model) -> tuple[Array, Array]:
-    """Return sampled poses (P, n) and gravity's torques (P, n) there."""
+    """Return sampled poses (P, n) and the gravity torques (P, n) at these poses."""
     poses = sample_poses(model)[:LOOP_POSES if assemble(model).dependent else None]
     return poses, torques_at_rest(model, poses, np.zeros_like(poses))
 
 
 def torques_at_rest(model: Model, q: Array, qdd: Array) -> Array:
-    """Return the torques (P, n) of accelerations qdd (P, n) at poses q (P, n) without velocity."""
+    """Return the joint torques (P, n) for accelerations qdd (P, n) at poses q (P, n) and zero velocity."""
     tau, assembly = newton_euler(model, q, np.zeros_like(q), qdd), assemble(model)
     if not assembly.dependent:
         return tau
@@ -86,22 +86,22 @@ def torques_at_rest(model: Model, q: Array, qdd: Array) -> Array:
 
 
 def overweight(mechanism: Mechanism, efforts: Mapping[str, float]) -> dict[str, Load]:
-    """Return the joints on which gravity exceeds their efforts, N m or N, somewhere in the ranges."""
+    """Return the joints whose gravity torque exceeds their effort, N m or N, anywhere in their ranges."""
     return {name: load for name, load in heaviest(mechanism).items() if load.torque > efforts.get(name, np.inf)}
 
 
 def loaded(mechanism: Mechanism) -> dict[str, float]:
-    """Return the actuated joints that fall without power, with gravity's torque."""
+    """Return the actuated joints that fall without power, with their gravity torques."""
     joints = {j.name: j for j in mechanism.moving}
     return {name: torque for name, torque in weights(mechanism).items()
             if torque > joints[name].friction.coulomb}
 
 
 def resolved(mechanism: Mechanism) -> Safety:
-    """Return [safety] with `auto` resolved.
+    """Return [safety] with the host reaction that replaces `auto`.
 
-    After a lost host or a bad knot, sensors, drivers and control law are intact. An arm with a pose therefore lies
-    down, an arm that would fall is held, and any other arm coasts.
+    After the loss of the host or a bad knot, sensors, drivers and control law still work. The reaction is therefore
+    park if there is a park pose, hold if a joint would fall, and coast otherwise.
     """
     safety = mechanism.safety
     if safety.host != "auto":
@@ -110,13 +110,13 @@ def resolved(mechanism: Mechanism) -> Safety:
 
 
 def _host(safety: Safety, found: dict[str, float]) -> str:
-    """Return the reaction for `auto` if these joints would fall."""
+    """Return the reaction that `auto` stands for. found: joints that fall when the motors lose power."""
     return "park" if safety.park else "hold" if found else "coast"
 
 
 def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
-    """Return lines that name the joints that fall if the host is lost, and the joints that fall without power. weak:
-    joints with less torque than gravity may need.
+    """Return text lines that name the joints that fall after the loss of the host, and the joints that fall without
+    power. weak: joints whose effort is less than the largest gravity torque.
     """
     found = loaded(mechanism) if any(j.motor or j.drive for j in mechanism.moving) else {}
     if not found:
@@ -152,6 +152,6 @@ def _one(singular: str, plural: str, names: Collection[str]) -> str:
 
 
 def _letting_go(safety: Safety) -> list[tuple[str, str]]:
-    """Return (faults of a class, reaction) for every other class whose reaction does not hold the arm."""
+    """Return (faults of a class, reaction) for every class but `host` whose reaction does not hold the arm."""
     return [("faults of class " + name, getattr(safety, name)) for name in messages.FAULT_CLASSES
             if name != "host" and getattr(safety, name) != "hold"]

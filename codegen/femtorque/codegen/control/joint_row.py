@@ -1,4 +1,4 @@
-"""A joint's constants on the chip that no other table has."""
+"""The constants of one joint in the main table of ft_config."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from femtorque.codegen.control.table import INT32, PER_STEP, REAL, STEPS, STEPS_
 
 @dataclass(frozen=True)
 class JointConstants:
-    """One joint's row of ft_joint. u is a half increment of the target in a tick."""
+    """The row of one joint in ft_joint. u is a half increment of the target in a tick."""
 
     unit: float = member(PER_STEP, "rad or m per position step")
     per_unit: float = member(STEPS_PER, "position steps per rad or m")

@@ -1,6 +1,7 @@
-"""Constants of the lab modes and of the reactions to faults, for ft_config: a row per joint, a number per fault.
+"""Constants of the lab modes and of the reactions to faults, for ft_config: one row per joint, and one number per
+fault.
 
-The comments at the constants below give the rules for values without a key in the mechanism file.
+Comments at the constants below give the default values of keys that the mechanism file omits.
 """
 
 import math
@@ -14,19 +15,20 @@ from femtorque.codegen.wire import messages, position_unit, to_wire
 SEEK = {"start": 0, "absolute": 0, "index": 1, "stop": 2}  # FT_SEEK_NONE, _INDEX, _STOP
 SEEK_SPEED = 0.05  # of limits.velocity
 SEEK_EFFORT = 0.25  # of limits.effort
-SEEK_SLACK = 1.5, 1.0  # factor on the travel time, and seconds added
+SEEK_SLACK = 1.5, 1.0  # factor on the travel time, and added seconds
 PRESS_S = 0.05  # s against the stop
-INSIDE = 0.02  # rad or m: distance inside its limits to which a joint moves after the search for its zero
-JOG_RAMP_S = 0.25  # from rest to the jog velocity
-FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # rad/s, m/s: below this velocity a floating joint's friction fades out
-PROBE_TRAVEL = {False: 0.35, True: 0.02}  # rad, m that a probe may move a joint
-HOT = ("OVER_TEMPERATURE", "OVERLOAD")  # faults for which [safety.park] heat lays the arm down
-WHOLE = 64  # overlaid gains are 64ths of the file's gains
+INSIDE = 0.02  # rad or m: after the search for its zero, a joint moves to this distance inside its limits
+JOG_RAMP_S = 0.25  # s from rest to the jog velocity
+FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # rad/s, m/s: in float mode, friction compensation fades out below this
+                                                # velocity
+PROBE_TRAVEL = {False: 0.35, True: 0.02}  # rad, m: maximum travel of a joint during a probe
+HOT = ("OVER_TEMPERATURE", "OVERLOAD")  # faults after which the arm parks if [safety.park] sets heat
+WHOLE = 64  # the overlay stores gains in 64ths of the file's gains
 
 
 @dataclass(frozen=True)
 class LabConstants:
-    """One joint's row of ft_lab_joint."""
+    """The row of one joint in ft_lab_joint."""
 
     float_velocity: float = member(REAL, "rad/s, m/s: above it a joint is damped")
     friction_slope: float = member(REAL, "N m s/rad, about rest")
@@ -79,8 +81,8 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
 
 
 def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, most: float) -> float:
-    """Return a seeking rate of at most one count per tick, because an index is one count wide and is read once per
-    tick.
+    """Return a seek speed of at most one count per tick, because an index pulse is one count wide and the board reads
+    it once per tick.
     """
     if home.speed and home.speed > most:
         refuse(mechanism, f"joint.{joint.name}.home.speed", home.speed, "would pass the index between two ticks",
@@ -89,21 +91,21 @@ def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, mo
 
 
 def travel(joint: Joint) -> float:
-    """Return 1.1 times the joint's range. Without limits return one turn, or 1 m for a prismatic joint."""
+    """Return 1.1 times the joint's range. For a joint without limits return one turn, or 1 m for a prismatic joint."""
     whole = joint.limits.upper - joint.limits.lower
     return 1.1 * whole if math.isfinite(whole) else 1.0 if joint.type == "prismatic" else 2.0 * math.pi
 
 
 def _retract(joint: Joint, home: Home) -> float:
-    """Return the travel from home.at, against home.direction, until the joint is inside its limits."""
+    """Return the travel from home.at, opposite to home.direction, that brings the joint inside its limits."""
     if home.direction < 0:
         return max(0.0, joint.limits.lower + INSIDE - home.at)
     return max(0.0, home.at - (joint.limits.upper - INSIDE))
 
 
 def reactions(mechanism: Mechanism) -> list[tuple[str, str]]:
-    """Return (fault, reaction) by messages.FAULT_CLASSES, in the order of the faults' numbers. [safety.park] may assign
-    "park" to heat and a low supply.
+    """Return (fault, reaction) as messages.FAULT_CLASSES assigns them, in the order of the faults' numbers.
+    [safety.park] may assign "park" to overheating and to a low supply.
     """
     safety = resolved(mechanism)
     chosen = {fault: getattr(safety, name)
@@ -116,6 +118,6 @@ def reactions(mechanism: Mechanism) -> list[tuple[str, str]]:
 
 
 def overlay(mechanism: Mechanism) -> tuple[int, int]:
-    """Return the least and the largest overlaid gain, in 64ths of the file's gain."""
+    """Return the smallest and the largest gain factor of the overlay, in 64ths of the file's gain."""
     least, most = mechanism.safety.gain_overlay
     return math.ceil(least * WHOLE), math.floor(most * WHOLE)

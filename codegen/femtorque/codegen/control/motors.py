@@ -1,11 +1,12 @@
-"""Torques of a mechanism's motors at its joints, at rest and in motion. Plans, the check before streaming, FOLLOW and
-the board take their limits from this module.
+"""Torques that a mechanism's motors can produce at its joints, at rest and in motion. The planner, the check
+before streaming, FOLLOW and the board use these limits.
 
     |tau| <= min(effort, stall - fall qd sgn(tau))
 
-effort is the least of limits.effort, the stall torque, the current loop's range and the drive's torque. The second
-bound is a line: the steady state of the motor's voltage equation, with stall = K N V / R and fall = (K N)^2 / R. V is
-the share of the supply that bridge, current loop or servo can use. A drive with unknown internals has no line.
+effort is the minimum of limits.effort, the stall torque, the current loop's range and the drive's torque. The second
+term is a line in qd: the steady state of the motor's voltage equation, with stall = K N V / R and fall = (K N)^2 / R. V
+is the fraction of the supply voltage that the bridge, current loop or servo can apply. A drive whose motor data are
+unknown does not have this line.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Motor:
-    """One joint's motor. effort, stall: N m or N, infinite without a limit. fall: slope of the motor's line, N m s/rad;
-    0 without a line. no_load: rad/s or m/s, infinite if unknown. velocity: largest velocity that file and motor allow.
+    """The motor of one joint. effort, stall: N m or N, infinite without a limit. fall: slope of the torque-velocity
+    line, N m s/rad; 0 without this line. no_load: rad/s or m/s, infinite if unknown. velocity: largest velocity that
+    the file and the motor allow.
     """
 
     effort: float = math.inf
@@ -56,7 +58,7 @@ class Motor:
 def current_range(mechanism: Mechanism, joint: Joint) -> float:
     """Return the current at a duty of 1, A, for a joint with a current loop, else 0.
 
-    The loop takes the duty as a share of this range.
+    The current loop reads a duty as a fraction of this range.
     """
     if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
         return 0.0
@@ -77,7 +79,7 @@ class Motors:
     @staticmethod
     @remembered
     def of(mechanism: Mechanism) -> Motors:
-        """Return the motors and drives of a mechanism."""
+        """Return the motors and drives of all streamed joints."""
         rows = [astuple(Motor.of(mechanism, joint)) for joint in mechanism.streamed]
         return Motors(*np.array(rows, float).reshape(-1, 5).T)
 
@@ -86,6 +88,6 @@ class Motors:
         return np.clip(self.stall - self.fall * qd * np.sign(tau), 0.0, self.effort)
 
     def lost(self, speeds: Array) -> Array:
-        """Return the part (..., J) of the effort that is not available at these speeds."""
+        """Return the effort (..., J) that is lost at these speeds."""
         with np.errstate(invalid="ignore"):
             return np.where(self.fall > 0.0, self.effort - self.torque(speeds, self.effort), 0.0)

@@ -6,9 +6,10 @@ At every tick, with the measured position y and the position predicted at the pr
     qd = qd + rate_gain e / dt
     predicted = y - e + position_gain e + dt qd
 
-Both poles are at exp(-2 pi f dt), so the observer is critically damped with bandwidth f, and stable at any tick. In
-motion, the target's velocity change per tick is added to qd, and half of the change to the prediction. Accelerations
-then cause no lag. The change comes from outside the loop, so the poles do not change.
+Both poles are at exp(-2 pi f dt), so the observer is critically damped with bandwidth f, and stable at any tick. During
+a motion, the observer adds the target's velocity change per tick to qd, and half of this change times dt to the
+prediction. The estimate then does not lag during accelerations. This change does not depend on the loop's state, so the
+poles stay where they are.
 """
 
 import math

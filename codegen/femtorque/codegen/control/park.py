@@ -1,6 +1,7 @@
-"""Constants of lying down, for ft_config: the pose to which the board moves the arm, and the speed. FOLLOW's governor
-moves every joint straight to its place at a share of FOLLOW's limits. Each joint stays between its start and its place,
-so the arm stays in the box of the joints' ranges. Closed loops do not close everywhere in this box, and are refused.
+"""Constants of parking, for ft_config: the park pose and the speed of the motion. FOLLOW's governor moves every joint
+directly to its park position, with limits scaled down from FOLLOW's limits. Each joint stays between its start and its
+park position, so the arm stays in the box of the joints' ranges. A mechanism with closed loops cannot park, because its
+loops cannot be closed at every point of this box.
 """
 
 import math
@@ -18,16 +19,17 @@ from femtorque.codegen.model import Model, assemble
 from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.wire import to_wire
 
-SPARE = 1.5  # factor on the shortest time of the way
-SPARE_S = 0.5  # s added; after this time the motors switch off
-SAGS_S = 0.02  # s of low supply; the dip at a motor's start is shorter
+SPARE = 1.5  # factor on the minimum duration of the parking motion
+SPARE_S = 0.5  # s added to this duration; the motors switch off when the sum has elapsed
+SAGS_S = 0.02  # s of low supply until the board reacts; the dip when a motor starts is shorter
 
 
 @dataclass(frozen=True)
 class Parking:
-    """Constants of lying down. rows: limits, a share of FOLLOW's limits. pose: wire positions. endless: bits of the
-    joints that take the short way round. seconds: duration of the longest way. heat: 1 if heat is a reason, else 0.
-    volts: low supply, or None if a low supply is no reason.
+    """Constants of parking. rows: velocity, acceleration and jerk limits, scaled down from FOLLOW's limits. pose: wire
+    positions. endless: bit mask of the continuous joints, which turn by at most half a turn. seconds: duration of the
+    longest motion. heat: 1 if overheating starts parking, else 0. volts: supply voltage below which the arm parks, or
+    None if a low supply does not start parking.
     """
 
     rows: list[FollowConstants]
@@ -41,7 +43,8 @@ class Parking:
 
 
 def checked(mechanism: Mechanism) -> Park | None:
-    """Return [safety.park] of a mechanism that can lie down; None without this table. Raise BadInput with the key."""
+    """Return [safety.park] after all checks; None if the file does not have this table. Raise BadInput that names the
+    key of the mechanism file."""
     park = mechanism.safety.park
     if park is None:
         return None
@@ -64,7 +67,7 @@ def checked(mechanism: Mechanism) -> Park | None:
 
 
 def _unparked(mechanism: Mechanism) -> str:
-    """Return the reason why a mechanism cannot lie down; '' if it can lie down."""
+    """Return the reason why a mechanism cannot park; '' if it can."""
     if why := wayless(mechanism):
         return why
     for joint in mechanism.streamed:
@@ -74,7 +77,7 @@ def _unparked(mechanism: Mechanism) -> str:
 
 
 def wayless(mechanism: Mechanism) -> str:
-    """Return the reason why the board cannot move a mechanism to a place; '' if it can."""
+    """Return the reason why the board cannot plan a motion of this mechanism to a pose; '' if the board can."""
     if why := unfollowed(mechanism):
         return f"needs what follows targets on the board, which this mechanism cannot: {why}"
     if any(assemble(Model.of(one)).dependent for _, one in each_mode(mechanism)):
@@ -84,8 +87,8 @@ def wayless(mechanism: Mechanism) -> str:
 
 def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
             supply: tuple[float, float]) -> Parking | None:
-    """Return the constants of lying down; None without a pose. Raise BadInput with the key. limits: limits of FOLLOW.
-    supply: lowest and nominal voltage, V.
+    """Return the constants of parking; None if the file has no park pose. Raise BadInput that names the key of the
+    mechanism file. limits: limits of FOLLOW. supply: lowest and nominal voltage, V.
     """
     park = checked(mechanism)
     if park is None:
@@ -103,7 +106,7 @@ def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
 
 
 def slow_rows(mechanism: Mechanism, limits: Sequence[Limits], share: float) -> list[FollowConstants]:
-    """Return FOLLOW's row of every joint at a share of the limits, for motions that the board plans."""
+    """Return FOLLOW's row of every joint with limits scaled by `share`, for motions that the board plans."""
     return [follow_row(joint, _slow(one, share), 1.0 / mechanism.control.rate_hz)
             for joint, one in zip(mechanism.streamed, limits, strict=True)]
 
@@ -113,7 +116,8 @@ def _slow(limits: Limits, share: float) -> Limits:
 
 
 def _seconds(joint: Joint, limits: Limits) -> float:
-    """Return the longest time between two places of a joint, s: the joint's range at full velocity, and two ramps."""
+    """Return an upper limit of the time between two positions of a joint, s: the joint's range at full velocity, and
+    two ramps."""
     way = math.pi if joint.type == "continuous" else joint.limits.upper - joint.limits.lower
     return way / limits.velocity + limits.velocity / limits.acceleration + limits.acceleration / limits.jerk
 
@@ -133,7 +137,7 @@ def _volts(mechanism: Mechanism, board: Board | None, park: Park, supply: tuple[
 
 
 def lying(mechanism: Mechanism) -> dict[str, float] | None:
-    """Return gravity's torque, N m or N, on each joint that falls from the pose; None without a pose."""
+    """Return the gravity torque, N m or N, on each joint that falls from the park pose; None without a pose."""
     park = checked(mechanism)
     if park is None:
         return None
@@ -150,7 +154,8 @@ def lying(mechanism: Mechanism) -> dict[str, float] | None:
 
 
 def park_words(mechanism: Mechanism) -> list[str]:
-    """Return the lines of `check` about the pose, and the joints that fall from there; no lines without a pose."""
+    """Return the lines that `check` prints about the park pose and the joints that fall from it; no lines without a
+    pose."""
     found, park = lying(mechanism), mechanism.safety.park
     if found is None or park is None:
         return []

@@ -1,5 +1,5 @@
-"""Constants of Stribeck and load-dependent friction (firmware/src/control/ft_law.c): a row per joint, if the file has
-any."""
+"""Constants of Stribeck and load-dependent friction (firmware/src/control/ft_law.c): one row per joint, if the file has
+values for them."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from femtorque.codegen.model import beyond_coulomb
 
 @dataclass(frozen=True)
 class StribeckConstants:
-    """One joint's row of ft_stribeck_joint. u is a half increment in a tick."""
+    """The row of one joint in ft_stribeck_joint. u is a half increment of the target in a tick."""
 
     stribeck: float = member(REAL, "N m: additional friction at rest")
     fast: float = member(REAL, "per rad, of u + u': 1/(v_s dt)")
@@ -19,7 +19,7 @@ class StribeckConstants:
 
 
 def rows(mechanism: Mechanism) -> list[StribeckConstants]:
-    """Return a row for each streamed joint; no rows if all joints have only viscous and Coulomb friction."""
+    """Return a row for each streamed joint. Return no rows if all joints have only viscous and Coulomb friction."""
     if not any(map(beyond_coulomb, mechanism.streamed)):
         return []
     return [_row(joint, float(mechanism.control.rate_hz)) for joint in mechanism.streamed]

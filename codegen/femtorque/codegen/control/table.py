@@ -11,7 +11,7 @@ import numpy as np
 
 from femtorque.codegen.common import tidied
 
-FINER = 32  # additional binary digits of a position step in double precision
+FINER = 32  # additional binary digits of a position step in double precision, compared with single precision
 COLUMN = 28  # of comments
 
 
@@ -27,7 +27,7 @@ class Kind:
 
 
 def real(value: float) -> str:
-    """Return a real number as C has it in either precision."""
+    """Return a real number as C source that is valid in single and in double precision."""
     return f"FT_C({tidied(value)!r})"
 
 
@@ -46,7 +46,8 @@ INT64 = Kind("int64_t", lambda n: f"INT64_C({n})", ("q", "q"))
 
 
 def member(kind: Kind, doc: str) -> Any:
-    """Return a field of a row: its kind, and its comment in C. C does not get other fields."""
+    """Return a field of a row. kind: its type. doc: its comment in C. Fields without this metadata do not appear in
+    C."""
     return field(metadata={"kind": kind, "doc": doc})
 
 
@@ -55,7 +56,7 @@ def _members(row: Any) -> list[tuple[str, Kind, str]]:
 
 
 def _value(row: Any, name: str) -> Any:
-    """Return the value of a field, without rounding residue."""
+    """Return the value of a field, without residues of floating-point rounding."""
     value = getattr(row, name)
     return tidied(value) if isinstance(value, float) else value
 
@@ -68,12 +69,12 @@ def c_struct(row: type[Any], name: str) -> str:
 
 
 def c_row(row: Any) -> list[str]:
-    """Return a row's values in C, in order."""
+    """Return the C initialisers of a row's fields, in order."""
     return [f".{name} = {kind.literal(_value(row, name))}" for name, kind, _ in _members(row)]
 
 
 def packed(rows: Sequence[Any], double: bool) -> bytes:
-    """Return the rows as in the chip's memory: little endian, each number aligned to its size."""
+    """Return the rows as the chip's memory holds them: little endian, each number aligned to its size."""
     out = b""
     for row in rows:
         largest = 1

@@ -1,7 +1,8 @@
-"""Thermal limits of motors and drivers (I^2 t), with a first-order model of each (ft_heat.c).
+"""Thermal limits of motors and drivers (I^2 t). Each motor and driver has a first-order thermal model (ft_heat.c).
 
-The heat h follows the square of the current I with the thermal time constant T: T h' = (I/I_c)^2 - h, so h = 1 at the
-continuous current I_c. From cold, a peak I_p may last T ln(1 / (1 - (I_c/I_p)^2)). The current is tau / (K N).
+The heat h is a low-pass filter of the squared current I, with the thermal time constant T: T h' = (I/I_c)^2 - h. h is
+therefore 1 at the continuous current I_c. From cold, a peak I_p may last T ln(1 / (1 - (I_c/I_p)^2)). The current is
+tau / (K N).
 """
 
 import math
@@ -25,7 +26,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class Rating:
-    """Continuous current of a motor or driver, A at the motor, with the thermal time constant, s."""
+    """Continuous current of a motor or driver, A in the motor winding, and its thermal time constant, s."""
 
     part: str
     continuous: float
@@ -33,7 +34,7 @@ class Rating:
 
 
 def ratings(joint: Joint, board: Board | None) -> list[Rating]:
-    """Return the ratings of a joint's motor and driver in the files."""
+    """Return the thermal ratings that the files give for a joint's motor and driver."""
     motor, outputs = joint.motor, board.outputs if board else None
     found = []
     if motor and motor.continuous is not None and motor.thermal_s is not None:
@@ -50,7 +51,7 @@ def torque_constant(joint: Joint) -> float:
 
 
 def heats(mechanism: Mechanism, board: Board | None) -> list[Heat]:
-    """Return the rows of ft_heat; one row of zeros if there are no ratings."""
+    """Return the rows of ft_heat; one row of zeros if no motor or driver has a rating."""
     dt = 1.0 / mechanism.control.rate_hz
     rows = [Heat(i, 1.0 / (torque_constant(joint) * r.continuous), dt / r.thermal_s, f"{joint.name}: {r.part}")
             for i, joint in enumerate(mechanism.streamed) for r in ratings(joint, board)]
@@ -58,12 +59,14 @@ def heats(mechanism: Mechanism, board: Board | None) -> list[Heat]:
 
 
 def continuous_torque(joint: Joint, board: Board | None) -> float:
-    """Return the continuous torque of the weakest part of a drive, N m or N; infinite without a rating."""
+    """Return the continuous torque of the component with the lowest rating, motor or driver, N m or N; infinite without
+    a rating."""
     return min((torque_constant(joint) * r.continuous for r in ratings(joint, board)), default=math.inf)
 
 
 def heat_lasts(joint: Joint, board: Board | None, torque: float) -> float:
-    """Return the time from cold for which a joint may have this torque, s; infinite for continuous torques."""
+    """Return the time for which a cold joint may produce this torque, s; infinite for torques within the continuous
+    rating."""
     most = math.inf
     for r in ratings(joint, board):
         over = square(torque / (torque_constant(joint) * r.continuous))

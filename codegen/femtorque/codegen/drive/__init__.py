@@ -1,4 +1,4 @@
-"""Drives on a bus: their descriptions, their frames, and the time that the frames take on the bus."""
+"""Drives on a bus: their descriptions, their frames, and the bus time of the frames."""
 
 import lazy_loader
 

@@ -1,19 +1,21 @@
-"""Bit timing of a CAN bus: quanta of the controller's clock before and after the sample point."""
+"""Bit timing of a CAN bus: numbers of time quanta before and after the sample point."""
 
 import math
 from dataclasses import dataclass
 
-# 1/s: usual rates. The rates of CAN FD's data phase are those of register 35 of Damiao's drives (openarm_can's CLI).
+# 1/s: usual rates. The bit rates of CAN FD's data phase are the rates that register 35 of Damiao's drives offers
+# (openarm_can's CLI).
 BITRATES = (125_000, 250_000, 500_000, 1_000_000)
 DATA_BITRATES = (2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000, 8_000_000)
 LEAST_QUANTA = 8  # a bit has 8 to 25 quanta: Bosch, CAN Specification 2.0, section 8
-LOOP_DELAY = 255e-9  # s, largest delay from a transceiver's transmit pin to its receive pin: ISO 11898-2:2016
+LOOP_DELAY = 255e-9  # s, maximum delay from a transceiver's transmit pin to its receive pin: ISO 11898-2:2016
 
 
 @dataclass(frozen=True)
 class BitTiming:
-    """Bit timing of a controller. prescaler: clocks a quantum. before: quanta from the synchronisation quantum to the
-    sample point. behind: quanta from the sample point to the bit's end. jump: largest shift of the sample point."""
+    """Bit timing of a controller. prescaler: clocks per time quantum. before: quanta from the synchronisation quantum
+    to the sample point. behind: quanta from the sample point to the bit's end. jump: maximum resynchronisation of the
+    sample point, quanta."""
 
     prescaler: int
     before: int
@@ -26,25 +28,26 @@ class BitTiming:
 
     @property
     def sample_point(self) -> float:
-        """Sample point, as a share of the bit."""
+        """Sample point, as a fraction of the bit time."""
         return (1 + self.before) / self.quanta
 
 
 def sample_point(bitrate: int) -> float:
-    """Return CiA's sample point as a share of the bit (CiA 301).
+    """Return CiA's recommended sample point, as a fraction of the bit time (CiA 301).
 
-    SocketCAN uses it as its default, also in CAN FD's data phase.
+    SocketCAN uses this point as its default, also in CAN FD's data phase.
     """
     return 0.75 if bitrate > 800_000 else 0.8 if bitrate > 500_000 else 0.875
 
 
 def timings(clock_hz: int, bitrate: int, prescaler: int, before: int, behind: int, jump: int,
             compensated: int | None = None, latest: float | None = None) -> list[BitTiming]:
-    """Return all bit timings within these limits that make exactly this rate, the best first. The best timing is
-    nearest to the usual sample point. Among equals the finest quanta win. All nodes of a bus need the same rate, so
-    inexact timings are left out. compensated: for a data phase, the largest prescaler with which the controller
-    compensates the delay of its transceiver. Timings up to this prescaler come first. Timings with a larger prescaler
-    must sample after the delay. latest: wanted sample point instead of CiA's. No timing samples later.
+    """Return all bit timings within these limits that give exactly this bit rate, the best first. The best timing has
+    the sample point nearest to the recommended one. Among equal timings, the timing with the shortest quanta comes
+    first. All nodes of a bus need equal bit rates, so this list has only exact timings. compensated: for a data phase,
+    the largest prescaler with which the controller compensates the delay of its transceiver. Timings with a prescaler
+    up to this limit come first in the list. Timings with a larger prescaler must have their sample point after the
+    delay. latest: desired sample point instead of CiA's. No timing samples later.
     """
     found, wanted = [], sample_point(bitrate) if latest is None else latest
     for divider in range(1, prescaler + 1):

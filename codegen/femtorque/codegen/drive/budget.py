@@ -1,9 +1,10 @@
-"""Load of a bus by its drives, and the fastest rate of ticks.
+"""Bus load of the drives, and the maximum tick rate.
 
-A tick sends one frame to each drive, and gets one reply from it. The frame is a command or a question. Some drives must
-be asked for their state, and get one more frame. Heartbeats take a share of the time. The bits of a frame are counted
-for random contents. A tenth of the bus stays free for frames that are repeated after an error. At worst every fourth
-bit is followed by a stuffed bit. The time with these stuffed bits must fit into a tick too.
+In each tick the board sends one frame to each drive and receives one reply. Each frame is a command or a question. Some
+drives report their state only on request, and receive one more frame. Heartbeats reduce the available time. The number
+of bits per frame is an average over random contents. A tenth of the bus time stays free, so that frames can be repeated
+after an error. In the worst case a stuffed bit follows every fourth bit. The frames must fit into a tick with these
+stuffed bits too.
 """
 
 import random
@@ -16,12 +17,12 @@ from femtorque.codegen.drive.family import DriveType, Family, Target
 
 USABLE = 0.9  # share of a bus
 TRIALS = 500
-BITS_A_BYTE = 10  # on a half-duplex wire: start bit, eight bits, stop bit
+BITS_A_BYTE = 10  # on a half-duplex bus: start bit, eight data bits, stop bit
 
 
 @dataclass(frozen=True)
 class Wire:
-    """A bus. kind: "can", "can-fd" or the kind of a half-duplex wire. bitrate: bits per second. data_bitrate: bits per
+    """A bus. kind: "can", "can-fd" or the kind of a half-duplex bus. bitrate: bits per second. data_bitrate: bits per
     second in CAN FD's data phase.
     """
 
@@ -32,12 +33,11 @@ class Wire:
 
 @dataclass(frozen=True)
 class Load:
-    """Time of one round of all drives on a bus, s.
-
-    mean: average. planned: time used for planning. worst: bound for a round without errors, with the pauses between
-    frames. The tick that switches drives off sends two frames to each drive. Frames that still wait at the next tick
-    are dropped. there: shortest time from a round's start until the first drive has its command, and longest time until
-    the last drive has its command. beats: share of the time that heartbeats take."""
+    """Time of one round of all drives on a bus, s. mean: average. planned: value for the maximum rate. worst: upper
+    bound for a round without errors, with the pauses between frames. In the tick that switches drives off, the board
+    sends two frames to each drive. The bus drops frames that are still unsent at the next tick. there: minimum time
+    from the start of a round until the first drive has its command, and maximum time until the last drive has its
+    command. beats: fraction of the time that heartbeats take."""
 
     mean: float
     planned: float
@@ -47,16 +47,17 @@ class Load:
 
     @property
     def fastest(self) -> float:
-        """Fastest rate, rounds per second."""
+        """Maximum rate, rounds per second."""
         return min((USABLE - self.beats) / self.planned, (1.0 - self.beats) / self.worst)
 
     def share(self, rate: float) -> float:
-        """Return the largest share of the bus at `rate` rounds per second."""
+        """Return the maximum bus load, 0 to 1, at `rate` rounds per second."""
         return rate * self.worst + self.beats
 
 
 def bus_load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
-    """Return the load of one round of commands and replies. drives: (id, type). The result is deterministic."""
+    """Return the bus time of one round of commands and replies. drives: (id, type). Equal arguments give equal
+    results."""
     if wire.kind in WIRES:
         return servo_load(wire, [drive for _, drive in drives])
     chance = random.Random(0)
@@ -69,7 +70,7 @@ def bus_load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
 
 
 def servo_load(wire: Wire, servos: Sequence[DriveType]) -> Load:
-    """Return the load of servos on a half-duplex wire. The worst tick also switches their motors."""
+    """Return the bus time of servos on a half-duplex bus. The longest tick also switches the servos' motors."""
     half_duplex = WIRES[wire.kind].wire
     assert half_duplex is not None
     p = half_duplex.packets(servos)
@@ -84,40 +85,40 @@ def _seconds(count: int, bitrate: float) -> float:
 
 
 def _most(wire: Wire, id: int, drive: DriveType) -> float:
-    """Return a bound on the time of a command or a question with its answer, s, for any contents."""
+    """Return an upper bound on the time of a command or question and its answer, s, for any contents."""
     own, fd = family_of(drive), wire.kind == "can-fd"
     if own.answer_id is None:
         return 2.0 * can.most_bits(own.frame_bytes, own.extended, fd).seconds(wire.bitrate, wire.data_bitrate)
     sent, back = _command(wire, id, drive, Target()), _answer(own, id, bytes(own.answer_bytes), fd)
     frames = [(sent, own.frame_bytes), (back, own.answer_bytes)]
-    if own.poll is not None:  # longer frames are sent only while the drive is off, and need not fit
+    if own.poll is not None:  # longer frames are sent only while the drive is off, and need not fit into a tick
         frames = [(own.poll(id), 0), (sent, len(sent.data)), (back, own.answer_bytes)]
     return sum(can.most_bits(size, f.extended, fd, f.id).seconds(wire.bitrate, wire.data_bitrate)
                for f, size in frames)
 
 
 def _beats(wire: Wire, drive: DriveType) -> float:
-    """Return the share of the time that heartbeats take, for any contents."""
+    """Return the upper bound of the bus load by heartbeats, 0 to 1, for any contents."""
     own = family_of(drive)
     return can.most_bits(own.answer_bytes).seconds(wire.bitrate) / own.beat if own.beat else 0.0
 
 
 def _answer(own: Family, id: int, data: bytes, fd: bool) -> can.Frame:
-    """Return an answer, for a family that derives the ids of answers from the drives' ids."""
+    """Return an answer. The family must derive the ids of answers from the drives' ids."""
     assert own.answer_id is not None
     return can.Frame(own.answer_id(id), data, own.answer_id(id) > can.STANDARD, fd)
 
 
 def _least(wire: Wire, drive: DriveType) -> float:
-    """Return the shortest time of a command, s, without the pause after the frame."""
+    """Return the minimum duration of a command, s, without the pause after the frame."""
     sent = _command(wire, 0, drive, Target())
     bits = can.least_bits(len(sent.data), sent.extended, sent.fd)
     return bits.seconds(wire.bitrate, wire.data_bitrate) - can.INTERMISSION / wire.bitrate
 
 
 def asked_after(wire: Wire, drives: Sequence[DriveType]) -> float:
-    """Return the shortest time from a round's start until the first drive is asked for its state, s. All commands go
-    before the questions. Without questions the time is 0."""
+    """Return the minimum time from the start of a round until the board asks the first drive for its state, s. The
+    board sends all commands before the questions. Return 0 if no family of these drives needs questions."""
     polls = [own.poll(0) for drive in drives if (own := family_of(drive)).poll is not None]
     if not polls:
         return 0.0
@@ -127,10 +128,11 @@ def asked_after(wire: Wire, drives: Sequence[DriveType]) -> float:
 
 
 def measured_after(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> list[float]:
-    """Return the usual time from a round's start until each drive measures its position, s.
+    """Return the usual time from the start of a round until each drive measures its position, s.
 
-    A drive measures at the end of the question, or at the end of the command if there is no question. The lowest
-    waiting identifier goes first. An answer is not ready in time for the next frame.
+    A drive measures its position at the end of the question. Without a question it measures at the end of the command.
+    Among the waiting frames, the frame with the lowest identifier is sent first. A drive's answer is not ready early
+    enough to be the next frame on the bus.
     """
     if wire.kind in WIRES:
         half_duplex = WIRES[wire.kind].wire
@@ -159,19 +161,19 @@ def measured_after(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> list[
 
 
 def _precedence(frame: can.Frame) -> int:
-    """Return the precedence of a frame on the bus. The lowest number goes first."""
+    """Return the priority of a frame on the bus. The frame with the lowest number is sent first."""
     return frame.id if frame.extended else frame.id << 18
 
 
 def _command(wire: Wire, id: int, drive: DriveType, target: Target) -> can.Frame:
     command = family_of(drive).command
-    assert command is not None  # servos on a half-duplex wire have packets
+    assert command is not None  # servos on a half-duplex bus use packets instead
     return command(drive, id, target, wire.kind == "can-fd")
 
 
 def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random
           ) -> tuple[can.Frame, can.Frame, can.Frame | None]:
-    """Return a command and an answer with random contents, and the question if the family has one."""
+    """Return a command and an answer with random contents, and the question if the family needs one."""
     own = family_of(drive)
     sent = _command(wire, id, drive, Target(
         position=chance.uniform(-drive.position, drive.position),

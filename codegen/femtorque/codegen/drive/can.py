@@ -1,22 +1,22 @@
-"""CAN frames, and their time on the wire with all stuffed bits.
+"""CAN frames, and their duration on the bus with all stuffed bits.
 
-After ISO 11898-1:2015, for data frames of classic CAN (CRC-15) and of CAN FD with and without a faster data phase.
+Covers data frames of classic CAN (CRC-15) and of CAN FD with and without a faster data phase, by ISO 11898-1:2015.
 """
 
 from dataclasses import dataclass
 
 STANDARD = 0x7FF  # the largest id of 11 bits
-CLASSIC = 8  # largest number of bytes in a frame of classic CAN
+CLASSIC = 8  # maximum number of data bytes in a frame of classic CAN
 FD_SIZES = (*range(9), 12, 16, 20, 24, 32, 48, 64)  # bytes that a CAN FD frame can have, by its DLC
 CRC15 = 0x4599
-INTERMISSION = 3  # bits of pause after a frame
-TAIL = 1 + 1 + 1 + 7 + INTERMISSION  # CRC delimiter, ACK, its delimiter, end of frame, pause: never stuffed
+INTERMISSION = 3  # bits of the pause after a frame
+TAIL = 1 + 1 + 1 + 7 + INTERMISSION  # CRC delimiter, ACK, ACK delimiter, end of frame, pause: without stuffed bits
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A CAN frame. fd: true for CAN FD with the data phase at the bus's faster rate (BRS). remote: true for a frame
-    that has no data, and asks for data of this length.
+    """A CAN frame. fd: true for CAN FD whose data phase has the bus's faster bit rate (BRS). remote: true for a frame
+    without data that requests data of this length.
     """
 
     id: int
@@ -33,24 +33,25 @@ class Frame:
 
 @dataclass(frozen=True)
 class Bits:
-    """Bits of a frame and the pause after it: at the nominal rate, and at the rate of the data phase."""
+    """The bits of a frame and the pause after the frame. nominal: bits at the nominal rate. data: bits at the rate of
+    the data phase."""
 
     nominal: int
     data: int = 0
 
     def seconds(self, bitrate: float, data_bitrate: float | None = None) -> float:
-        """Return the time of the bits, s. Rates in 1/s; without data_bitrate all bits have the nominal rate."""
+        """Return the duration of the bits, s. Rates in bit/s. Without data_bitrate all bits have the nominal rate."""
         return self.nominal / bitrate + self.data / (data_bitrate or bitrate)
 
 
 def bits(frame: Frame) -> Bits:
-    """Return the bits of a frame on the wire, with the stuffing for its contents."""
+    """Return the number of bits of a frame on the bus, with the stuffed bits for its contents."""
     return _fd_bits(frame) if frame.fd else _classic_bits(frame)
 
 
 def most_bits(size: int, extended: bool = False, fd: bool = False, id: int | None = None) -> Bits:
-    """Return an upper bound for any contents: a stuffed bit after every fourth bit. id: id of a frame of CAN FD; None
-    for any id."""
+    """Return an upper bound for any contents: one stuffed bit after every fourth bit. id: id of a CAN FD frame; None:
+    bound for any id."""
     if not fd:
         plain = (39 if extended else 19) + 8 * size + 15
         return Bits(plain + (plain - 1) // 4 + TAIL)
@@ -60,7 +61,7 @@ def most_bits(size: int, extended: bool = False, fd: bool = False, id: int | Non
 
 
 def least_bits(size: int, extended: bool = False, fd: bool = False) -> Bits:
-    """Return a lower bound: only the stuffed bits at fixed places count."""
+    """Return a lower bound that counts only the stuffed bits at fixed positions."""
     if not fd:
         return Bits((39 if extended else 19) + 8 * size + 15 + TAIL)
     return Bits((36 if extended else 17) + TAIL, 5 + 8 * size + _fd_check(size))
@@ -75,7 +76,8 @@ def _classic_bits(frame: Frame) -> Bits:
 
 
 def _fd_bits(frame: Frame) -> Bits:
-    """Return the bits of a frame of CAN FD. The data phase ends with the check sum, which has fixed stuffed bits."""
+    """Return the bits of a frame of CAN FD. The data phase ends with the check sum, whose stuffed bits have fixed
+    positions."""
     head = _fd_head(frame)
     body = [0] + _number(FD_SIZES.index(len(frame.data)), 4)  # ESI
     body += _number(int.from_bytes(frame.data, "big"), 8 * len(frame.data))
@@ -84,18 +86,19 @@ def _fd_bits(frame: Frame) -> Bits:
 
 
 def _fd_head(frame: Frame) -> list[int]:
-    """Return the bits up to BRS. BRS differs from the bit before."""
+    """Return the bits from the start of the frame to BRS. BRS always differs from the bit before it."""
     return _number(0, 1) + _identifier(frame, remote=0) + [1, 0, 1]  # start of frame; FDF, res, BRS
 
 
 def _fd_check(size: int) -> int:
-    """Return the number of bits of stuff count, parity and CRC, with a fixed stuffed bit around every four."""
+    """Return the number of bits of stuff count, parity and CRC, with a fixed stuffed bit before every four bits."""
     plain = 4 + (17 if size <= 16 else 21)
     return plain + -(-plain // 4)
 
 
 def _identifier(frame: Frame, remote: int) -> list[int]:
-    """Return the bits from the identifier to IDE or, if extended, to the bit after the identifier's second part."""
+    """Return the bits from the identifier to IDE. For an extended frame, return the bits to the bit after the second
+    part of the identifier."""
     if not frame.extended:
         return _number(frame.id, 11) + [remote, 0]
     classic_r1 = [] if frame.fd else [0]
@@ -107,9 +110,9 @@ def _number(value: int, width: int) -> list[int]:
 
 
 def _stuffed(plain: list[int]) -> int:
-    """Return the number of stuffed bits.
+    """Return the number of inserted (stuffed) bits.
 
-    After five equal bits an opposite bit is stuffed. This bit counts for the next five.
+    After five equal bits the sender inserts an opposite bit. The inserted bit is the first of the next five bits.
     """
     count, last, run = 0, -1, 0
     for bit in plain:

@@ -1,8 +1,8 @@
-"""Catalogue of the drives in the families' folders.
+"""Catalogue of all drive types in the folders of the families.
 
-Published tables disagree (`note`), and ranges are settings of a drive. A mechanism file may override each range. The
-board compares the ranges with the drive's settings before arming. An inertia of 0 means that no rotor inertia is
-published.
+Published tables disagree (`note`), and the ranges are settings of a drive. A mechanism file may override every range.
+Before arming, the board compares these ranges with the drive's settings. An inertia of 0 means that the rotor inertia
+is not published.
 """
 
 import pkgutil
@@ -32,5 +32,5 @@ def family_of(drive: DriveType) -> Family:
 
 
 def left_out(name: str) -> str:
-    """Return the reason why a type was left out of the catalogue, or an empty text."""
+    """Return the reason why the catalogue omits a type, or an empty text."""
     return next((why for start, why in LEFT_OUT.items() if name.startswith(start)), "")

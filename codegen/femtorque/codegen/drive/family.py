@@ -1,8 +1,9 @@
-"""Descriptor of a family of drives: all facts about the family, as data and as functions of frames.
+"""Descriptor of a drive family: its properties as data, and its frames as functions.
 
-A family is a package below `femtorque.codegen.drive.families`. The package's FAMILY is a descriptor, and its folder has
-the family's C. The virtual drive is the package of the same name below `femtorque.hil.drives.families`.
-`femtorque.codegen.drive.catalogue` finds the families. No other code names a family.
+A family is a package below `femtorque.codegen.drive.families`. The package has a descriptor named FAMILY, and its
+folder has the C source of the family. The virtual drive of this family is the package with this name in
+`femtorque.hil.drives.families`. `femtorque.codegen.drive.catalogue` finds all families. No code outside its package
+names a family.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ from femtorque.codegen.drive.can import CLASSIC, FD_SIZES, Frame
 
 @dataclass(frozen=True)
 class Servo:
-    """The motor of a servo that takes a duty or a current: a brushed motor, a gear, an encoder of one turn.
-
-    model: number in the servo's register. volts: nominal supply, V. R ohm, K N m/A, inertia kg m^2: at the motor. gear:
-    turns of the motor per turn of the output. viscous N m s/rad, coulomb N m: measured friction at the output. ampere:
-    step of the commanded current, A; 0 if the servo takes a duty. steps: largest number of these steps. logic: voltage
-    of the wire, V; 0 if not published. range_v: the maker's lowest and highest supply, V. If range_v is None, `supply`
-    is from a third below to a third above `volts`.
+    """The motor of a servo whose command is a duty or a current: a brushed motor, a gear, a one-turn encoder. model:
+    number in the servo's model register. volts: nominal supply voltage, V. R ohm, K N m/A, inertia kg m^2: at the
+    motor. gear: turns of the motor per turn of the output. viscous N m s/rad, coulomb N m: measured friction at the
+    output. ampere: resolution of the commanded current, A; 0 if the command is a duty. steps: maximum number of these
+    steps. logic: signal voltage of the bus, V; 0 if not published. range_v: the maker's lowest and highest supply
+    voltage, V. If range_v is None, `supply` ranges from two thirds to four thirds of `volts`.
     """
 
     model: int
@@ -46,12 +46,12 @@ class Servo:
 
 @dataclass(frozen=True)
 class DriveType:
-    """A type of drive. The drive closes kp (q_d - q) + kd (q_d' - q') + torque; all quantities are at its output.
-
-    family: name of its family. position rad, velocity rad/s, torque N m: fields go from minus to plus these. kp
-    N m/rad, kd N m s/rad: fields go from 0 to these. inertia: inertia of the rotor, kg m^2; 0 if not published. fd:
-    true if it speaks CAN FD. note: differences of published tables. servo: the motor of a servo, which closes no loop.
-    A servo's velocity without load and its torque at stall come from the data sheet.
+    """A type of drive. The drive computes the torque kp (q_d - q) + kd (q_d' - q') + torque; all quantities are at its
+    output. family: name of its family. position rad, velocity rad/s, torque N m: the fields have the range from -x to
+    x. kp N m/rad, kd N m s/rad: the fields have the range from 0 to x. inertia: rotor inertia at the output, kg m^2; 0
+    if not published. fd: true if the drive supports CAN FD. note: differences between published tables. servo: the
+    motor of a servo, which closes no loop. For a servo, the no-load speed and the stall torque come from the data
+    sheet.
     """
 
     name: str
@@ -67,7 +67,7 @@ class DriveType:
     servo: Servo | None = None
 
     def behind(self, gear: float) -> DriveType:
-        """Return the type as seen at a joint that makes one turn while the output makes `gear` turns."""
+        """Return the type with all quantities at a joint that turns once while the output makes `gear` turns."""
         servo = self.servo and replace(self.servo, gear=self.servo.gear * gear, coulomb=self.servo.coulomb * gear,
                                        viscous=self.servo.viscous * square(gear))
         return replace(self, position=self.position / gear, velocity=self.velocity / gear, torque=self.torque * gear,
@@ -88,7 +88,7 @@ class Target:
 
 @dataclass(frozen=True)
 class State:
-    """Reported state of a drive: rad, rad/s, N m, °C or None, name of a fault or an empty text."""
+    """State that a drive reports: rad, rad/s, N m, °C or None, name of a fault or an empty text."""
 
     id: int
     position: float
@@ -100,9 +100,9 @@ class State:
 
 @dataclass(frozen=True)
 class Places:
-    """Numbers of reported positions: signed, with 32 bits at most. top: the last number of a field over the drive's
-    range of position, from - to +. turn: counts of a turn of the output, if the family reports counts instead of a
-    field. wraps: true if counts begin again after one turn.
+    """The number format of reported positions: signed, at most 32 bits. top: largest value of a field that spans the
+    position range from - to +. turn: counts of one turn of the output, if the family reports counts instead of a field.
+    wraps: true if the counts restart after one turn.
     """
 
     top: int = 0
@@ -116,7 +116,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Register:
-    """A number in a drive. format: B, H, I or f of `struct`."""
+    """A register of a drive. format: B, H, I or f of `struct`."""
 
     name: str
     number: int
@@ -131,13 +131,11 @@ class Register:
 
 @dataclass(frozen=True)
 class Fitted:
-    """One drive with its settings from a mechanism file.
-
-    firmware: required version, empty for any. watchdog: time without a command after which the drive stops, s. placed:
-    true if the joint's position is known at power-up. closes: true if the drive closes the loop. speed: largest speed
-    of the output, rad/s. reach: lowest and highest angle of the output, rad; None if the zero is not known. For servos:
-    offset: counts that the servo subtracts; limit: share of the supply; least, most: range of counts that the servo's
-    own limits must leave free."""
+    """One drive with its settings from a mechanism file. firmware: required version; empty: any version. watchdog: time
+    without a command after which the drive stops, s. placed: true if the joint's position is known at power-up. closes:
+    true if the drive closes the position loop. speed: maximum speed of the output, rad/s. reach: lowest and highest
+    angle of the output, rad; None if the zero is not known. For servos only: offset, counts that the servo subtracts;
+    limit, fraction of the supply voltage; least, most, range of counts within the servo's position limits."""
 
     type: DriveType
     firmware: str = ""
@@ -157,14 +155,12 @@ EQUAL, ALIKE, PLACE, AT_MOST, AT_LEAST = "EQUAL", "ALIKE", "PLACE", "AT_MOST", "
 
 @dataclass(frozen=True)
 class Setting:
-    """A register whose value is checked before the drive is armed.
-
-    wanted: returns the right value for a drive, in the register's unit; None if any value is right. rule: EQUAL; ALIKE,
-    equal to rounding; PLACE, the position in the drive's states, without `wanted`; AT_MOST; AT_LEAST, or 0. mask: bits
-    that count. writes: true if the board corrects a wrong value. Without power the drive forgets the first register
-    that the board writes. words: text of the wanted value, if the number is not the text. shows: text of a number. key:
-    for a number that the owner chooses, the key in `drive` of the mechanism file, and the function from number to
-    value.
+    """A register whose value the board checks before it arms the drive. wanted: returns the required value for a drive,
+    in the register's unit; None if any value is allowed. rule: EQUAL; ALIKE, equal within rounding; PLACE, equal to the
+    position in the drive's states, without `wanted`; AT_MOST; AT_LEAST, or 0. mask: bits that are compared. writes:
+    true if the board corrects a wrong value. After a power loss the drive has lost the first register that the board
+    writes. words: text of the required value, if the number is not the text. shows: text of a number. key: for a number
+    that the owner chooses, the key in `drive` of the mechanism file, and the function from number to value.
     """
 
     register: Register
@@ -177,7 +173,7 @@ class Setting:
     key: tuple[str, Callable[[int], float]] | None = None
 
     def bits(self, fitted: Fitted) -> tuple[int, int]:
-        """Return the wanted number as 32 bits, and the mask of the bits that count."""
+        """Return the required number as 32 bits, and the mask of the bits that are compared."""
         wanted = self.wanted(fitted)
         if wanted is None:
             return 0, 0
@@ -186,7 +182,7 @@ class Setting:
         return round(wanted) & 0xFFFFFFFF, self.mask
 
     def number(self, bits: int) -> str:
-        """Return the text of a drive's number."""
+        """Return the text of a number that the drive reports."""
         if self.shows is not None:
             return self.shows(bits)
         if self.register.format == "f":
@@ -194,7 +190,7 @@ class Setting:
         return f"{bits & (1 << 8 * self.register.size) - 1:.6g}"
 
     def must(self, fitted: Fitted) -> str:
-        """Return the text of the wanted number."""
+        """Return the text of the required number."""
         if self.words is not None:
             return self.words(fitted)
         wanted = self.wanted(fitted)
@@ -203,8 +199,8 @@ class Setting:
 
 @dataclass(frozen=True)
 class Configured:
-    """A number of a drive's configuration that follows from the mechanism file. right: returns true for a right value.
-    words: text of the right value. newer: true if older firmware has no such number.
+    """A number of a drive's configuration that the mechanism file determines. right: returns true if the value is
+    correct. words: text of the correct value. newer: true if older firmware does not have the number.
     """
 
     name: str
@@ -215,10 +211,10 @@ class Configured:
 
 @dataclass(frozen=True)
 class Configuration:
-    """The owner's configuration of a drive, which cannot be read over the board's bus. The maker's tool prints lines of
-    a name and a value. tool: command of the tool, with {ids} for the drives' ids. number: name of the line with a
-    drive's id. rules: numbers that follow from the mechanism file. own: names of the owner's numbers, or the parts of
-    names before a dot. The mechanism file keeps marks of these numbers.
+    """The owner's configuration of a drive, which the board cannot read over its bus. The maker's tool prints one line
+    with name and value per number. tool: command of the tool, with {ids} for the drives' ids. number: name of the line
+    with a drive's id. rules: numbers that the mechanism file determines. own: names of the owner's numbers, or the
+    beginnings of names up to a dot. The mechanism file stores hashes of these numbers.
     """
 
     tool: str
@@ -229,21 +225,21 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Errors:
-    """Names of a drive's errors. names: {number: name}, or {mask: name} if `bits` is true."""
+    """Names of a drive's errors. names: {number: name}; if `bits` is true, {bit mask: name}."""
 
     names: Mapping[int, str] = field(default_factory=dict)
     bits: bool = False
 
     def words(self, code: int) -> str:
-        """Return the names of an error code; an empty text for no error."""
+        """Return the names for an error code; an empty text if there is no error."""
         found = [name for mask, name in self.names.items() if (code & mask if self.bits else code == mask)]
         return ", ".join(found) or (f"error {code}" if code else "")
 
 
 @dataclass(frozen=True)
 class Firmware:
-    """Versions of a family's firmware. word, text: functions from text to a drive's number and back. most: the largest
-    number between two dots.
+    """Versions of a family's firmware. word, text: functions from a version text to the drive's number, and from the
+    number to the text. most: the largest number between two dots.
     """
 
     pattern: str
@@ -255,8 +251,8 @@ class Firmware:
 
 @dataclass(frozen=True)
 class Packets:
-    """Bytes on a half-duplex wire in a tick, in this order: duties, switches if motors are switched, a question, all
-    answers. pauses: total time of the pauses, s."""
+    """Bytes on a half-duplex bus in a tick, in this order: duties, motor switches if motors are switched, a question,
+    all answers. pauses: total time of the pauses, s."""
 
     duties: int
     switches: int
@@ -267,10 +263,10 @@ class Packets:
 
 @dataclass(frozen=True)
 class HalfDuplex:
-    """A half-duplex wire of servos. kind: kind of the [[bus]]. bitrates: rates of the servos, the preferred rate first.
-    packets: returns the packets of these servos. out: returns the largest number of bytes of a tick, by the number of
-    servos. prefix: prefix of the C functions for packets. play: backlash of the output, from one side to the other,
-    rad."""
+    """A half-duplex bus of servos. kind: kind of the [[bus]]. bitrates: bit rates of the servos, the preferred rate
+    first. packets: returns the sizes of a tick's packets for these servos. out: returns the maximum number of bytes
+    that the board sends in a tick, by the number of servos. prefix: prefix of the C functions for packets. play:
+    backlash of the output between both stops, rad."""
 
     kind: str
     bitrates: tuple[int, ...]
@@ -347,12 +343,12 @@ class Family:
 
     @property
     def c(self) -> str:
-        """The family's name in C, which its folders have too."""
+        """The family's name in C and in the names of its folders."""
         return self.name.replace("-", "_")
 
     @property
     def position_known(self) -> bool:
-        """True if the board can detect a wrong range of position: the family counts turns, or a setting holds the
-        position.
+        """True if the board can detect a wrong position range. The family then counts turns, or one of the settings
+        holds the position.
         """
         return bool(self.places.turn) or any(s.rule in (ALIKE, PLACE) for s in self.settings)

@@ -1,9 +1,9 @@
-"""Quantities as whole numbers in fields of bits, for the frames of drives.
+"""Quantities as integers in bit fields, for the frames of drives.
 
-A frame is a row of fields, the most significant bit first, as in the MIT mode's command. A field of N bits holds a
-range linearly: 0 is the lowest value, 2^N - 1 the highest. Encoding clamps a number into the range and rounds it. No
-number wraps, and zero is at most half a step off. If the drive truncates (bgkatz/motorcontrol, float_to_uint), the
-error is at most one step.
+A frame is a sequence of fields, the most significant bit first, as in the command of the MIT mode. A field of N bits
+represents a range linearly: 0 is the lowest value, 2^N - 1 the highest. Encoding clamps a value to the range and rounds
+it to a step. No number overflows, and the code of zero has an error of at most half a step. If the drive truncates
+instead (bgkatz/motorcontrol, float_to_uint), the error is at most one step.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Range:
-    """A field of `bits` bits over low .. high, in the unit of the quantity."""
+    """A field of `bits` bits that represents values from low to high, in the unit of the quantity."""
 
     low: float
     high: float
@@ -28,7 +28,7 @@ class Range:
         return (self.high - self.low) / self.top
 
     def encode(self, value: float) -> int:
-        """Return the nearest count, clamped into the range. NaN gives the count nearest to zero."""
+        """Return the nearest count, clamped to the range. NaN is encoded like 0."""
         if value != value:  # NaN
             value = 0.0
         return round((min(max(value, self.low), self.high) - self.low) / self.step)
@@ -45,7 +45,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """Fields of a frame, the most significant bit first. Together the fields fill whole bytes."""
+    """Fields of a frame, the most significant bit first. All fields together fill whole bytes."""
 
     fields: tuple[Field, ...]
 
@@ -55,7 +55,8 @@ class Layout:
         return sum(f.bits for f in self.fields) // 8
 
     def pack(self, counts: Mapping[str, int]) -> bytes:
-        """Pack counts by name. Raise KeyError for a missing count, OverflowError for a count that does not fit."""
+        """Pack counts by name. Raise KeyError if a count is missing, OverflowError if a count does not fit its
+        field."""
         whole = 0
         for f in self.fields:
             count = counts[f.name]

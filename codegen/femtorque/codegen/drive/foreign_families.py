@@ -1,5 +1,5 @@
-"""Families of drives from other folders. FEMTORQUE_FAMILIES lists the folders as PATH does. Each folder has families at
-the same places as a checkout."""
+"""Drive families from folders outside this project. FEMTORQUE_FAMILIES lists the folders in the format of PATH. Each
+folder has the same layout as a checkout of this project."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,8 @@ VARIABLE = "FEMTORQUE_FAMILIES"
 
 
 def elsewhere(place: str) -> list[str]:
-    """Return the folders at `place` below the variable's folders. Raise BadInput for a folder without `place`."""
+    """Return the folders `place` within the folders that the variable lists. Raise BadInput if a listed folder does not
+    contain `place`."""
     found = []
     for folder in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
         path = Path(folder).absolute() / place

@@ -1,6 +1,7 @@
-"""Frames of the MIT mode of several makers' drives: one command, one reply, four special commands.
+"""Frames of the MIT mode, which drives of several makers have: one command, one reply, four special commands.
 
-Source: bgkatz/motorcontrol, Core/Src/can.c. Makers' dialects differ in their ids and in the end of the reply.
+Source: bgkatz/motorcontrol, Core/Src/can.c. The makers' variants differ in their ids and in the last bytes of the
+reply.
 """
 
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ ENTER, EXIT, ZERO, CLEAR = (bytes([0xFF] * 7 + [last]) for last in (0xFC, 0xFD, 
 
 @dataclass(frozen=True)
 class Dialect:
-    """A family's reply. errors: names of error numbers. well: the largest number that is no error. coldest: the number
-    0 means this many deg C below zero.
+    """The reply format of a family. errors: names of error numbers. well: the largest number that means no error.
+    coldest: offset of the temperature: the number 0 means this many deg C below zero.
     """
 
     reply: Layout
@@ -26,7 +27,7 @@ class Dialect:
     coldest: int = 0
 
     def read(self, drive: DriveType, data: bytes) -> State:
-        """Return the state in a reply. Raise ValueError for other data."""
+        """Return the state that a reply reports. Raise ValueError if the data are no heartbeat."""
         counts, scales = self.reply.unpack(data), ranges(drive)
         error = counts.get("error", 0)
         position, velocity, torque = (scales[n].decode(counts[n]) for n in ("position", "velocity", "torque"))
@@ -35,7 +36,7 @@ class Dialect:
                      self.errors.words(error) if error > self.well else "")
 
     def answer(self, drive: DriveType, id: int, state: State, **beside: int) -> bytes:
-        """Pack a drive's reply. beside: counts of the fields that are not of the state."""
+        """Pack a drive's reply. beside: raw values of the fields that State does not have."""
         scales = ranges(drive)
         counts = {f.name: beside.get(f.name, 0) for f in self.reply.fields}
         counts |= {n: scales[n].encode(getattr(state, n)) for n in ("position", "velocity", "torque")}
@@ -44,7 +45,7 @@ class Dialect:
 
 
 def ranges(drive: DriveType, fine: bool = False) -> dict[str, Range]:
-    """Return the range of each field. fine: every field has 16 bits."""
+    """Return the range of each field. fine: all fields have 16 bits."""
     narrow = 16 if fine else 12
     return {
         "position": Range(-drive.position, drive.position, 16),
@@ -56,9 +57,10 @@ def ranges(drive: DriveType, fine: bool = False) -> dict[str, Range]:
 
 
 def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Frame:
-    """Return a command with clamped fields.
+    """Return a command whose values are clamped to the ranges.
 
-    A command whose first fields have all bits set would be a special command, so its position is one step less.
+    A command whose position, velocity and kp fields have all bits set would be a special command. The function
+    therefore subtracts one step from the position.
     """
     scales = ranges(drive)
     counts = {name: scale.encode(getattr(target, name)) for name, scale in scales.items()}

@@ -1,4 +1,4 @@
-"""Places of the hand-written C of the portable application: firmware/src, and the folder of every drive family."""
+"""Paths of the hand-written C of the portable application: firmware/src, and the folder of every drive family."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from femtorque.codegen.drive import families
 
 
 def application() -> dict[str, Path]:
-    """Return {file name: path}. Every file name occurs once."""
+    """Return {file name: path}. Every file name is unique."""
     folders = [FIRMWARE / "src", *(Path(path) for path in families.__path__)]
     paths = sorted((path for folder in folders for path in folder.rglob("*.[ch]")), key=lambda path: path.name)
     assert len({path.name for path in paths}) == len(paths)

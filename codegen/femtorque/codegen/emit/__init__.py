@@ -1,4 +1,4 @@
-"""Emission of a mechanism's files."""
+"""Emission of a mechanism's C files."""
 
 import lazy_loader
 

@@ -2,7 +2,7 @@
 
 from femtorque.codegen.wire import STATES
 
-STEPS_HZ = 8  # steps of a pattern per second; a pattern has 16 steps, and # is lit
+STEPS_HZ = 8  # pattern steps per second; a pattern has 16 steps, and # means lit
 _DARK, _ON, _FAST, _SLOW = 16 * ".", 16 * "#", 8 * "#.", 2 * "####...."
 PATTERNS = {
     "BOOT": _DARK, "CHECK": _DARK, "LEAVING": _DARK,
@@ -22,10 +22,10 @@ WORDS = {
 
 
 def words() -> list[int]:
-    """Return the patterns by state number, their first step in the lowest bit."""
+    """Return the patterns by state number. The lowest bit of a pattern is its first step."""
     return [sum((step == "#") << i for i, step in enumerate(PATTERNS[name])) for name in STATES]
 
 
 def ticks(rate_hz: int) -> int:
-    """Return the ticks of one step of a pattern."""
+    """Return the number of ticks per pattern step."""
     return max(1, round(rate_hz / STEPS_HZ))

@@ -1,4 +1,4 @@
-"""ft_board.h: one mechanism on its board, with all numbers for the chip's registers."""
+"""ft_board.h: one mechanism on its board, with all values for the chip's registers."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,15 +14,15 @@ from femtorque.codegen.emit.messages import longest_on_the_wire
 from femtorque.codegen.emit.pwm import Pwm, output_timers
 from femtorque.codegen.mechanism import Joint, Mechanism
 
-SEND_MIN = 1024  # least size of the buffer to the host, bytes; longer frames need a larger buffer
-WATCHDOG_S = 0.1  # s at LSI's nominal rate; 68 ms on the fastest part
-PIL_HZ = 4000  # fewest SysTick interrupts per second if the host grants ticks
-WATCHDOG_TICKS = 10  # fewest ticks of the watchdog
+SEND_MIN = 1024  # minimum size of the transmit buffer to the host, bytes; longer frames need a larger buffer
+WATCHDOG_S = 0.1  # s at the nominal rate of LSI; 68 ms with the fastest LSI
+PIL_HZ = 4000  # minimum SysTick interrupts per second if the host grants ticks
+WATCHDOG_TICKS = 10  # minimum time-out of the watchdog, ticks
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A DMA stream of the link: unit, index within the unit, request."""
+    """A DMA stream of the link: unit, index within the unit, request number."""
 
     unit: str
     stream: int
@@ -31,7 +31,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Streams:
-    """DMA streams of the link, out and in."""
+    """DMA streams of the link, for sending and receiving."""
 
     tx: Stream
     rx: Stream
@@ -39,8 +39,8 @@ class Streams:
 
 @dataclass(frozen=True)
 class Led:
-    """The LED that shows the state. on: the level that lights the LED. ticks: ticks of a step. count: number of
-    patterns, one per state.
+    """The status LED. on: the pin level that lights the LED. ticks: ticks per pattern step. count: number of patterns,
+    one per state.
     """
 
     place: Place
@@ -52,7 +52,7 @@ class Led:
 
 @dataclass(frozen=True)
 class Brake:
-    """The output of the holding brakes. level: the level that opens the brakes."""
+    """The output of the holding brakes. level: the pin level that releases the brakes."""
 
     place: Place
     level: int
@@ -60,7 +60,7 @@ class Brake:
 
 @dataclass(frozen=True)
 class GateDriver:
-    """Control registers of the DRV8301, and the rows of its select pins."""
+    """Control registers of the DRV8301, and the table rows of its select pins."""
 
     control_1: int
     control_2: int
@@ -70,7 +70,8 @@ class GateDriver:
 @dataclass(frozen=True)
 class Sense:
     """The board's measurements of voltage and temperature. channels: in the order of conversion, bus voltage first.
-    buses: number of bus channels. volts: V per count of a bus channel. celsius: table of the thermistor, or "".
+    buses: number of bus-voltage channels. volts: V per count of a bus-voltage channel. celsius: table of the
+    thermistor, or "".
     """
 
     channels: str
@@ -82,7 +83,7 @@ class Sense:
 
 @dataclass(frozen=True)
 class Driving:
-    """Outputs, safety and measurements of a board that drives motors."""
+    """Outputs, safety functions and measurements of a board that drives motors."""
 
     encoders: str
     indexes: str
@@ -103,9 +104,9 @@ class Driving:
 class Context:
     """Context of ft_board.h.j2.
 
-    Names that end in _hsi belong to the fall-back clock. pil: 1 if the host simulates the plant. wakes: SysTick
-    interrupts per tick. loader: 1 if the boot loader does not touch the pin that enables the drivers. bus_most: most
-    frames of a tick on one bus. wire_out, wire_in: bytes of a half-duplex wire's buffers.
+    Names that end in _hsi refer to the fall-back clock. pil: 1 if the host simulates the plant. wakes: SysTick
+    interrupts per tick. loader: 1 if the boot loader does not use the pin that enables the drivers. bus_most: maximum
+    number of frames per tick on one bus. wire_out, wire_in: bytes of the buffers for half-duplex buses.
     """
 
     board: Board
@@ -148,7 +149,8 @@ class Context:
 def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, str]:
     """Return ft_board.h of one mechanism on one board, {file name: text}.
 
-    Raise BadInput. pil: the host simulates the plant, and every pin that could move something stays low.
+    Raise BadInput if the board cannot do this. pil: the host simulates the plant, and every pin that could cause motion
+    stays low.
     """
     for joint, channel in served(mechanism, board) if pil else ():
         if channel and joint.motor and joint.motor.drive == "current":
@@ -243,7 +245,8 @@ def _led(board: Board, rate_hz: int) -> Led:
 
 
 def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
-    """Return the output of the arm's brakes, or None. A board without outputs moves nothing that could fall."""
+    """Return the output of the holding brakes; None if the mechanism has none. On a board without outputs, no brake is
+    needed."""
     if mechanism.safety.brake is None or board.outputs is None:
         return None
     if board.brake is None:
@@ -253,7 +256,7 @@ def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
 
 
 def _vectors(board: Board, loops: bool, wired: tuple[fieldbus.Wired, ...]) -> list[str]:
-    """Return the handlers of all interrupts of peripherals, as rows of four. An unused interrupt is a fault."""
+    """Return the handlers of all peripheral interrupts, in rows of four. An interrupt without a handler is a fault."""
     used = {board.chip.usarts[board.link.usart].interrupt: "ft_port_interrupt"}
     if loops and board.chip.sampling:
         used[board.chip.sampling.interrupt] = "ft_current_interrupt"
@@ -268,10 +271,10 @@ _TRIP_MV = (60, 68, 76, 86, 97, 109, 123, 138, 155, 175, 197, 222, 250, 282, 317
 
 
 def _gate_driver(board: Board) -> GateDriver | None:
-    """Return the control registers of the DRV8301.
+    """Return the control registers of the DRV8301 and its select pins.
 
-    The registers select six PWM inputs, latched shutdown at the next lower trip voltage, 1.7 A gate current, and the
-    amplifier's gain.
+    The register values select six PWM inputs, latched shutdown at the next lower trip voltage, 1.7 A gate current, and
+    the amplifier's gain.
     """
     driver = board.gate_driver
     if driver is None:
@@ -282,7 +285,7 @@ def _gate_driver(board: Board) -> GateDriver | None:
 
 
 def _sense(mechanism: Mechanism, board: Board) -> Sense | None:
-    """Return the board's measurements of voltage and temperature, or None."""
+    """Return the board's measurements of voltage and temperature; None if it has none."""
     sense = board.sense
     if not sense.pins:
         return None
@@ -300,19 +303,20 @@ def _sense(mechanism: Mechanism, board: Board) -> Sense | None:
 
 
 def watchdog_s(rate_hz: int) -> float:
-    """Return the watchdog's time-out, s at LSI's nominal rate."""
+    """Return the watchdog's time-out, s, at the nominal rate of LSI."""
     return max(WATCHDOG_S, WATCHDOG_TICKS / rate_hz)
 
 
 def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
-    """Return (prescaler code, reload) of the independent watchdog: 4 << code LSI cycles per count, 12 bits."""
+    """Return (prescaler code, reload) of the independent watchdog. One count lasts 4 << code LSI cycles, and the
+    counter has 12 bits."""
     cycles = watchdog_s(rate_hz) * board.chip.lsi_hz
     code = next(c for c in range(7) if cycles / (4 << c) <= 4096)
     return code, round(cycles / (4 << code)) - 1
 
 
 def _cutoff(mechanism: Mechanism, board: Board) -> CutoffOutput | None:
-    """Return the output that switches the servos' supply, or None."""
+    """Return the output that switches the servos' supply; None if [safety.cutoff] is absent."""
     if mechanism.safety.cutoff is None:
         return None
     if board.cutoff is None:
@@ -326,17 +330,18 @@ def _cutoff(mechanism: Mechanism, board: Board) -> CutoffOutput | None:
 
 def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], outputs: set[str],
                  buses: set[str]) -> list[Use]:
-    """Return the image's uses of the board.
+    """Return the board resources that the image uses.
 
-    Uses of joints have the joints' order and names. outputs: pins of brakes and of the servos' supply, if the arm has
-    them.
+    Uses by joints have the joints' order and names. outputs: pins of the brakes and of the servos' supply, if the
+    mechanism has them.
     """
     unused = tuple(f"{kind}.{name}." for kind, there in (("can", board.can), ("half_duplex", board.half_duplex))
                    for name in there if name not in buses)
     found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]
     served = [use for use in found if use.channel is None and use.key not in ("brake.pin", "cutoff.pin")]
     if board.channels and not any(channel for _, channel in joints):
-        timer = board.idle_timer  # this timer drives nothing: its updates make the ticks, and its break is the e-stop
+        timer = board.idle_timer  # this timer drives no output: its updates define the ticks, and its break input is
+                                  # the e-stop
         served.append(Use("channel.0.pwm.timer", timer, clocks=(board.chip.timers[timer].enable,)))
     for joint, channel in joints:
         if channel and joint.motor:
@@ -346,7 +351,8 @@ def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], outpu
 
 
 def _of_joint(use: Use, joint: Joint) -> Use:
-    """Return a use with the joint's name. A bridge in antiphase has the direction pin for its enable input."""
+    """Return a use whose label begins with the joint's name. The enable input of an antiphase bridge is on the
+    direction pin."""
     assert joint.motor is not None
     enables = use.label == "direction" and joint.motor.drive == "antiphase"
     return replace(use, label=use.label and f"{joint.name}: {'bridge enable' if enables else use.label}")
@@ -360,14 +366,15 @@ def _pin(board: Board, use: Use) -> str:
 
 
 def _held_low(used: list[Use]) -> list[Use]:
-    """Return the uses of a held board: the link, and all pins that could move something as plain outputs."""
+    """Return the uses of an image whose pins are held low: the link, and as plain outputs all pins that could cause
+    motion."""
     return [use if use.key.startswith("link.") else
             replace(use, mode="output", signal="", label=use.label.removesuffix(": held low") + ": held low")
             for use in used if use.moves or use.key.startswith("link.")]
 
 
 def _clocks(board: Board, used: list[Use]) -> dict[str, str]:
-    """Return the enable bits per bus of all peripherals of this image, except ports."""
+    """Return the clock-enable bits of all peripherals in this image, by register, except for ports."""
     enables = sorted({bit for use in used for bit in use.clocks})
     found = {bus: " | ".join(f"RCC_{bit}" for bit in enables if bit.startswith(f"{bus}_")) for bus in board.chip.buses}
     return {bus: bits for bus, bits in found.items() if bits}

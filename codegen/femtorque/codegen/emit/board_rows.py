@@ -1,4 +1,4 @@
-"""The tables of ft_board.h, one macro call per row. The chip's folder defines the macros."""
+"""The tables of ft_board.h, with one macro call per row. The macros are defined in the chip's folder."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ Served = Sequence[tuple[Joint, Channel | None]]
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a pin: index of the port, and number in the port."""
+    """A pin: index of its port, and its number in the port."""
 
     port: int
     pin: int
 
 
 def table(rows: Iterable[str], separator: str = "") -> str:
-    """Return rows of the body of a macro."""
+    """Return the rows as lines of a macro's body."""
     return f"{separator} \\\n".join(f"    {row}" for row in rows)
 
 
@@ -29,13 +29,13 @@ def place(chip: Chip, pin: str) -> Place:
 
 
 def at(chip: Chip, pin: str) -> str:
-    """Return the arguments of a macro for a pin."""
+    """Return the macro arguments that name a pin."""
     found = place(chip, pin)
     return f"{found.port}, {found.pin}"
 
 
 def encoders(chip: Chip, joints: Served) -> str:
-    """Return rows of the joints' encoders; 0 for a joint without encoder."""
+    """Return rows for the joints' encoders; 0 for a joint without an encoder."""
     ranges = {32: "0xFFFFFFFFu", 16: "0xFFFFu"}
     return table(f"FT_ENCODER({c.encoder.timer}, {ranges[chip.timers[c.encoder.timer].bits]}) /* {joint.name} */" if c
                  else f"FT_ENCODER(0, 0) /* {joint.name} */" for joint, c in joints)
@@ -75,12 +75,12 @@ def selects(chip: Chip, driver: GateDriver) -> str:
 
 
 def celsius(degrees: Sequence[float]) -> str:
-    """Return rows of eight numbers."""
+    """Return the temperatures in rows of eight numbers."""
     return table((", ".join(f"{value}f" for value in degrees[i:i + 8]) for i in range(0, len(degrees), 8)), ",")
 
 
 def buses(wired: Iterable[Wired]) -> str:
-    """Return rows of buses. The data phase of classic CAN is 0."""
+    """Return rows of buses. In classic CAN the data-phase values are 0."""
     rows = [(w, (w.nominal, w.data or BitTiming(0, 0, 0, 0))) for w in wired]
     return table("FT_BUS({}, {}) /* {} */".format(
         w.pins.controller, ", ".join(f"{n}u" for t in both for n in (t.prescaler, t.before, t.behind, t.jump)),
@@ -88,7 +88,8 @@ def buses(wired: Iterable[Wired]) -> str:
 
 
 def stream(name: str) -> tuple[str, int]:
-    """Return unit and index of a DMA stream; channels are numbered from 1, streams from 0."""
+    """Return the unit and the index of a DMA stream. In names, channels start from 1 and streams from 0; the index
+    starts from 0."""
     return name[:4], int(name[-1]) - ("Channel" in name)
 
 

@@ -1,9 +1,8 @@
-"""Emission of the step of closed mechanisms. ft_tree is the open tree's step, ft_loop the closure, and ft_step uses
-both.
-
-ft_step has the interface of every mechanism's step, only for the streamed joints. In a tick, ft_loop corrects the
-dependent joints' positions once and gives their velocities and accelerations. Then the tree's step runs for all joints.
-The velocity matrix at s_k carries the dependent joints' torques to the independent joints.
+"""Emission of the step of closed mechanisms. ft_tree is the open tree's step, ft_loop solves the closed loops, and
+ft_step calls both. ft_step has the same interface as the step of every mechanism, with the streamed joints only. In
+each tick, ft_loop corrects the dependent joints' positions once and computes their velocities and accelerations. The
+open tree's step then computes the torques of all joints. The transposed velocity matrix at s_k maps the dependent
+joints' torques to the independent joints.
 """
 
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from femtorque.codegen.step import (
     Block, LoopStep, Names, Printer, allocation, comment, literal, of_friction, step_of, unit_of)
 from femtorque.codegen.wire import position_unit
 
-PACE, LEAST = 0.02, 1e-3  # rad or m: largest step of a start, and the step below which a start gives up
+PACE, LEAST = 0.02, 1e-3  # rad or m: maximum step of a start; a start fails below the second value
 
 INTRO = """
 The actuated joints are streamed. {passive} follow from the loops.
@@ -43,9 +42,9 @@ cuts. This is only for comparison.
 
 @dataclass(frozen=True)
 class Common:
-    """Context of every file of a closed mechanism.
+    """Context that every file of a closed mechanism needs.
 
-    A pair is a joint's number in the tree and its number among streamed joints.
+    A pair holds a joint's index in the tree and its index among the streamed joints.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Common:
     independent: list[tuple[int, int]]
     actuated: list[tuple[int, int]]
     units: list[str]
-    m: str  # prefix of names, and in capitals
+    m: str  # prefix of names, in small letters and in capitals
     M: str
     moded: bool
     local: str
@@ -72,7 +71,7 @@ class Common:
 
 @dataclass(frozen=True)
 class Closure:
-    """Context of ft_loop.h.j2 and ft_loop.c.j2, added to Common: the loops' solution."""
+    """Context of ft_loop.h.j2 and ft_loop.c.j2, in addition to Common: the solution of the closed loops."""
 
     dependent: list[str]
     ratios: list[str]
@@ -86,7 +85,7 @@ class Closure:
 
 @dataclass(frozen=True)
 class Dependent:
-    """A dependent joint: number in the tree, unit of its position, half of its displacement in C."""
+    """A dependent joint: index in the tree, unit of its position, half of its displacement as C."""
 
     i: int
     unit: str
@@ -95,17 +94,19 @@ class Dependent:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Context of ft_closed.c.j2, added to Common: the conversion of dependent joints' torques to independent joints."""
+    """Context of ft_closed.c.j2, in addition to Common: the map from the dependent joints' torques to the independent
+    joints."""
 
     dependent: list[Dependent]
-    singular: str  # square of the sine at which a margin is 0; number that a margin adds to this square
+    singular: str  # squared sine at which the margin is 0; factor from the margin to a squared sine
     scales: list[str]
     blocks: list[Block]
 
 
 def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, str]:
     """Return {file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c). prefix: prefix of
-    the names in one of several modes. ramped: true if the forces at the cuts rise and fall.
+    the names if there are several modes. ramped: true if the constraint forces rise and fall gradually at a change of
+    mode.
     """
     assembly = assemble(model)
     loop = LoopStep(assembly)
@@ -154,7 +155,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
 
 
 def _led(assembly: Assembly, loop: LoopStep, d: int) -> str:
-    """Return C for half of the displacement of dependent joint d, by the velocity matrix."""
+    """Return C for half of the displacement of dependent joint d, computed with the velocity matrix."""
     places = {i: k for k, i in enumerate(assembly.actuated)}
     terms = [f"s->loop.G[{e}] * u[{places[assembly.independent[k]]}]"
              for e, (row, k) in enumerate(loop.entries) if row == d]
@@ -169,7 +170,7 @@ def _theta(members: tuple[tuple[int, int], ...]) -> str:
 
 
 def angle(position: float, joint: Joint) -> str:
-    """Return C for a position as an unsigned number, in single or double precision."""
+    """Return a position as an unsigned C number, for single and for double precision."""
     steps = position / position_unit(joint)
     whole = int(np.floor(steps))
     fine = round((steps - whole) * 2.0**32)

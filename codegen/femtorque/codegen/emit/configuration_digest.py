@@ -1,7 +1,7 @@
-"""The identity of a configuration: SHA-256 over everything that decides the chip's results. The digest covers the
-canonical mechanism, all emitted sources, the hand-written firmware without unused families of drives, the build flags,
-the compiler, and the version in ABOUT. The emitted sources include board, gains, templates and message table. The first
-two bytes of the digest are the tag of every frame.
+"""The identity of a configuration: the SHA-256 digest of all inputs that affect the chip's results. The inputs are the
+canonical mechanism, all emitted sources, the hand-written firmware without unused drive families, the build flags, the
+compiler, and the version in ABOUT. The emitted sources contain the data of board, gains, templates and message table.
+The first two bytes of the digest are the tag that every frame carries.
 """
 
 import hashlib
@@ -35,10 +35,10 @@ class Context:
 
 @cache
 def compiler_identity() -> str:
-    """Return the first line of the ARM compiler's --version.
+    """Return the first line that the ARM compiler prints for --version.
 
-    Without a compiler on PATH, return the line of the compiler that built this installation's images, or else of
-    PlatformIO's compiler.
+    Without a compiler on PATH, return the line of the compiler that built this installation's images. Without these
+    images, name PlatformIO's compiler.
     """
     path = shutil.which(COMPILER)
     if path is None:
@@ -49,14 +49,14 @@ def compiler_identity() -> str:
 
 @cache
 def firmware_files() -> tuple[Path, ...]:
-    """Return the hand-written sources of an image, sorted, without tests, proofs and build results."""
+    """Return the paths of the hand-written sources of an image, sorted, without tests, proofs and build results."""
     skip = {"test", ".pio", "__pycache__", "images"}
     files = (p for p in FIRMWARE.rglob("*") if p.is_file() and p.suffix in SOURCE_SUFFIXES)
     return tuple(sorted(p for p in files if not skip.intersection(p.relative_to(FIRMWARE).parts)))
 
 
 def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None = None) -> bytes:
-    """Return the digest, 32 bytes. emitted: {file name: text} of every emitted source except the digest's header."""
+    """Return the digest, 32 bytes. emitted: {file name: text} of every emitted source but the digest's header."""
     h = hashlib.sha256()
 
     def add(name: str, text: bytes) -> None:
@@ -78,12 +78,12 @@ def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None =
 
 
 def on_board(board: Board, pil: bool) -> str:
-    """Return the name of the board in an image."""
+    """Return the board's name as the image reports it."""
     return board.name + ("-pil" if pil else "")
 
 
 def render(mechanism: Mechanism, board: Board | None, value: bytes, pil: bool = False) -> dict[str, str]:
-    """Return ft_digest.h: the digest, the frames' tag and the names in IDENT."""
+    """Return ft_digest.h: the digest, the tag of frames and the names that the message IDENT reports."""
     context = Context(
         digest=value, name=mechanism.name, board=on_board(board, pil) if board else "none", pil=int(pil),
         version=version("femtorque"),

@@ -1,6 +1,6 @@
-"""ft_families.h and ft_frame_bytes.h: functions of a mechanism's families of drives, and the length of frames.
+"""ft_families.h and ft_frame_bytes.h: dispatch functions for a mechanism's drive families, and the frame length.
 
-The functions are chosen at emission, not at run time.
+The emitted C contains only the functions of these families, chosen at emission.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from femtorque.codegen.common import template
 from femtorque.codegen.drive import CLASSIC, Family
 from femtorque.codegen.mechanism import Mechanism
 
-FRAME, DRIVE = "ft_frame *f", "&ft_drive[i]"  # functions find a drive's row by its number
+FRAME, DRIVE = "ft_frame *f", "&ft_drive[i]"  # the functions select a drive's row by the drive's number
 
 
 def _name(parameter: str) -> str:
@@ -19,7 +19,8 @@ def _name(parameter: str) -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of families: parameters after the drive's number, and the families with this function."""
+    """A function that families implement: its parameters after the drive's number, and the families that implement
+    it."""
 
     result: str
     name: str
@@ -32,12 +33,12 @@ class Call:
 
     @property
     def taken(self) -> list[str]:
-        """Parameters of the emitted function."""
+        """Return the parameters of the emitted function."""
         return ["uint32_t i", *(parameter for parameter in self.parameters if parameter != DRIVE)]
 
     @property
     def signature(self) -> str:
-        """Return the signature in lines of at most 80 columns."""
+        """Return the C signature, broken into lines of at most 80 columns."""
         head = f"static inline {self.result} ft_family_{self.name}("
         lines, line = [], head
         for parameter in self.taken:
@@ -52,8 +53,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_families.h.j2. facts: names of facts, each with the families for which the fact is true. wire:
-    prefix of the functions for packets on a wire, or "".
+    """Context of ft_families.h.j2. facts: names of properties, each with the families that have this property. wire:
+    prefix of the functions for packets on a half-duplex bus, or "".
     """
 
     families: list[Family]

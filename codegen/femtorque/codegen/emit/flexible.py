@@ -1,6 +1,6 @@
-"""Emitted C of mechanisms with flexible links: ft_step.c for the tree, ft_flexible.c for the links' modes. Tables hold
-the modes' constants. In a tick the C loops over the modes of each plane of bending, with some 50 instructions per mode
-(assurance/bench/test_flexible_instructions.py).
+"""Emitted C of mechanisms with flexible links: ft_step.c for the tree, ft_flexible.c for the modes of the links. Tables
+contain the constants of the link modes. In each tick the C loops over the modes of each bending plane. A mode takes
+about 50 instructions (assurance/bench/test_flexible_instructions.py).
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from femtorque.codegen.step import FlexibleStep, Names, comment, literal, of_pie
 
 @dataclass(frozen=True)
 class Mode:
-    """A row of the table of modes, with a title and with numbers in C."""
+    """A row of the table of modes, with a title and with its numbers as C."""
 
     title: str
     march: str
@@ -64,7 +64,7 @@ class Context:
 
 
 def render(model: Model) -> dict[str, str]:
-    """Return {file name: text} of the step and its flexible links."""
+    """Return {file name: text} of the step and of its flexible links."""
     step = FlexibleStep(model)
     frames = {i: k for k, i in enumerate(sorted(step.turning))}
     angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in frames]
@@ -81,12 +81,12 @@ def render(model: Model) -> dict[str, str]:
 
 
 def tables(step: FlexibleStep) -> list[Mode | Draw | Spring]:
-    """Return the rows of all tables of ft_flexible.c."""
+    """Return the rows of all tables in ft_flexible.c."""
     return [*_modes(step), *_draws(step), *_springs(step)]
 
 
 def _modes(step: FlexibleStep) -> list[Mode]:
-    """Return the table of modes, in the order of the state."""
+    """Return the rows of the table of modes, in the order of the state."""
     dt, rows = step.tree.dt, []
     scale = 2.0 / dt  # of modal coordinates
     for i in step.tree.beams:
@@ -116,7 +116,7 @@ def _draws(step: FlexibleStep) -> list[Draw]:
 
 
 def _springs(step: FlexibleStep) -> list[Spring]:
-    """Return the table of springs, in the order of the state."""
+    """Return the rows of the table of springs, in the order of the state."""
     rows = []
     for i in step.springs:
         joint = step.tree.mechanism.moving[step.tree.pieces[i].mover]

@@ -1,4 +1,4 @@
-"""The wire in C: ft_messages.h and .c, from the table of femtorque.codegen.wire.messages."""
+"""The serial protocol in C: ft_messages.h and .c, from the table of femtorque.codegen.wire.messages."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ _C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32
 
 @dataclass(frozen=True)
 class Member:
-    """A field of a message: type in C, type on the wire, and place in the payload. n: length of an array in C."""
+    """A field of a message: type in C, type in the protocol, and offset in the payload. n: array length in C."""
 
     name: str
     c: str
@@ -39,7 +39,7 @@ class Struct:
 class Context:
     """Context of ft_messages.h.j2 and ft_messages.c.j2. enums: title, prefix, and names with numbers and words. rx_max:
     bytes of the longest frame to the board. tx_max: bytes of the longest frame to the host. rx_stuffed, tx_stuffed:
-    bytes of these frames on the wire.
+    bytes of these frames after stuffing.
     """
 
     joints: int
@@ -98,7 +98,7 @@ def _context(joints: int) -> Context:
 
 
 def longest_on_the_wire(to: str, joints: int) -> int:
-    """Return the bytes of the longest stuffed frame to "host" or "board", with the closing zero."""
+    """Return the bytes of the longest stuffed frame to "host" or "board", including the final zero."""
     return codec.stuffed_size(_longest(to, joints))
 
 

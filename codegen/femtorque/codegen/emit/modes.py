@@ -1,6 +1,6 @@
-"""Emission of the step of mechanisms with several modes: one step per mode, and ft_step, which calls a mode's step.
-Every mode is rendered like the only mode, but the names contain the mode's number (ft_m1_step, ft_m1_loop). Each mode
-has its own constants, sizes and order of joints.
+"""Emission of the step of mechanisms with several modes: one step per mode, and ft_step, which calls the step of the
+present mode. Every mode is rendered as if it were the only one, but with the mode's number in all names (ft_m1_step,
+ft_m1_loop). Each mode has its own constants, sizes and order of joints.
 """
 
 from dataclasses import dataclass
@@ -11,13 +11,14 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, in_mode, ramp
 from femtorque.codegen.step import step_of, unit_of
 
-POSITION = 2e-3  # rad or m: largest gap of a loop at the beginning of a mode
-VELOCITY = 0.05  # rad/s or m/s: largest velocity of this gap
+POSITION = 2e-3  # rad or m: maximum gap of a closed loop when a mode begins
+VELOCITY = 0.05  # rad/s or m/s: maximum velocity at which a loop may open
 
 
 @dataclass(frozen=True)
 class Follower:
-    """A dependent joint that is streamed in other modes: number in the tree, place among streamed joints, unit."""
+    """A dependent joint that is streamed in a different mode: index in the tree, index among the streamed joints,
+    unit."""
 
     i: int
     place: int
@@ -30,7 +31,7 @@ class Mode:
 
     name: str
     rule: str
-    m: str  # prefix of the mode's names, also in capitals
+    m: str  # prefix of the mode's names, in small letters and in capitals
     M: str
     number: int
     label: str
@@ -64,7 +65,7 @@ SHARED = ("ft_model.h", "ft_trig.h")
 
 
 def render(mechanism: Mechanism) -> dict[str, str]:
-    """Return {file name: text} of the step in all modes."""
+    """Return {file name: text} of the step for all modes."""
     files: dict[str, str] = {}
     modes: list[Mode] = []
     carried = [joint for joint in mechanism.moving if joint not in mechanism.streamed]
@@ -75,7 +76,8 @@ def render(mechanism: Mechanism) -> dict[str, str]:
         prefix = f"m{number}_"
         own = (closed.render(model, prefix, length > 0) if looped
                else step.rendered(model, step_of(model), "tree", prefix))
-        files["ft_trig.h"] = max(files.get("ft_trig.h", ""), own["ft_trig.h"], key=len)  # one mode may have dry joints
+        files["ft_trig.h"] = max(files.get("ft_trig.h", ""), own["ft_trig.h"], key=len)  # only some modes may have
+                                                                                         # passive joints with friction
         files |= {name: text for name, text in own.items() if name not in SHARED}
         modes.append(_mode(mechanism, number, model, looped, length, [joint.name for joint in carried]))
     starts = {joint.name: joint.start for joint in carried}

@@ -1,4 +1,4 @@
-"""Output timers of one mechanism: periods, updates, duties, current loops."""
+"""Output timers of one mechanism: periods, updates, duties and current loops."""
 
 import math
 from dataclasses import dataclass
@@ -12,19 +12,20 @@ from femtorque.codegen.control import joint_constants
 from femtorque.codegen.mechanism import Joint, Mechanism
 
 COUNTER_MAX = 0xFFFF  # output timers have 16 bits
-PULSE_S = 2e-3  # s, length of the pulse that shows the sensor's sign before a loop is closed
-PULSE_MOST = 0.1  # share of the bus voltage for this pulse
-PULSE_MEAN = 0.4  # share of the pulse's PWM periods, at its end, whose mean reading judges the pulse
-PULSE_COUNTS = 16, 8  # counts of the converter that the pulse should reach, and least counts
-JUMP, JUMP_LEAST = 3.0, 0.1  # factor on the largest step of an inductance in a PWM period; and share of the range
-AHEAD_S = 2.5e-6  # s from a tick to the update that loads its writes, if every period has an update
+PULSE_S = 2e-3  # s, duration of the pulse that tests the sensor's sign before a loop is closed
+PULSE_MOST = 0.1  # maximum duty of this pulse
+PULSE_MEAN = 0.4  # fraction of the pulse, at its end, in which the mean reading is tested
+PULSE_COUNTS = 16, 8  # converter counts that the pulse should reach, and minimum counts
+JUMP, JUMP_LEAST = 3.0, 0.1  # factor on the largest current step that an inductance allows in one PWM period; minimum
+                             # as a fraction of the sensor's range
+AHEAD_S = 2.5e-6  # s from a tick to the update that loads the tick's writes, if every period has an update
 
 
 @dataclass(frozen=True)
 class PwmTimer:
-    """One output timer as the image sets it up. top: largest count (auto-reload). start: first count. repetition: value
-    of the repetition counter. outputs: used compare channels, 0 to 3. low_first: true for PWM mode 2. protection: kind
-    of its break.
+    """Set-up of one output timer in the image. top: largest count (auto-reload). start: first count. repetition: value
+    of the repetition counter. outputs: indices of the used compare channels, 0 to 3. low_first: true for PWM mode 2.
+    protection: type of its break input.
     """
 
     name: str
@@ -39,20 +40,20 @@ class PwmTimer:
 
     @property
     def mask(self) -> str:
-        """Return the outputs as bits."""
+        """Return the output channels as a bit mask."""
         return f"0x{sum(1 << n for n in self.outputs):X}u"
 
     @property
     def counts(self) -> int:
-        """Return the counts of a duty of 1."""
+        """Return the number of timer counts at a duty of 1."""
         return self.top if self.centred else self.top + 1
 
 
 @dataclass(frozen=True)
 class Drive:
-    """One joint's drive: compare value = neutral + span * x, where x is the duty or the duty's magnitude. opposite:
-    'timer, index' of the second half bridge. The second bridge's compare value is 2 neutral less the first compare
-    value. looped: true if a current loop drives the joint; duties are then currents.
+    """The output stage of one joint: compare value = neutral + span * x, where x is the duty or its magnitude.
+    opposite: 'timer, index' of the second half bridge. The compare value of the second half bridge is 2 neutral minus
+    the first compare value. looped: true if a current loop drives the joint; a duty is then a current setpoint.
     """
 
     kind: Literal["FT_NO_STAGE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
@@ -66,13 +67,13 @@ class Drive:
 
 @dataclass(frozen=True)
 class CurrentLoop:
-    """One joint's current loop. joint: index. channel: channel of the converter. zero: counts at no current. off:
-    tolerance of `zero`, counts. amperes: A per count. full: A at a duty of 1. proportional: duty per ampere of error.
-    integral: duty per ampere and PWM period. bound: largest duty. pulse: duty of the pulse before the loop is closed.
-    rise: mean current of the readings that judge the pulse, A. jump: change from one PWM period to the next that is
-    impossible for a sound winding, A. patience: PWM periods in which a current must follow. stall: current of the
-    nominal voltage at rest, A. emf: back-EMF as a share of this voltage per encoder count a tick, with the sign of
-    duties.
+    """The current loop of one joint. joint: index. channel: channel of the converter. zero: counts at zero current.
+    off: tolerance of `zero`, counts. amperes: A per count. full: A at a duty of 1. proportional: duty per ampere of
+    error. integral: duty per ampere and PWM period. bound: maximum duty. pulse: duty of the test pulse before the loop
+    is closed. rise: expected mean current in the test pulse, A. jump: change from one PWM period to the next that
+    cannot occur in an intact winding, A. patience: PWM periods within which the current must reach its setpoint. stall:
+    current at the nominal voltage and at rest, A. emf: back-EMF divided by this voltage, per encoder count per tick,
+    with the sign of duties.
     """
 
     joint: int
@@ -96,7 +97,7 @@ class CurrentLoop:
 @dataclass(frozen=True)
 class Currents:
     """Current loops. channels: channels of the converter, in the order of conversion. interrupt: number of the
-    converter's interrupt. trip: largest current, as a share of the current at a duty of 1.
+    converter's interrupt. trip: maximum current divided by the current at a duty of 1.
     """
 
     loops: list[CurrentLoop]
@@ -111,9 +112,10 @@ class Currents:
 
 @dataclass(frozen=True)
 class Pwm:
-    """Output timers. drives: one per joint. tick_preload: 1 if the hardware makes one update per tick. ahead: cycles
-    from a tick to its update. stop_by_software: 1 if some timer has no break input. freezes: bits of timers that stop
-    with the processor. halt_stops: 1 if no other timer drives, and each drive on a bus has a watchdog.
+    """Output timers. drives: one per joint. tick_preload: 1 if the hardware makes one update per tick. ahead: processor
+    cycles from a tick to its update. stop_by_software: 1 if at least one timer has no break input. freezes: bit mask of
+    the timers that halt while a debugger halts the processor. halt_stops: 1 if all output timers halt with the
+    processor, and each drive on a bus has a watchdog.
     """
 
     hz: int
@@ -130,12 +132,13 @@ class Pwm:
 
 
 def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> Pwm:
-    """Return the output timers, and the compare values of each joint's duty.
+    """Return the output timers, and the compare values for each joint's duty.
 
-    A centred counter runs up and down, with 2 top counts per period. Other counters restart after top. With repetition
-    counters the update comes once per tick, for centred timers at the top. A tick is therefore a whole number of PWM
-    periods. Timers that are not centred start in the middle of their period, to update at the same time. A timer
-    without a repetition counter updates in every period.
+    A centred counter counts up and down, with 2 top counts per period. A counter that is not centred restarts after
+    top. With repetition counters the update comes once per tick. Centred timers make it at the top. A tick therefore
+    lasts a whole number of PWM periods. Timers that are not centred start in the middle of their period, so that their
+    updates coincide with those of the centred timers. A timer without a repetition counter makes an update in every
+    period.
     """
     assert mechanism.board is not None and board.outputs is not None
     rate_hz, pwm_hz = mechanism.control.rate_hz, mechanism.board.pwm_hz
@@ -144,7 +147,7 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
         for _, pwm in c.switches if c else ():
             used.setdefault(pwm.timer, set()).add(pwm.output - 1)
     idle = not used
-    used = used or {board.idle_timer: set()}  # every joint passive, or on a bus
+    used = used or {board.idle_timer: set()}  # no joint has an output stage: all are passive or on a bus
     if has_current_loops(joints) and board.chip.sampling:
         used.setdefault(board.chip.sampling.trigger, set())
     timers = {name: board.chip.timers[name] for name in used}
@@ -159,7 +162,7 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
 
     fitting = () if fits(pwm_hz) else [n * rate_hz for n in range(1, min(most, 1024) + 1) if fits(n * rate_hz)]
     if fitting and idle:
-        pwm_hz = min(fitting, key=lambda hz: abs(hz - pwm_hz))  # this timer only makes the tick
+        pwm_hz = min(fitting, key=lambda hz: abs(hz - pwm_hz))  # this timer only defines the ticks
     elif not fits(pwm_hz):
         widest = max(t.clock_hz // (1 if t.centred else 2) for t in timers.values())
         rule = (f"must be 1 to {most} times rate_hz = {rate_hz}, a divisor of "
@@ -225,7 +228,7 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
 
 
 def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> Currents | None:
-    """Return the current loops, or None."""
+    """Return the current loops; None if no joint has one."""
     assert mechanism.board is not None
     looped = [(i, joint) for i, (joint, c) in enumerate(joints) if c and joint.motor and joint.motor.drive == "current"]
     sampling = board.chip.sampling
@@ -243,9 +246,10 @@ def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Chan
 
 
 def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, rank: int) -> CurrentLoop:
-    """Return one loop. The controller's zero cancels the winding's pole, and the closed loop has the bandwidth f. duty
-    = (2 pi f L e + 2 pi f R integral of e) / bus voltage. f is a thirtieth of the PWM frequency. The one and a half
-    periods from a sample to the middle of its effect then cost 18 degrees of phase, and leave a margin of 72."""
+    """Return one loop. The controller's zero cancels the pole of the winding, and the closed loop has the bandwidth f.
+    duty = (2 pi f L e + 2 pi f R integral of e) / bus voltage. f is a thirtieth of the PWM frequency. The delay from a
+    sample to the middle of its effect is one and a half periods. The delay costs 18 degrees of phase and leaves a phase
+    margin of 72 degrees."""
     assert mechanism.board is not None and joint.motor is not None and board.chip.sampling is not None
     motor, sense = joint.motor, board.channels[joint.motor.channel].current
     assert sense is not None
@@ -270,9 +274,10 @@ def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, 
 
 
 def _jump(mechanism: Mechanism, joint: Joint, full: float) -> float:
-    """Return a current step from one PWM period to the next, A, that is impossible for a sound winding. full: A at a
-    duty of 1. The step belongs to three times the sum of the bus voltage and an equal back-EMF, because an inductance
-    at 20 kHz or in saturation is less than in the file. The step is at least a sensor's noise.
+    """Return a current step from one PWM period to the next, A, that cannot occur in an intact winding. full: A at a
+    duty of 1. The bus voltage and an equal back-EMF together give the fastest change. The limit is three times this
+    change, because at 20 kHz or in saturation the inductance is less than in the file. The limit is at least the
+    sensor's noise.
     """
     assert mechanism.board is not None and joint.motor is not None
     sound = 2.0 * mechanism.board.bus_voltage / joint.motor.L / mechanism.board.pwm_hz
@@ -280,17 +285,17 @@ def _jump(mechanism: Mechanism, joint: Joint, full: float) -> float:
 
 
 def _pulse_periods(mechanism: Mechanism) -> tuple[int, int]:
-    """Return the PWM periods of the pulse, and the number of last readings that judge the pulse."""
+    """Return the number of PWM periods of the pulse, and the number of last readings whose mean is tested."""
     assert mechanism.board is not None
     periods = round(PULSE_S * mechanism.board.pwm_hz)
     return periods, max(1, round(PULSE_MEAN * periods))
 
 
 def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, float]:
-    """Return duty and current, A, of the pulse that shows a sensor's sign and gain at rest. count: A per count.
+    """Return duty and current, A, of the pulse that tests a sensor's sign and gain at rest. count: A per count.
 
-    The current is the mean of the readings that judge the pulse. A duty acts from the next update after the reading at
-    which the firmware wrote it.
+    The current is the mean of the readings that the test of the pulse uses. A duty takes effect at the update that
+    follows the reading at which the firmware wrote it.
     """
     assert mechanism.board is not None and joint.motor is not None
     motor, pwm_hz = joint.motor, mechanism.board.pwm_hz
@@ -308,7 +313,7 @@ def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, flo
 
 
 def _dead_time(board: Board) -> int:
-    """Return DTG, the dead time in timer clocks, exact up to 127; 0 without half bridges."""
+    """Return the register field DTG: the dead time in timer clocks, exact up to 127; 0 without half bridges."""
     assert board.outputs is not None
     clocks = -(-board.outputs.dead_ns * board.chip.sysclk_hz // 10**9)
     if clocks > 127:

@@ -1,4 +1,4 @@
-"""The README of a generated folder: the API for one mechanism."""
+"""The README of a generated folder, which documents the API for one mechanism."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ WHAT = {
 
 @dataclass(frozen=True)
 class Instant:
-    """The README's part on ft_rnea: parameters, and a table of the cost."""
+    """The README's section on ft_rnea: parameters, and a table of the cost."""
 
     loops: bool
     modes: bool
@@ -39,7 +39,7 @@ class Instant:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of README.md.j2. files: names of the files in the folder, with a line each. instant: None without
+    """Context of README.md.j2. files: names of the files in the folder, each with a description. instant: None without
     ft_rnea. compiled: arguments of the compiler.
     """
 
@@ -56,7 +56,7 @@ class Context:
 
 
 def what(name: str, model: Model) -> str:
-    """Return a line about a file. If there are several modes, the names of files contain the mode's number."""
+    """Return a one-line description of a file. If there are several modes, file names contain the mode's number."""
     for number, mode in enumerate(model.mechanism.modes):
         if (rest := name.removeprefix(f"ft_m{number}_")) != name:
             return f"{WHAT['ft_' + rest]}, mode {mode.name}"
@@ -66,7 +66,7 @@ def what(name: str, model: Model) -> str:
 
 
 def render(model: Model, files: list[str], library: bool = False) -> dict[str, str]:
-    """Return README.md of a folder with these files. library: true if the files are in src/ of a library."""
+    """Return README.md of a folder with these files. library: true if a library contains the files in src/."""
     control = model.mechanism.control
     context = Context(
         mechanism=model.mechanism,
@@ -99,5 +99,5 @@ def _instant(model: Model) -> Instant | None:
 
 
 def _about(count: int) -> str:
-    """Return a count of instructions, rounded to two digits."""
+    """Return a number of instructions as text, rounded to two digits."""
     return f"{float(f'{count:.2g}'):.0f}"

@@ -1,9 +1,10 @@
-"""Emitted C of torques at one instant: ft_rnea.h, ft_rnea.c and ft_units.h, for any rigid mechanism.
+"""Emitted C for torques at one instant: ft_rnea.h, ft_rnea.c and ft_units.h, for any rigid mechanism.
 
-The C is for a user's controller: tau(q, q', q''), and the torque that holds the weight at q, in rad and m, at any state
-and in any order. Open trees keep no state between two calls. Closed loops keep the pose in which the loops closed last.
-The functions that start the step (ft_closed.c.j2) move the loops from there to the next pose. The loops' solution and
-the allocation of torques are the same as in the step (step/closed.py).
+The C is for a user's controller. The functions compute tau(q, q', q'') and the torque that holds the weight at q, in
+rad and m. Calls may come at any state and in any order. Open trees need no state between two calls. For closed loops,
+the state is the last pose in which the loops were closed. The functions that start the step (ft_closed.c.j2) move the
+loops from that pose to the next one. The solution of the loops and the allocation of torques use the same code as the
+step (step/closed.py).
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from femtorque.codegen.step import (
     HALF_TICK_OF_A_SECOND, Block, InstantTorque, InstantWeight, LoopStep, Members, Names, Printer, allocation, comment,
     instant_of, of_friction, provenance, unit_of, wrapped_c)
 
-COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a conversion to a whole position
-SOLUTIONS = 2  # solutions of the loops if a call is near the last call
-CHECKED = 20  # instructions for a dependent joint's checks in one solution: three comparisons, and ft_led
-COMPILED, COMPILED_LOOPS = 1.2, 1.6  # ratio of a Cortex-M4F's instructions to the count, without copies and calls
+COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a conversion to an integer position
+SOLUTIONS = 2  # assumed number of loop solutions if a call is near the last call
+CHECKED = 20  # instructions of one solution that check a dependent joint: three comparisons, and ft_led
+COMPILED, COMPILED_LOOPS = 1.2, 1.6  # instructions of a Cortex-M4F divided by the graphs' count, without copies and
+                                     # calls
 
 INTRO = """
 Outwards: angular velocity w and acceleration e of each link, and acceleration a of its joint's origin. Gravity is an
@@ -43,8 +45,8 @@ LOOPS_LOST = """, or if a singular pose
 
 @dataclass(frozen=True)
 class Cost:
-    """Instructions of one call on a Cortex-M4F by the graphs' count, which tests/hil/chip/test_rnea.py verifies.
-    solution: instructions of the loops' solution, included twice in both calls; 0 in an open tree.
+    """Instructions of one call on a Cortex-M4F, estimated from the graphs. tests/hil/chip/test_rnea.py verifies the
+    estimate. solution: instructions of one loop solution, of which rnea and gravity include two; 0 in an open tree.
     """
 
     rnea: int
@@ -54,7 +56,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Closed:
-    """Closed loops for the templates. solution: instructions of one solution."""
+    """Closed loops as the templates need them. solution: instructions of one solution."""
 
     independent: list[tuple[int, int]]
     dependent: list[int]
@@ -67,9 +69,9 @@ class Closed:
 
 @dataclass(frozen=True)
 class Unit:
-    """A mode, or a mechanism without modes, for the templates. loops: None in an open tree."""
+    """One mode, or a mechanism without modes, as the templates need it. loops: None in an open tree."""
 
-    m: str  # prefix of the names, also in capitals
+    m: str  # prefix of the names, in small letters and in capitals
     M: str
     mode: str
     number: int
@@ -90,7 +92,7 @@ class Unit:
 class Context:
     """Context of ft_rnea.h.j2 and ft_rnea.c.j2.
 
-    The fields from near to refusals are texts for closed loops and modes, or "".
+    The fields from near to refusals are texts that the templates insert for closed loops and modes; otherwise "".
     """
 
     name: str
@@ -116,14 +118,14 @@ class Units:
 
 @dataclass(frozen=True)
 class Function:
-    """A tree's torques for the template. moves: true with velocities and accelerations. unused: parameters that the
-    blocks do not read.
+    """The torque function of a tree, as the template needs it. moves: true if velocities and accelerations are
+    arguments. unused: parameters that the blocks do not use.
     """
 
     name: str
     moves: bool
     what: str
-    turns: list[list[str]]  # lines of C for the turning frames
+    turns: list[list[str]]  # C lines that compute the rotating frames
     length: str  # m, the unit inside
     blocks: list[Block]
     inputs: set[str]
@@ -132,9 +134,9 @@ class Function:
 
 
 def render(model: Model) -> dict[str, str]:
-    """Return {file name: text}, for use with the step's files.
+    """Return {file name: text}. The returned files need the step's files.
 
-    Flexible links are excluded, because their torque depends on the past.
+    There is no ft_rnea for flexible links, because their torque depends on the past motion.
     """
     mechanism = model.mechanism
     modes = _modes(mechanism) if has_modes(mechanism) else []
@@ -154,12 +156,12 @@ def render(model: Model) -> dict[str, str]:
 
 
 def units(mechanism: Mechanism) -> dict[str, str]:
-    """Return ft_units.h, which converts rad and m to whole positions and back."""
+    """Return ft_units.h, which converts rad and m to integer positions and back."""
     return {"ft_units.h": template("ft_units.h").render(vars(Units(mechanism.name)))}
 
 
 def cost(model: Model) -> list[Cost]:
-    """Return the instructions of one call in every mode."""
+    """Return the number of instructions of one call in every mode."""
     modes = _modes(model.mechanism) if has_modes(model.mechanism) else []
     return [_unit(model.mechanism, modes, number).cost for number in range(max(1, len(modes)))]
 
@@ -169,7 +171,7 @@ def _modes(mechanism: Mechanism) -> list[str]:
 
 
 def _unit(mechanism: Mechanism, modes: list[str], number: int) -> Unit:
-    """Return one mode, or a mechanism without modes, for the templates."""
+    """Return one mode, or a mechanism without modes, as the templates need it."""
     model = Model.of(in_mode(mechanism, modes[number] if modes else None))
     assembly = assemble(model) if model.mechanism.constrained else None
     loop = LoopStep(assembly) if assembly else None
@@ -236,7 +238,8 @@ def _function(model: Model, form: type[InstantTorque], shared: list[Members], na
 
 
 def _unused(function: Function, turned: bool) -> list[str]:
-    """Return the parameters that nothing reads. turned: true if the function gets the turns of frames."""
+    """Return the parameters that the function does not use. turned: true if the function gets the rotations of the
+    frames."""
     given = ["at"] + ["r"] * turned + ["qd", "qdd"] * function.moves
     read = {"at" if name == "q" else name for name in function.inputs} | ({"at"} if function.turns else set())
     return [name for name in given if name not in read]

@@ -1,4 +1,4 @@
-"""Emission of all sources for one mechanism, as {file name: text}, and of the folder of `generate`."""
+"""Emission of all sources for one mechanism, as {file name: text}, and of the folder that `generate` writes."""
 
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from femtorque.codegen.model import Model, has_modes, supported
 
 
 def step_sources(model: Model) -> dict[str, str]:
-    """Return only the inverse-dynamics step: ft_model.h, ft_step.h and ft_step.c in the mechanism's scheme."""
+    """Return only the inverse-dynamics step: ft_model.h, ft_step.h and ft_step.c. The mechanism's scheme selects the
+    algorithm."""
     if model.mechanism.flexible:
         return flexible.render(model)
     if has_modes(model.mechanism):
@@ -25,12 +26,12 @@ def step_sources(model: Model) -> dict[str, str]:
 
 def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
             step: dict[str, str] | None = None, pil: bool = False) -> dict[str, str]:
-    """Return every emitted source of the image.
+    """Return all emitted sources of the image.
 
-    Without a board these are the step, the control law's constants and the messages. feedforward=False leaves the
-    feed-forward torque out of the control law, to measure the benefit of this torque. pil=True makes the image that
-    takes counts from the host and gives duties to the host (processor in the loop). All these images have different
-    digests. step: the result of step_sources, if known.
+    Without a board, return the step, the control law's constants and the messages. feedforward=False removes the
+    feed-forward torque from the control law, so that its benefit can be measured. pil=True makes the
+    processor-in-the-loop image: it receives counts from the host and sends duties to the host. All these images have
+    different digests. step: the result of step_sources, if the caller has it.
     """
     files = _unsigned(mechanism, board, feedforward, step, pil)
     return files | digest.render(mechanism, board, digest.digest(mechanism, files), pil)
@@ -38,13 +39,14 @@ def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
 
 def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
              step: dict[str, str] | None = None, pil: bool = False) -> bytes:
-    """Return the digest that an image of this mechanism must carry, 32 bytes. The arguments are as in `sources`."""
+    """Return the digest, 32 bytes, that an image of this mechanism must report. The arguments are those of
+    `sources`."""
     return digest.digest(mechanism, _unsigned(mechanism, board, feedforward, step, pil))
 
 
 def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step: dict[str, str] | None,
               pil: bool) -> dict[str, str]:
-    """Return all sources that the digest covers."""
+    """Return all sources from which the digest is computed."""
     supported(mechanism)
     model = Model.of(mechanism)
     files = step_sources(model) if step is None else dict(step)
@@ -57,11 +59,12 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
 
 
 def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str | None = None) -> list[Path]:
-    """Write the inverse-dynamics step with a README to a self-contained folder.
+    """Write the inverse-dynamics step and a README to a folder that needs no further files.
 
-    Equal inputs give equal bytes. library: version, MAJOR.MINOR.PATCH, to write a library with manifests and examples.
-    Files of an earlier library in src/ are removed, because every file there is compiled. Raise BadInput, and write
-    nothing, if one of the files exists. force: replace files that this function has made.
+    Equal inputs give bit-identical files. library: version as MAJOR.MINOR.PATCH, if the function shall write a library
+    with manifests and examples. The function removes files of an earlier library from src/, because a build compiles
+    every file there. If one of the files exists, raise BadInput and write no file. force: replace files that this
+    function has written.
     """
     files = _alone(mechanism, library)
     for name in files:
@@ -77,8 +80,8 @@ def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str 
 
 
 def model_sources(model: Model) -> dict[str, str]:
-    """Return all C of the model: the step, torques at an instant, and, without loops, torques against an external
-    wrench.
+    """Return all C of the model: the step, torques at an instant, and, without closed loops, torques that balance an
+    external wrench.
     """
     mechanism, files = model.mechanism, step_sources(model)
     if not mechanism.flexible and not mechanism.constrained:
@@ -96,6 +99,6 @@ def _alone(mechanism: Mechanism, version: str | None) -> dict[str, str]:
 
 
 def _made(folder: Path) -> set[Path]:
-    """Return the files that an earlier `generate` wrote into this folder."""
+    """Return the files that an earlier call of `generate` wrote into this folder."""
     return {path for path in folder.glob("ft_*.[ch]")
             if path.is_file() and library.MADE in path.read_text(encoding="utf-8")}

@@ -1,6 +1,6 @@
-"""Emission of the feed-forward step: ft_model.h, ft_trig.h, ft_step.h, ft_step.c for any model. The recursions of
-step/nodal.py run once, with expressions instead of numbers (step/graph.py). step/base_parameters.py gives frames and
-base parameters. step/c_text.py prints the live expressions.
+"""Emission of the feed-forward step of any model: ft_model.h, ft_trig.h, ft_step.h, ft_step.c. The recursions of
+step/nodal.py run once, with expressions instead of numbers (step/graph.py). step/base_parameters.py computes frames and
+base parameters. step/c_text.py prints the expressions that the result uses.
 """
 
 from collections.abc import Sequence
@@ -36,10 +36,10 @@ class Element:
 
 @dataclass(frozen=True)
 class Form:
-    """Form of a step in the templates, and the table of a printed step."""
+    """Properties of a step that the templates need, and the table of a printed step."""
 
     printed: bool = False
-    radii: Sequence[str] = ()  # lengths of turning frames, if not 1
+    radii: Sequence[str] = ()  # factors |r| of the rotating frames, if they are not all 1
     flexible: bool = False
     what: str = "rigid mechanism"
     settling: int = 0
@@ -50,7 +50,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Given:
-    """A member of ft_sample that a step may read: type, and name in ft_step."""
+    """A member of ft_sample that a step may read: its C type, its name in ft_step, and its name in ft_sample."""
 
     type: str
     name: str
@@ -59,7 +59,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Turn:
-    """A case of the switch for a turning frame's angle."""
+    """A case of the switch statement that returns a rotating frame's angle."""
 
     label: str
     lines: list[str]
@@ -72,15 +72,15 @@ class Sections:
     name: str
     step: str  # prefix of the functions
     STEP: str  # prefix of the include guard
-    JOINTS: str  # constant with the number of joints
-    m: str  # prefix of the names in one of several modes
-    alone: bool  # true for a whole step, false for the tree of a closed mechanism
+    JOINTS: str  # name of the C constant for the number of joints
+    m: str  # prefix of the names if there are several modes
+    alone: bool  # true for the step of a whole mechanism, false for the tree of a closed mechanism
     sample: str  # type of a sample
     tree: bool  # a closed mechanism's
     displacement: bool
     shared: bool
     taken: list[Given]
-    unused: list[str]  # parameters that the step does not read
+    unused: list[str]  # parameters that the step does not use
     turns: list[Turn]
     frames: int
     components: int
@@ -95,8 +95,8 @@ class Sections:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Context of ft_model.h.j2. tree: joints of a tree in which not all joints are streamed. modes: numbers of streamed
-    joints and of all joints in each mode.
+    """Context of ft_model.h.j2. tree: joints of the open tree, if the host does not stream all of them. modes: numbers
+    of streamed joints and of all joints in each mode.
     """
 
     name: str
@@ -113,7 +113,7 @@ STATE = {"turn": "s->", "flexible": "s->", "P": "s->"}
 
 
 def render(model: Model) -> dict[str, str]:
-    """Return the emitted files of the cheapest step of an open tree."""
+    """Return the emitted files of an open tree's step, in the form with the fewest instructions."""
     return rendered(model, step_of(model))
 
 
@@ -121,14 +121,14 @@ HEADERS = ("ft_model.h", "ft_trig.h")
 
 
 def headers(model: Model) -> dict[str, str]:
-    """Return the emitted files that do not depend on the step's form."""
+    """Return the emitted files that do not depend on the form of the step."""
     files = rendered(model, plain_step(model), "tree" if model.mechanism.constrained else "step")
     return {name: files[name] for name in HEADERS}
 
 
 def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> dict[str, str]:
-    """Return {file name: text} of a step: ft_model.h, ft_trig.h, and ft_step.h and .c. name: another name instead of
-    "step". prefix: prefix of the names in one of several modes.
+    """Return {file name: text} of a step: ft_model.h, ft_trig.h, and ft_step.h and .c. name: part of the file names
+    that replaces "step". prefix: prefix of the names if there are several modes.
     """
     frames = {j: i for i, j in enumerate(step.turning)}
     names = Names(STATE, units=[unit_of(b.prismatic) for b in model.bodies], frames=frames)
@@ -146,8 +146,9 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
 
 def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str],
           name: str = "step", prefix: str = "", provenance: Sequence[list[str]] = (), *, form: Form) -> dict[str, str]:
-    """Return the emitted files of a graph. names: names of the graph's places in C. angles: angles of its turning
-    frames in C. A name other than "step" makes the step of an open tree whose joints are not all streamed.
+    """Return the emitted files of a graph. names: C names of the graph's variables. angles: C expressions for the
+    angles of its rotating frames. Pass a name other than "step" for an open tree with joints that the host does not
+    stream.
     """
     control, inputs = model.mechanism.control, graph.inputs()
     blocks = Printer(graph, names, provenance).blocks
@@ -189,7 +190,7 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
 
 
 def model_header(mechanism: Mechanism, tree: Sequence[Joint] = (), modes: Sequence[tuple[int, int]] = ()) -> str:
-    """Return ft_model.h. The arguments are as in Sizes."""
+    """Return ft_model.h. The arguments are those of Sizes."""
     control = mechanism.control
     sizes = Sizes(
         name=mechanism.name, joints=mechanism.streamed, tree=tree, modes=modes,
@@ -204,7 +205,7 @@ GIVEN = [Given("ft_turn", "q_next", "q"), Given("ft_real", "w", "w"), Given("ft_
 
 
 def links(step: PrintedStep) -> list[Element]:
-    """Return rows of the printed step's table of links."""
+    """Return the rows of the table of links that a printed step uses."""
     rows: list[Element] = []
     for link, parameters in zip(step.links, provenance(step), strict=True):
         J = link.inertia * step.unit
@@ -222,13 +223,13 @@ def _reads(step: PrintedStep, table: str) -> bool:
 
 
 def row(x: Sequence[float] | NDArray[np.float64]) -> str:
-    """Return the numbers of a table."""
+    """Return the numbers of a table row as text."""
     return ", ".join(literal(tidy(float(value))) for value in x)
 
 
 def angle_of(tree: Tree, j: int, array: str = "q") -> str:
-    """Return C for the angle theta_j of body j in its group's frame, in units of ft_angle. array: array of whole
-    positions.
+    """Return C for the angle theta_j of body j in the frame of its group, in units of ft_angle. array: name of the
+    array of integer positions.
     """
     terms = ""
     for i in tree.members(j):

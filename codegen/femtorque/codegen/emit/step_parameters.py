@@ -1,5 +1,6 @@
-"""The parameters in the numbers of an emitted step, by link, for comments of the C and for `elements --find`. `beside`
-has the parameters that are no inertias of links: turns and places of joints, the tick, modes of flexible links.
+"""The parameters behind the numbers of an emitted step, by link. The parameters appear in comments of the C and in
+`elements --find`. `beside` returns the parameters that are not inertias of links: turns and origins of joints, the
+tick, modes of flexible links.
 """
 
 from collections.abc import Iterable
@@ -21,9 +22,9 @@ GRAVITY, LOOPS, METHOD = "gravity", "loops", "method"
 
 
 def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Return rows (name, value, unit, origin, number) of every moving link, by the link's name.
+    """Return the parameters (name, value, unit, origin, number) of every moving link, by the link's name.
 
-    With modes the model is a mode's model.
+    If the mechanism has modes, pass the model of one mode.
     """
     if model.mechanism.flexible:
         step = FlexibleStep(model)
@@ -32,7 +33,8 @@ def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Return rows of ft_rnea and ft_gravity. Mechanisms with flexible links do not have these functions."""
+    """Return the parameters behind the numbers of ft_rnea and ft_gravity. Mechanisms with flexible links have no
+    ft_rnea and ft_gravity."""
     if model.mechanism.flexible:
         return {}
     both = [provenance(instant_of(model, form, _shared(model))) for form in (InstantTorque, InstantWeight)]
@@ -40,7 +42,7 @@ def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def beside(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Return other origins of numbers in the C, by their link or part of the mechanism."""
+    """Return the origins of the remaining numbers in the C, by their link or component of the mechanism."""
     if model.mechanism.flexible:
         return _of_beams(FlexibleStep(model))
     found = _of_frames(model)
@@ -71,7 +73,8 @@ def _vector(name: str, v: NDArray[np.float64], unit: str, origin: str, scale: fl
 
 
 def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Return turns and places of joints in link axes, with z along the joints, and gravity over the tick."""
+    """Return rotations and origins of joints in link axes, with z along the joints, and gravity times the squared
+    tick."""
     found, Q = {}, [frame_to_axis(body.axis) for body in model.bodies]
     for body, own in zip(model.bodies, Q, strict=True):
         parent, joint = np.eye(3) if body.parent == GROUND else Q[body.parent], body.joint.name
@@ -85,7 +88,8 @@ def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def _of_loops(model: Model) -> Iterable[Parameter]:
-    """Return rows of the loops' closure, with lengths in units of the mechanism's size, and rows of the prediction."""
+    """Return the parameters of the loop equations, with lengths in units of the mechanism's size, and the parameters of
+    the prediction."""
     assembly = assemble(model)
     size = assembly.length
     yield Parameter("1/size", 1.0 / size, "1/m", (LOOPS,), 1.0 / size)
@@ -109,9 +113,9 @@ def _of_loops(model: Model) -> Iterable[Parameter]:
 
 
 def _of_beams(step: FlexibleStep) -> dict[str, tuple[Parameter, ...]]:
-    """Return places of the pieces.
+    """Return the positions of the rigid and flexible pieces.
 
-    For flexible links, add the tables of ft_flexible.c, and moments of the mass along the link.
+    For flexible links, also return the numbers of ft_flexible.c, and the moments of the mass along the link.
     """
     found: dict[str, tuple[Parameter, ...]] = {}
     for row in flexible.tables(step):

@@ -1,6 +1,6 @@
-"""Emitted C of the joint torques against an external wrench: ft_wrench.h and ft_wrench.c, for any scheme. The C is a
-loop over a table, along the path from the link to the ground. The C is separate from the step, so the step costs no
-more. Every body frame is turned so that its joint moves about or along z.
+"""Emitted C of the joint torques that balance an external wrench: ft_wrench.h and ft_wrench.c, for any scheme. The C
+loops over a table, along the path from the link to the ground. The C is separate from the step, so the step does not
+become slower. The axes of every body are rotated so that its joint axis is z.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from femtorque.codegen.step import literal
 
 @dataclass(frozen=True)
 class Axis:
-    """A joint in the table: parent joint in C, true if it slides, rotation and place in the parent's axes."""
+    """A row of the table of joints: parent joint as C, true if the joint is prismatic, rotation and origin in the
+    parent's axes."""
 
     name: str
     parent: str
@@ -26,7 +27,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Bearer:
-    """A link that a wrench can act on: number of its joint, and origin in this joint's axes."""
+    """A link that a wrench can act on: index of its joint, and the link's origin in this joint's axes."""
 
     name: str
     joint: int
@@ -35,7 +36,7 @@ class Bearer:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_wrench.h.j2 and ft_wrench.c.j2. slides: true if some joint slides."""
+    """Context of ft_wrench.h.j2 and ft_wrench.c.j2. slides: true if at least one joint is prismatic."""
 
     name: str
     joints: list[Axis]
@@ -44,14 +45,14 @@ class Context:
 
 
 def moving_links(model: Model) -> dict[str, int]:
-    """Return {link's name: body} for the links on which a wrench can act, in the order of the C."""
+    """Return {link's name: body} for the links on which a wrench can act, in the order of the C table."""
     return {name: body for name, (body, _, _) in placed_links(model.mechanism).items() if body != GROUND}
 
 
 def render(model: Model) -> dict[str, str]:
-    """Return {file name: text}, for use with ft_model.h and ft_trig.h of the step.
+    """Return {file name: text}. The returned files need ft_model.h and ft_trig.h of the step.
 
-    Raise BadInput for closed loops and mimic joints.
+    Raise BadInput if the mechanism has closed loops or mimic joints.
     """
     if model.mechanism.constrained:
         raise BadInput(model.mechanism.source or model.mechanism.name, "loop" if model.mechanism.loops else "mimic",

@@ -1,4 +1,4 @@
-"""Buses and the drives on them: rules over several keys."""
+"""Rules over several keys for buses and the drives on them."""
 
 import math
 import re
@@ -14,17 +14,17 @@ from femtorque.codegen.mechanism.motors import ELECTRICAL
 from femtorque.codegen.mechanism.refusal import Fail
 from femtorque.codegen.mechanism.schema import BusTable, DriveTable, JointTable
 
-LEAST_RATE, MOST_RATE = 10_000, 1_000_000  # 1/s: CAN, and the arbitration phase of CAN FD
-FD_BITRATE = 5_000_000  # 1/s: usual setting of drives for CAN FD, as in openarm_can
+LEAST_RATE, MOST_RATE = 10_000, 1_000_000  # bit/s: CAN, and the arbitration phase of CAN FD
+FD_BITRATE = 5_000_000  # bit/s: common setting of drives for CAN FD, as in openarm_can
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
 OF_SERVOS = ("offset", "limit")  # keys
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
 LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # a ratio outside this range is probably a mistake
-MOST_PLACE = 200.0 * math.pi  # rad of the joint; the board counts up to a hundred turns
+MOST_PLACE = 200.0 * math.pi  # rad of the joint: the board counts at most a hundred turns
 
 
 def read_buses(tables: Sequence[BusTable], fail: Fail) -> tuple[Bus, ...]:
-    """Return the buses. The caller has checked that names differ. `fail` raises."""
+    """Return the buses. The caller must have checked that all names differ. `fail` raises."""
     kinds = list(dict.fromkeys(t.kind for t in tables if t.kind in WIRES))
     if len(kinds) > 1:
         other = next(t for t in tables if t.kind == kinds[1])
@@ -51,7 +51,8 @@ def _bus(t: BusTable, fail: Fail) -> Bus:
 
 
 def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence[Bus], fail: Fail) -> Drive:
-    """Return the drive of a joint. The file's ranges override the catalogue's ranges. limits: limits of the joint."""
+    """Return the drive of a joint. Ranges in the mechanism file override the ranges of the catalogue. limits: limits of
+    the joint."""
     key = f"joint.{t.name}.drive"
     _check_joint(t, table, fail)
     bus = _bus_of(key, table, buses, fail)
@@ -79,7 +80,7 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
 
 
 def _check_joint(t: JointTable, table: DriveTable, fail: Fail) -> None:
-    """Refuse an unknown drive, and a drive at a joint that cannot have one."""
+    """Refuse an unknown drive, and a drive at a joint that cannot have a drive."""
     key = f"joint.{t.name}.drive"
     servo = table.type in DRIVES and DRIVES[table.type].servo is not None
     for other in ("encoder", "home") if servo else ("motor", "encoder", "home"):
@@ -102,7 +103,7 @@ def _bus_of(key: str, table: DriveTable, buses: Sequence[Bus], fail: Fail) -> Bu
 
 
 def _check_frames(key: str, kind: DriveType, bus: Bus, fail: Fail) -> None:
-    """Refuse a bus that cannot carry the drive's frames."""
+    """Refuse a bus that cannot transmit the drive's frames."""
     if bus.kind == "can-fd" and not kind.fd:
         fail(f"{key}.bus", bus.name, f"{kind.name} speaks classic CAN alone, and so would the whole bus",
              'a [[bus]] of kind = "can"')
@@ -113,7 +114,7 @@ def _check_frames(key: str, kind: DriveType, bus: Bus, fail: Fail) -> None:
 
 
 def _controller(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> str:
-    """Return who closes the position loop: "drive" or "board"."""
+    """Return where the position loop is closed: "drive" or "board"."""
     family = family_of(kind)
     closes = family.closes and kind.servo is None
     pd = table.pd or ("drive" if closes else "board")
@@ -127,7 +128,7 @@ def _controller(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> str
 
 
 def check_supply(joints: Sequence[Joint], volts: float, fail: Fail) -> None:
-    """Refuse a supply outside a servo's range."""
+    """Refuse a supply voltage outside a servo's range."""
     for joint in joints:
         servo = joint.drive.type.servo if joint.drive else None
         if joint.drive and servo and not servo.supply[0] <= volts <= servo.supply[1]:
@@ -136,7 +137,7 @@ def check_supply(joints: Sequence[Joint], volts: float, fail: Fail) -> None:
 
 
 def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:
-    """Return the motor inside a servo, with the gear to the joint. own: the motor from the file, or None for the
+    """Return the motor inside a servo, with the gear ratio to the joint. own: the motor from the file, or None for the
     catalogue's motor.
     """
     kind = drive.at_joint.servo
@@ -162,7 +163,7 @@ def _check_gear(key: str, table: DriveTable, fail: Fail) -> None:
 
 
 def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fail) -> None:
-    """Refuse a bus of the wrong kind, and keys that belong to other drives."""
+    """Refuse a bus of the wrong kind, and keys that only other drives have."""
     wire = family_of(kind).wire
     if bus.kind != wire.kind if wire is not None else bus.kind in WIRES:
         wanted = "can" if wire is None else wire.kind
@@ -178,7 +179,8 @@ def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fa
 
 
 def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:
-    """Refuse a firmware version with a format that the family does not use. Some families report no version."""
+    """Refuse a firmware version whose format does not match the family's format. Some families do not report a
+    version."""
     if table.firmware is None:
         return
     written = family_of(kind).firmware
@@ -191,7 +193,8 @@ def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) ->
 
 
 def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
-    """Refuse limits of half a turn or more. The servo's encoder covers one turn, so the position would be ambiguous."""
+    """Refuse limits of half a turn or more. The servo's encoder covers only one turn, so the joint's position would be
+    ambiguous."""
     half, own = math.pi / table.gear, family_of(kind)
     if table.id < own.ids[0]:
         fail(f"joint.{t.name}.drive.id", table.id, f"a servo's is {own.ids[0]} to {own.ids[1]}")
@@ -205,7 +208,7 @@ def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limi
 
 
 def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
-    """Refuse a zero that the drive cannot have. At power-up a drive reports a position within half a turn of its own
+    """Refuse a zero that is impossible for the drive. At power-up a drive reports a position within half a turn of its
     zero."""
     if not table.zero:
         return
@@ -225,7 +228,7 @@ def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limit
 
 
 def _reply(kind: DriveType, table: DriveTable) -> int | None:
-    """Return the id of the drive's replies from the file, or the family's default."""
+    """Return the id of the drive's replies: the file's value or the family's default."""
     default = family_of(kind).reply
     return table.reply if table.reply is not None or default is None else default(table.id)
 
@@ -241,12 +244,12 @@ def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None
 
 
 def _behind(gear: float) -> str:
-    """Return a refusal's words about the gear."""
+    """Return the words of an error message that name the gear."""
     return "" if gear == 1.0 else f" behind a gear of {gear:g}"
 
 
 def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd: str, fail: Fail) -> None:
-    """Refuse limits and gains of a joint that do not fit the fields of the drive's frames."""
+    """Refuse limits and gains of a joint that exceed the ranges of the drive's frames."""
     joint, kind, name = f"joint.{t.name}", own.behind(gear), own.name + _behind(gear)
     if kind.position > MOST_PLACE:
         fail(f"{joint}.drive.position", own.position, f"{name} is more than a hundred turns of the joint",
@@ -266,7 +269,8 @@ def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd
 
 
 def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
-    """Refuse two drives with the same id on one bus. Replies may share an id if their contents name the drive."""
+    """Refuse two drives with equal ids on one bus. Several drives may share a reply id if the contents of their replies
+    name the drive."""
     taken: dict[tuple[str, int], Joint] = {}
     for joint in joints:
         if joint.drive is None:
@@ -282,6 +286,6 @@ def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
 
 
 def _shares(joint: Joint, id: int) -> bool:
-    """Return True if the drive's reply may have the id of another drive's reply."""
+    """Return True if the drive's replies may have the same id as another drive's replies."""
     d = joint.drive
     return d is not None and family_of(d.type).shares_reply and d.reply == id != d.id

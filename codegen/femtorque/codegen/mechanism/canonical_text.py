@@ -1,4 +1,5 @@
-"""A mechanism as one deterministic text. Two mechanisms are equal if their texts are equal."""
+"""The canonical text of a mechanism, which depends only on its values. Two mechanisms are equal if and only if their
+texts are equal."""
 
 import dataclasses
 import json
@@ -12,7 +13,8 @@ NOT_THE_MECHANISM = ("source", "urdf", "warnings")
 
 
 def canonical(mechanism: Mechanism) -> str:
-    """Return JSON with sorted keys, one line per top-level key. Every float has 17 significant digits, which is exact.
+    """Return JSON with sorted keys, one line per top-level key. Every float has 17 significant digits, so no precision
+    is lost.
     """
     fields = {f.name: _plain(getattr(mechanism, f.name)) for f in dataclasses.fields(mechanism)
               if f.name not in NOT_THE_MECHANISM}
@@ -30,5 +32,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, float):
-        return f"{value + 0.0:.17g}"  # adding zero turns -0.0 into 0.0
+        return f"{value + 0.0:.17g}"  # adding zero changes -0.0 to 0.0
     return value

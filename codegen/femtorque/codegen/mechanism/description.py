@@ -1,10 +1,10 @@
-"""A validated mechanism in SI units: the values of a mechanism file, without computed values.
+"""A validated mechanism in SI units. A Mechanism contains the values of a mechanism file, but no computed values.
 
-Gains, limits, springs, friction and torques are at the joint. R, L, K and the rotor's inertia are at the motor. `gear`
-is motor turns per joint turn, signed. A drive's quantities are at its output. Positive torque moves the joint along its
-axis. Gravity is an acceleration vector. Inertias are about the centre of gravity in link axes. Joints are in tree
-order: parents come before their children, otherwise the order is the file's. Arrays, emitted C, messages and columns of
-logs all use this order.
+Gains, limits, springs, friction and torques refer to the joint. R, L, K and the rotor's inertia refer to the motor
+shaft. `gear` is motor turns per joint turn, signed. The quantities of a drive refer to its output. Positive torque
+moves the joint along its axis. Gravity is an acceleration vector. Inertias are about the centre of gravity, in link
+axes. Joints are in tree order: a parent comes before its children, and the file's order decides the rest. Arrays,
+emitted C, messages and columns of logs all have this order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from femtorque.codegen.drive import DriveType
 Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)
 
-BASE = "base"  # the ground, as named in mechanism files
+BASE = "base"  # name of the ground in mechanism files
 COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s (True: prismatic): below this velocity dry friction fades out
 
 
@@ -30,8 +30,8 @@ COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s (True: prismatic): be
 class Limits:
     """Joint limits, infinite if the file gives none: rad, rad/s, N m, rad/s^2, rad/s^3 (m and N for prismatic joints).
 
-    `plan` keeps the limits of acceleration and jerk, and trajectories beyond them are refused. The board ignores these
-    two limits.
+    `plan` observes the limits of acceleration and jerk. A trajectory that exceeds them is refused. The firmware on the
+    board does not use these two limits.
     """
 
     lower: float = -np.inf
@@ -44,8 +44,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Friction:
-    """Friction at the joint: viscous N m s/rad, Coulomb N m. stribeck N m: added at rest, and half of it at
-    stribeck_velocity, rad/s. load: N m added per N m of the links' torque (femtorque.codegen.model.driven_friction).
+    """Friction at the joint: viscous N m s/rad, Coulomb N m. stribeck N m: additional friction at rest, which has
+    halved at stribeck_velocity, rad/s. load: N m of friction per N m of the links' torque
+    (femtorque.codegen.model.driven_friction).
     """
 
     viscous: float = 0.0
@@ -57,8 +58,9 @@ class Friction:
 
 @dataclass(frozen=True)
 class Motor:
-    """A motor with values at the motor's shaft: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2. gear: motor turns
-    per joint turn, signed. continuous: A. thermal_s: time constant of the winding's temperature, s; None if unknown."""
+    """A motor, with values at its shaft: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2. gear: motor turns per
+    joint turn, signed. continuous: continuous current, A. thermal_s: time constant of the winding's temperature, s;
+    None if unknown."""
 
     R: float
     L: float
@@ -76,7 +78,7 @@ class Motor:
 @dataclass(frozen=True)
 class ServoSetting:
     """Settings of a servo. zero: the count at the joint's zero. offset: counts that the servo subtracts from its
-    encoder's counts. limit: largest share of the supply that the servo gives its motor.
+    encoder's counts. limit: maximum duty that the servo applies to its motor.
     """
 
     zero: int = 2048
@@ -86,12 +88,12 @@ class ServoSetting:
 
 @dataclass(frozen=True)
 class Drive:
-    """A drive on a bus, in place of motor and encoder. id: id of its commands. reply: id of its answers; None if the id
-    is the same. sign: -1 if the drive turns the other way. gear: output turns per joint turn, positive. pd: "drive" if
-    the drive closes the position loop, "board" if the drive only gets torques. inertia: rotor inertia at the output, kg
-    m^2. zero: the reported output angle at the joint's zero, rad (servos have servo.zero). servo: settings of a servo,
-    or None. firmware: required version; empty for any. configured: marks of the owner's configuration; empty if not
-    checked.
+    """A drive on a bus, which replaces motor and encoder. id: id of its commands. reply: id of its answers; None if
+    both ids are equal. sign: -1 if drive and joint turn in opposite directions. gear: output turns per joint turn,
+    positive. pd: "drive" if the drive closes the position loop, "board" if the board closes it and sends torques.
+    inertia: rotor inertia at the output, kg m^2. zero: the reported output angle at the joint's zero, rad (servos have
+    servo.zero). servo: settings of a servo, or None. firmware: required version; empty for any version. configured:
+    hashes of the owner's configuration; empty if the file does not check it.
     """
 
     type: DriveType
@@ -109,21 +111,21 @@ class Drive:
 
     @property
     def at_joint(self) -> DriveType:
-        """Return the drive's ranges in the joint's angle and torque."""
+        """Return the drive's ranges as angles and torques of the joint."""
         return self.type.behind(self.gear)
 
     @property
     def half_turn(self) -> float:
-        """Return the joint's angle for half an output turn, rad.
+        """Return the angle of the joint for half a turn of the drive's output, rad.
 
-        At power-up the drive's position is only known modulo one turn.
+        At power-up the position of the drive's output is only known modulo one turn.
         """
         return math.pi / self.gear
 
 
 @dataclass(frozen=True)
 class Bus:
-    """A bus. kind: can, can-fd or the kind of a half-duplex wire. bitrate: 1/s. data_bitrate: 1/s in CAN FD's data
+    """A bus. kind: can, can-fd or the kind of a half-duplex bus. bitrate: bit/s. data_bitrate: bit/s in CAN FD's data
     phase.
     """
 
@@ -135,7 +137,8 @@ class Bus:
 
 @dataclass(frozen=True)
 class Encoder:
-    """An encoder. counts: counts per turn after x4 quadrature decoding. at: its shaft, "joint" or "motor"."""
+    """An encoder. counts: counts per turn after x4 quadrature decoding. at: the shaft that carries the encoder, "joint"
+    or "motor"."""
 
     counts: int
     at: str = "joint"
@@ -145,9 +148,9 @@ class Encoder:
 
 @dataclass(frozen=True)
 class Home:
-    """The search for a joint's zero, if encoder.zero is index or stop. None means a default by rule. at: position at
-    the index or stop, rad or m. direction: direction towards the index or stop. speed: rad/s or m/s. effort: largest
-    torque against the stop, N m or N. travel: largest travel, rad or m.
+    """The search for a joint's zero, used if encoder.zero is index or stop. None selects a default. at: position at the
+    index or stop, rad or m. direction: direction towards the index or stop. speed: rad/s or m/s. effort: maximum torque
+    against the stop, N m or N. travel: maximum travel, rad or m.
     """
 
     at: float = 0.0
@@ -170,7 +173,8 @@ class Gains:
 class Beam:
     """A flexible link along its x axis: length m, EI N m^2 about y and z, GJ N m^2 or None, damping time s.
 
-    GA_s: shear stiffness (shear modulus times shear area) in the planes of EI, N; infinite without shear.
+    GA_s: shear stiffness (shear modulus times shear area) in the planes of EI, N; infinite for a beam without shear
+    deformation.
     """
 
     length: float
@@ -183,7 +187,8 @@ class Beam:
 
 @dataclass(frozen=True)
 class Section:
-    """A round tube, for member stresses and for c_mot: area m^2, outer radius m, Young's modulus Pa (aluminium)."""
+    """The section of a round tube, for member stresses and for c_mot: area m^2, outer radius m, Young's modulus Pa
+    (aluminium)."""
 
     area: float
     radius: float
@@ -206,7 +211,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint that follows `joint`.
+    """A joint whose position depends on the position of `joint`.
 
     The follower's position is ratio times the leader's position plus offset. offset: rad or m.
     """
@@ -218,8 +223,8 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint. xyz, rpy: joint frame in the parent link's frame. The child link's frame is the joint frame after the
-    joint's motion.
+    """A joint. xyz, rpy: origin and orientation of the joint frame in the parent link's frame. The frame of the child
+    link is the joint frame after the joint's motion.
     """
 
     name: str
@@ -249,25 +254,26 @@ class Joint:
 
     @property
     def rotor(self) -> float:
-        """Return the rotor inertia at the joint: kg m^2, or kg for a prismatic joint."""
+        """Return the rotor inertia reflected to the joint: kg m^2, or kg for a prismatic joint."""
         if self.drive is not None and self.drive.servo is None:
             return square(self.drive.gear) * self.drive.inertia
         return square(self.motor.gear) * self.motor.inertia if self.motor else 0.0
 
     @property
     def takes_torque(self) -> bool:
-        """Return True if the drive takes a torque or a current instead of a duty."""
+        """Return True if the command of the drive is a torque or a current, not a duty."""
         return self.drive is not None and (self.drive.type.servo is None or self.drive.type.servo.ampere > 0.0)
 
     @property
     def elastic(self) -> bool:
-        """Return True if only a spring holds this joint of a tree. The joint then bends like a flexible link."""
+        """Return True if this joint is in a tree, and its only torque comes from a spring. The step then treats the
+        joint like a flexible link."""
         return not self.actuated and self.mimic is None and (self.stiffness > 0.0 or self.c_mot > 0.0)
 
 
 @dataclass(frozen=True)
 class Payload:
-    """A body fixed to a link. com and inertia are in the link's frame."""
+    """A body that is fixed to a link. com and inertia are in the link's frame."""
 
     name: str
     link: str
@@ -278,7 +284,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class Anchor:
-    """One side of a loop closure: a frame fixed in a link."""
+    """One side of a loop: a frame that is fixed to a link."""
 
     link: str
     xyz: Vector
@@ -315,8 +321,8 @@ class Control:
 
 @dataclass(frozen=True)
 class Brake:
-    """The holding brakes of an arm, all on one output of the board. release_s: time from the output's change until the
-    brakes are open, s. engage_s: time until the brakes are closed, s.
+    """The holding brakes, all on one output of the board. release_s: time from the output's change until the brakes
+    have released, s. engage_s: time until the brakes have engaged, s.
     """
 
     release_s: float
@@ -325,8 +331,8 @@ class Brake:
 
 @dataclass(frozen=True)
 class Cutoff:
-    """An output of the board that cuts the servos' supply. within_s: time in which servos must report that their motors
-    are off, s. off_s: time for which the supply stays off, so that every servo loses its power, s.
+    """A board output that switches off the servos' supply. within_s: time within which servos must report that their
+    motors are off, s. off_s: time for which the supply stays off, so that every servo loses its power, s.
     """
 
     within_s: float = 0.03
@@ -335,9 +341,9 @@ class Cutoff:
 
 @dataclass(frozen=True)
 class Park:
-    """The pose in which the arm lies down. pose: position of every streamed joint by name, rad or m. speed: share of
-    FOLLOW's limits. heat: true if the arm also lies down when the board or a motor is too warm. supply_v: supply below
-    which the arm also lies down, V; None for no such limit.
+    """The pose in which the arm parks. pose: position of every streamed joint by name, rad or m. speed: fraction of
+    FOLLOW's limits. heat: true if the arm also parks when the board or a motor is too warm. supply_v: supply voltage
+    below which the arm also parks, V; None for no voltage limit.
     """
 
     pose: dict[str, float]
@@ -348,12 +354,11 @@ class Park:
 
 @dataclass(frozen=True)
 class Safety:
-    """Reactions to the classes of faults (femtorque.codegen.wire.messages.FAULT_CLASSES), and bounds.
-
-    host: "auto" is park if there is a pose, else hold if gravity loads a joint, else coast
-    (femtorque.codegen.control.gravity_load). stuck_s: largest time at full torque without a count, s. temperature_max:
-    deg C. gain_overlay: allowed factors on the file's gains at run time. float_speed, jog_speed: shares of
-    limits.velocity. probe_effort: share of limits.effort in open loop.
+    """Reactions to the classes of faults (femtorque.codegen.wire.messages.FAULT_CLASSES), and limits. host: "auto"
+    means park if there is a park pose, else hold if gravity loads a joint, else coast
+    (femtorque.codegen.control.gravity_load). stuck_s: maximum time at full torque without an encoder count, s.
+    temperature_max: deg C. gain_overlay: range of factors on the file's gains at run time. float_speed, jog_speed:
+    fractions of limits.velocity. probe_effort: fraction of limits.effort in open loop.
     """
 
     computing: str = "coast"
@@ -374,18 +379,18 @@ class Safety:
 
 @dataclass(frozen=True)
 class Follow:
-    """Settings for live targets. delay, frame: s; None if found at run time. timeout: s without a target until FOLLOW
-    ends.
+    """Settings for live targets. delay, frame: s; None if the board measures the value. timeout: s without a target
+    until FOLLOW ends.
     """
 
-    delay: float | None = None  # 0: no delay, and targets must carry velocities
+    delay: float | None = None  # 0: targets are followed without a delay, and must contain velocities
     timeout: float = 0.25
     frame: float | None = None
 
 
 @dataclass(frozen=True)
 class Feel:
-    """Contact detection. reaction: reaction to a touch: none, stop, float or return. bandwidth_hz: bandwidth of the
+    """Contact detection. reaction: reaction to a contact: none, stop, float or return. bandwidth_hz: bandwidth of the
     estimated external torque.
     """
 
@@ -395,7 +400,7 @@ class Feel:
 
 @dataclass(frozen=True)
 class Contact:
-    """Threshold of a touch, N m or N, with its increase per velocity and per acceleration of the motion."""
+    """Threshold for a contact, N m or N, and its increase with velocity and acceleration of the motion."""
 
     torque: float
     velocity: float = 0.0
@@ -404,7 +409,7 @@ class Contact:
 
 @dataclass(frozen=True)
 class BoardUse:
-    """The board file, and the supply and PWM of this mechanism."""
+    """The board file, the supply voltage and the PWM frequency of this mechanism."""
 
     use: str
     bus_voltage: float = 24.0
@@ -432,7 +437,7 @@ class Mechanism:
     feel: Feel | None = None
     unphysical: str = "refuse"
     source: Path | None = None
-    urdf: Path | None = None  # source of links and joints
+    urdf: Path | None = None  # file that gives the links and joints
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -443,20 +448,20 @@ class Mechanism:
     def moving(self) -> tuple[Joint, ...]:
         """Return the joints that are neither fixed nor locked, in tree order.
 
-        FT_JOINTS is the number of these joints.
+        FT_JOINTS in C is the number of these joints.
         """
         return tuple(j for j in self.joints if j.type != "fixed" and j.name not in self.lock)
 
     @property
     def constrained(self) -> bool:
-        """Return True if some joints depend on others, by closed loops or by mimicking."""
+        """Return True if some joints depend on others, through closed loops or mimic relations."""
         return bool(self.loops) or any(joint.mimic for joint in self.moving)
 
     @property
     def streamed(self) -> tuple[Joint, ...]:
-        """Return the joints whose motion a trajectory gives, in tree order.
+        """Return the joints whose motion a trajectory specifies, in tree order.
 
-        If loops, leaders or springs move some joints, only the actuated joints count.
+        If closed loops, mimic relations or springs determine some positions, the result has only the actuated joints.
         """
         if self.constrained:
             return tuple(j for j in self.moving if j.actuated)
@@ -468,8 +473,8 @@ class Mechanism:
 
     def in_mode(self, name: str | None = None) -> Mechanism:
         """Return the mechanism in one mode, by default the first. The result has only the loops and payloads of this
-        mode, and the mode's passive joints are not actuated. `modes` then holds this mode, or nothing if the file has
-        no modes.
+        mode. The passive joints of this mode are not actuated. In the result, `modes` contains only this mode, or
+        nothing if the file has no modes.
         """
         if not self.modes:
             return self
@@ -482,7 +487,7 @@ class Mechanism:
 
     @property
     def flexible(self) -> bool:
-        """Return True if the mechanism has flexible links, or joints that only a spring holds."""
+        """Return True if the mechanism has flexible links, or joints whose only torque comes from a spring."""
         springs = not self.constrained and any(joint.elastic for joint in self.moving)
         return springs or any(link.beam is not None for link in self.links)
 

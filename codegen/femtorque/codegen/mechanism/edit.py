@@ -1,4 +1,4 @@
-"""Functions that write numbers of joints and bodies back into a mechanism file. Comments and layout stay."""
+"""Functions that write values of joints and bodies to a mechanism file. Comments and layout stay."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,17 @@ from tomlkit.exceptions import TOMLKitError
 from femtorque.codegen.common import BadInput, read_text, write_text
 from femtorque.codegen.mechanism.description import Gains
 
-DIGITS, FINE = 4, 7  # significant digits; bodies get FINE, so that rounding makes no inertia impossible
+DIGITS, FINE = 4, 7  # significant digits; masses and inertias have FINE digits, so that rounding makes no inertia
+                     # impossible
 
 
 Tables = Mapping[str, Mapping[str, float | int | str]]
 
 
 def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside: Tables | None = None) -> None:
-    """Set keys of a joint's inline tables, as {"friction": {"viscous": 1e-3}}. comment: comment behind the first
-    table's line. beside: further keys for a table that is not yet in the file. Raise BadInput, and write nothing, if
-    the file is no TOML or lacks the [[joint]].
+    """Set keys of a joint's inline tables, as {"friction": {"viscous": 1e-3}}. comment: comment at the end of the first
+    table's line. beside: further keys of a table that the file does not have yet. If the file is no TOML or lacks the
+    [[joint]], raise BadInput and leave the file unchanged.
     """
     document = _parsed(path)
     table = _table(path, document, joint)
@@ -37,9 +38,9 @@ def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside:
 
 
 def set_solid(path: Path, name: str, values: Mapping[str, float | Sequence[float]], on: str | None = None) -> None:
-    """Set mass, com and inertia of a link, or of a payload on the link `on`. Remove `rod`, which com and inertia
-    replace. A link of a URDF gets a table in the mechanism file, which overrides the URDF. Raise BadInput, and write
-    nothing, if the file is no TOML.
+    """Set mass, com and inertia of a link, or of a payload on the link `on`. Remove `rod`, because com and inertia
+    replace it. For a link of a URDF, the function adds a table to the mechanism file, which overrides the URDF. If the
+    file is no TOML, raise BadInput and leave the file unchanged.
     """
     document = _parsed(path)
     kind = "link" if on is None else "payload"
@@ -59,7 +60,8 @@ def set_solid(path: Path, name: str, values: Mapping[str, float | Sequence[float
 
 
 def set_gains(path: Path, gains: Mapping[str, Gains], share: float) -> None:
-    """Set ku and kv of each joint to `share` of `gains`, rounded down. Raise BadInput like set_joint."""
+    """Set ku and kv of each joint to `share` times `gains`, rounded down. Raise BadInput under the same conditions as
+    set_joint."""
     document = _parsed(path)
     for joint, of in gains.items():
         table = _table(path, document, joint)

@@ -1,5 +1,6 @@
-"""Mimic joints. A gripper's second finger may follow the first finger, which may follow a third joint. Each follower is
-tied to the driven joint at the end of its chain. If the driven joint is locked, its followers are locked too.
+"""Mimic joints. The second finger of a gripper may follow the first finger, which may follow a third joint. Each
+follower is related directly to the driven joint at the end of its chain. If the driven joint is locked, its followers
+are locked too.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,14 +11,14 @@ from femtorque.codegen.common import hint
 from femtorque.codegen.mechanism.description import Joint, Mimic
 from femtorque.codegen.mechanism.refusal import Fail
 
-NARROWED = 1e-6  # share of a range; smaller differences come from rounding
+NARROWED = 1e-6  # relative to a range; smaller differences come from rounding
 
 
 def resolved(joints: Sequence[Joint], lock: dict[str, float], fail: Fail,
              warn: Callable[[str], None]) -> tuple[tuple[Joint, ...], dict[str, float]]:
-    """Return joints and locks with each mimic tied to a driven joint.
+    """Return joints and locks after each mimic joint has been related to a driven joint.
 
-    The driven joint gets limits that all followers can keep. Raise BadInput.
+    The driven joint gets limits that all followers can satisfy. Raise BadInput.
     """
     by_name = {joint.name: joint for joint in joints}
     followed: dict[str, list[Joint]] = {}
@@ -47,7 +48,7 @@ def resolved(joints: Sequence[Joint], lock: dict[str, float], fail: Fail,
 
 
 def _root(joint: Joint, by_name: dict[str, Joint], lock: dict[str, float], fail: Fail) -> Mimic:
-    """Return a mimic of the driven joint at the end of a chain of mimics."""
+    """Return the equivalent mimic relation to the driven joint at the end of a chain of mimic joints."""
     key, passed, mimic = f"joint.{joint.name}.mimic", [joint.name], joint.mimic
     assert mimic is not None
     while True:
@@ -67,7 +68,7 @@ def _root(joint: Joint, by_name: dict[str, Joint], lock: dict[str, float], fail:
 
 
 def _within(leader: Joint, followers: Sequence[Joint], fail: Fail, warn: Callable[[str], None]) -> Joint:
-    """Return the leader with the limits of position and velocity that its followers can keep."""
+    """Return the leader with position and velocity limits that its followers can satisfy."""
     lower, upper, velocity = leader.limits.lower, leader.limits.upper, leader.limits.velocity
     for follower in followers:
         mimic = follower.mimic
@@ -75,7 +76,7 @@ def _within(leader: Joint, followers: Sequence[Joint], fail: Fail, warn: Callabl
         ends = sorted((x - mimic.offset) / mimic.ratio for x in (follower.limits.lower, follower.limits.upper))
         slack = NARROWED * max(upper - lower, 0.0) if upper - lower < inf else 0.0
         if ends[0] > lower + slack or ends[1] < upper - slack:
-            if not max(lower, ends[0]) < min(upper, ends[1]):  # the file probably lacks a sign
+            if not max(lower, ends[0]) < min(upper, ends[1]):  # the sign of a ratio is probably missing in the file
                 warn(f"joint.{follower.name}: it follows {leader.name}, and no position keeps the limits of both: its "
                      f"own ({follower.limits.lower:g} .. {follower.limits.upper:g}) are left out")
                 continue
@@ -88,8 +89,8 @@ def _within(leader: Joint, followers: Sequence[Joint], fail: Fail, warn: Callabl
 
 
 def _half_turn(leader: Joint, lower: float, upper: float, followers: Sequence[Joint], fail: Fail) -> None:
-    """Refuse a joint with a range beyond half a turn. A ratio needs whole turns, but the chip knows positions only
-    within one turn.
+    """Refuse a joint with a range of more than half a turn. A ratio is only defined for known whole turns, but the chip
+    knows positions only within one turn.
     """
     for joint, ratio, offset in [(leader, 1.0, 0.0), *((f, f.mimic.ratio, f.mimic.offset) for f in followers
                                                        if f.mimic)]:
@@ -102,7 +103,7 @@ def _half_turn(leader: Joint, lower: float, upper: float, followers: Sequence[Jo
 
 
 def check(name: str, mimic: Mimic, joint_type: str, driven: str | None, fail: Fail) -> None:
-    """Refuse keys that a follower cannot have. driven: the key that would drive the follower."""
+    """Refuse keys that a follower cannot have. driven: the key that gives the follower a motor or drive."""
     key = f"joint.{name}"
     if joint_type == "fixed":
         fail(f"{key}.mimic", mimic.joint, "a fixed joint follows nothing", "did you mean another type?")

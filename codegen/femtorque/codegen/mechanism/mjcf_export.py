@@ -1,7 +1,7 @@
-"""A mechanism as MuJoCo's MJCF, for simulators: the same links, joints, rotors and friction. Joints have the same zeros
-as in the mechanism file. A rotor's inertia becomes the joint's armature, Coulomb friction the frictionloss. Loops and
-mimic joints become equality constraints, which MuJoCo enforces softly. Links are capsules that collide with other
-objects of a scene, but not with each other.
+"""A mechanism as MuJoCo's MJCF, for simulators, with the same links, joints, rotors and friction. The joints have the
+zeros of the mechanism file. A rotor's inertia becomes the joint's armature, and Coulomb friction becomes frictionloss.
+Loops and mimic joints become equality constraints, which are soft constraints in MuJoCo. Links are capsules that can
+collide with objects in a scene, but not with each other.
 
 Source: https://mujoco.readthedocs.io/en/stable/XMLreference.html
 """
@@ -17,14 +17,14 @@ from femtorque.codegen.mechanism.description import BASE, Anchor, Joint, Link, M
 from femtorque.codegen.mechanism.refusal import refuse
 
 LEAST_INERTIA = 1e-9  # kg m^2; MuJoCo refuses a rod without thickness
-THICKNESS = 0.06  # radius of a link's capsule divided by its length
-STIFF = "0.002 1"  # solref of equalities: time constant s (at least two steps of 1 ms), damping ratio
+THICKNESS = 0.06  # radius of a link's capsule as a fraction of its length
+STIFF = "0.002 1"  # solref of equality constraints: time constant, s (at least two steps of 1 ms), and damping ratio
 
 
 def mjcf(mechanism: Mechanism) -> str:
     """Return the text of the MJCF file.
 
-    Raise BadInput for flexible links, modes and c_mot, which MJCF does not have.
+    Raise BadInput for flexible links, modes and c_mot, because MJCF cannot express them.
     """
     _supported(mechanism)
     root = ET.Element("mujoco", model=mechanism.name)
@@ -65,7 +65,7 @@ def _supported(mechanism: Mechanism) -> None:
 
 
 def _body(mechanism: Mechanism, parent: ET.Element, joint: Joint) -> ET.Element:
-    """Add the child link of a joint to its parent's element, and return the link's element."""
+    """Add the child link of a joint to the element of its parent link, and return the child's element."""
     link = mechanism.link(joint.child)
     still = joint.type == "fixed" or joint.name in mechanism.lock
     held = mechanism.lock.get(joint.name, 0.0)
@@ -104,9 +104,9 @@ def _inertial(body: ET.Element, mass: float, com: ArrayLike, inertia: ArrayLike)
 
 
 def _ends(mechanism: Mechanism, link: Link) -> Sequence[np.ndarray]:
-    """Return the ends of a link's capsules: the joints of its children.
+    """Return the ends of a link's capsules, which are the joints of its children.
 
-    A last link has one end, at twice its centre of gravity.
+    A link without children has one end, at twice its centre of gravity.
     """
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name and joint.type != "fixed"]
     ends += [end.xyz for loop in mechanism.loops for end in (loop.a, loop.b) if end.link == link.name]
@@ -131,7 +131,7 @@ def _equalities(root: ET.Element, mechanism: Mechanism, bodies: dict[str, ET.Ele
 
 
 def _site(body: ET.Element, name: str, anchor: Anchor, along: bool) -> None:
-    """Add an anchor's frame as a site. along: put the site 0.1 m along the frame's z."""
+    """Add a site at an anchor's frame. along: put the site 0.1 m along the frame's z axis."""
     if along:
         body = ET.SubElement(body, "body", name=f"{name}:frame", pos=_numbers(anchor.xyz), euler=_numbers(anchor.rpy))
         ET.SubElement(body, "site", name=name, pos="0 0 0.1")

@@ -1,6 +1,6 @@
-"""Brushed motors and gear motors on the market, with the makers' figures, for new mechanism files.
+"""Commercial brushed motors and gear motors, with the makers' data, for new mechanism files.
 
-Each motor names its source. If a data sheet lacks a figure, it is computed from other figures and named in
+Each motor names the source of its values. If a data sheet lacks a value, it is computed from other values and named in
 `worked_out`, or must be measured (`femtorque identify`). SI units.
 """
 
@@ -12,10 +12,11 @@ from femtorque.codegen.common import BadInput, hint
 
 @dataclass(frozen=True)
 class Sold:
-    """A motor on the market. volts: nominal. R ohm, L H, K N m/A and inertia kg m^2 are at the motor. gear: motor turns
-    per output turn. efficiency: efficiency of the gear. torque: continuous N m at the output, infinite if no sheet
-    limits the torque. continuous A, thermal_s: as in a mechanism file. counts: counts of the motor's encoder after
-    quadrature x4; None without an encoder. continuous, thermal_s, inertia: None if the sheet lacks them.
+    """A commercial motor. volts: nominal voltage. R ohm, L H, K N m/A and inertia kg m^2 refer to the motor shaft.
+    gear: motor turns per output turn. efficiency: efficiency of the gear. torque: continuous torque of the output, N m,
+    infinite if no data sheet limits it. continuous A, thermal_s: as in a mechanism file. counts: counts of the motor's
+    encoder after quadrature x4; None without an encoder. continuous, thermal_s, inertia: None if the data sheet lacks
+    them.
     """
 
     name: str
@@ -48,16 +49,17 @@ FAULHABER_3863 = "FAULHABER data sheet 3863 ... CR, edition May 2012"
 RE_40 = "maxon data of order no. 148867 (RE 40, 24 V, 150 W); L from an older edition of them"
 POLOLU_37D = "Pololu data sheet \"37D Metal Gearmotors\" and product pages"
 
-# name, motor turns per output turn, stall torque in kg mm, from the sheet
+# name, motor turns per output turn, stall torque in kg mm, from the data sheet
 POLOLU_RATIOS = ((19, 18.75, 85.0), (30, 30.0, 140.0), (50, 50.0, 210.0), (70, 70.0, 270.0), (100, 102.08, 340.0),
                  (131, 131.25, 450.0), (150, 150.0, 490.0))
 POLOLU_STALL_A, POLOLU_IDLE_A, POLOLU_IDLE = 5.5, 0.15, 10_000.0 * 2.0 * math.pi / 60.0  # the motor at 12 V
 KGF = 9.80665  # N
-ELECTRICAL = 1e-3  # s: assumed L/R of a small iron-core motor if the sheet gives no L
+ELECTRICAL = 1e-3  # s: assumed L/R of a small iron-core motor if the data sheet gives no L
 
 
 def _pololu(number: int, ratio: float, stall: float) -> Sold:
-    """Return the motor. The stall current gives R, the no-load speed K, and the stall torque the gear's efficiency."""
+    """Return the motor. R comes from the stall current, K from the no-load speed, and the gear's efficiency from the
+    stall torque."""
     R = 12.0 / POLOLU_STALL_A
     K = (12.0 - R * POLOLU_IDLE_A) / POLOLU_IDLE
     efficiency = stall * 1e-3 * KGF / (K * POLOLU_STALL_A * ratio)
@@ -85,7 +87,7 @@ MOTORS: tuple[Sold, ...] = (
 
 
 def named(name: str) -> Sold:
-    """Return the motor with this name. Raise BadInput with the nearest name."""
+    """Return the motor with this name. Raise BadInput that suggests the most similar name."""
     found = next((sold for sold in MOTORS if sold.name == name), None)
     if found is None:
         raise BadInput("femtorque init", "--motor", name, "no such motor in the catalogue",
@@ -94,8 +96,8 @@ def named(name: str) -> Sold:
 
 
 def fitting(effort: float, velocity: float, volts: float) -> Sold | None:
-    """Return the weakest motor of the catalogue that gives this torque, N m, and velocity, rad/s. Return None if no
-    motor suffices.
+    """Return the catalogue's motor with the lowest power that gives this torque, N m, and velocity, rad/s. Return None
+    if all motors of the catalogue are too weak.
     """
     good = [sold for sold in MOTORS if min(sold.stall(volts), sold.torque) >= effort
             and sold.no_load(volts) >= velocity and volts <= 1.1 * sold.volts]
@@ -103,7 +105,7 @@ def fitting(effort: float, velocity: float, volts: float) -> Sold | None:
 
 
 def motor_words(effort: float, velocity: float, volts: float) -> str:
-    """Return a hint that names a motor of the catalogue for a joint."""
+    """Return a hint that names a suitable motor of the catalogue for a joint."""
     found = fitting(effort, velocity, volts)
     if found is not None:
         return f"{found.name} of `femtorque motors` gives {effort:.3g} N m and {velocity:.3g} rad/s"

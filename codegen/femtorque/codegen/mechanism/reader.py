@@ -1,7 +1,8 @@
-"""Reader of mechanism files: TOML text -> checked tables -> Mechanism. The first fault raises BadInput with one line.
+"""Reader of mechanism files: TOML text -> checked tables -> Mechanism. The first error raises BadInput with a message
+of one line.
 
-`schema.py` checks each key alone. This module checks several keys together: names that must exist, the tree, possible
-bodies, possible efforts, ticks that fit knots.
+`schema.py` checks each key separately. This module checks rules over several keys: names must exist, the links form a
+tree, inertias and efforts are physically possible, ticks fit the knots.
 """
 
 import re
@@ -23,9 +24,9 @@ from femtorque.codegen.mechanism.refusal import in_radians
 from femtorque.codegen.mechanism.schema import (
     NAME_PATTERN, BeamTable, Fault, JointTable, LinkTable, MechanismTable, PayloadTable, first_fault)
 
-MOST = 1000  # tables of one kind
-PHYSICAL_TOLERANCE = 1e-6  # share of the trace: rounding error of a thin body's inertia
-OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth, Hz; its largest share of the tick rate
+MOST = 1000  # maximum number of tables of one type
+PHYSICAL_TOLERANCE = 1e-6  # relative to the trace of the inertia: rounding error of a thin body
+OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth, Hz; maximum bandwidth divided by the tick rate
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
@@ -53,7 +54,7 @@ class _Named(Protocol):
 
 
 class _Reader:
-    """One file on its way to a Mechanism. The reader can name each key in an error line."""
+    """The reader of one file. Every error message names the key concerned."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -259,8 +260,8 @@ class _Reader:
         return Payload(t.name, t.link, t.mass, _vector(t.com), inertia)
 
     def _check_physical(self, key: str, value: object, mass: float, inertia: NDArray[np.float64]) -> None:
-        """Check the principal moments of a body: not negative, zero without mass, each at most the sum of the other
-        two.
+        """Check the principal moments of a body. None may be negative or larger than the sum of the other two, and all
+        are zero without mass.
         """
         moments = np.linalg.eigvalsh(inertia)
         slack = PHYSICAL_TOLERANCE * float(np.abs(moments).sum())
@@ -280,7 +281,7 @@ class _Reader:
     # ---- joints
 
     def _tree_order(self) -> list[JointTable]:
-        """Return the joints with parents before their children, otherwise in the order of the file."""
+        """Return the joints with parents before their children, and otherwise in the order of the file."""
         joints = list(self.table.joint)
         carried: dict[str, JointTable] = {}
         if not joints:
@@ -311,9 +312,9 @@ class _Reader:
         return order
 
     def _fail_cycle(self, joint: JointTable, carried: dict[str, JointTable]) -> NoReturn:
-        """Raise BadInput with the joints of a cycle.
+        """Raise BadInput that names the joints of a cycle.
 
-        Every link has a parent joint, so the way up from `joint` ends in the cycle.
+        Every link has a parent joint, so the path from `joint` towards the root ends in the cycle.
         """
         passed = [joint]
         while (joint := carried[joint.parent]) not in passed:
@@ -324,7 +325,8 @@ class _Reader:
                   "close a kinematic loop with [[loop]]")
 
     def _channels(self, order: Sequence[JointTable]) -> dict[str, int]:
-        """Return the motor channel of each joint from the file, or the joint's number among the motors of the file."""
+        """Return the motor channel of each joint: the file's value, or the joint's index among the motors of the
+        file."""
         motors = [t for t in self.table.joint if t.motor is not None and t.drive is None]
         channels: dict[str, int] = {}
         users: dict[int, str] = {}
@@ -368,7 +370,8 @@ class _Reader:
         )
 
     def _check_friction(self, t: JointTable) -> None:
-        """Refuse incomplete Stribeck friction. Refuse a Stribeck velocity at which all friction fades out."""
+        """Refuse Stribeck friction if one of its keys is missing. Refuse a Stribeck velocity below the velocity at
+        which all friction fades out."""
         key, f = f"joint.{t.name}.friction", t.friction
         if not f.stribeck and not f.stribeck_velocity and not f.load:
             return
@@ -385,8 +388,8 @@ class _Reader:
                       f"{2.0 * least:g} or more")
 
     def _check_spring(self, t: JointTable, limits: Limits) -> None:
-        """Refuse a spring at a joint with a range beyond half a turn, because the chip knows positions only within one
-        turn.
+        """Refuse a spring at a joint with a range of more than half a turn, because the chip knows positions only
+        within one turn.
         """
         key, ends = "stiffness" if t.stiffness else "c_mot", (limits.lower, limits.upper)
         if (t.stiffness or t.c_mot) and t.actuated and t.type in ("revolute", "continuous") and not all(
@@ -396,7 +399,8 @@ class _Reader:
                       "limits = { lower = -3, upper = 3 }, or less")
 
     def _home(self, t: JointTable, encoder: Encoder | None, limits: Limits) -> Home | None:
-        """Return the search for a zero. An index or a stop needs `home`. Other zeros refuse `home`."""
+        """Return the settings for the search of a joint's zero. If encoder.zero is index or stop, the table `home` is
+        required. For any other zero the table `home` is refused."""
         key, sought = f"joint.{t.name}.home", encoder is not None and encoder.zero in ("index", "stop")
         if t.home is None and encoder is not None and sought:
             self.fail(key, None, f"is required by encoder.zero = {encoder.zero!r}",
@@ -434,7 +438,8 @@ class _Reader:
         return limits
 
     def _start(self, t: JointTable, limits: Limits) -> float:
-        """Return the pose at power-up. The default is zero, or the middle of limits that exclude zero."""
+        """Return the pose that the joints have at power-up. The default is zero if the limits include zero, otherwise
+        the middle of the limits."""
         if t.start is None:
             inside = limits.lower <= 0.0 <= limits.upper
             return 0.0 if inside else float(np.mean([x for x in (limits.lower, limits.upper) if np.isfinite(x)]))
@@ -483,7 +488,7 @@ class _Reader:
         return {name: value + 0.0 for name, value in self.table.lock.items()}
 
     def _check_outboard_mass(self, mechanism: Mechanism) -> None:
-        """Refuse a moving joint with only massless links beyond it, since this joint has no equation of motion."""
+        """Refuse a moving joint that carries only massless links, because this joint has no equation of motion."""
         heavy = {link.name for link in mechanism.links if link.mass > 0.0 or np.any(link.inertia)}
         heavy |= {p.link for p in mechanism.payloads if p.mass > 0.0 or np.any(p.inertia)}
         moving = {j.name for j in mechanism.moving}
@@ -500,8 +505,8 @@ class _Reader:
     # ---- loops and modes: kept as data; later stages refuse the unsupported ones
 
     def _check_loops(self, mechanism: Mechanism) -> None:
-        """Refuse a loop within one body, and two equal loops."""
-        body = {BASE: BASE}  # link: the link that carries the anchor
+        """Refuse a loop between two links of one body, and two equal loops."""
+        body = {BASE: BASE}  # for each link: the link whose body includes it
         moving = {j.name for j in mechanism.moving}
         for joint in mechanism.joints:
             body[joint.child] = joint.child if joint.name in moving else body[joint.parent]
@@ -517,7 +522,7 @@ class _Reader:
             seen[place] = loop.name
 
     def _check_modes(self, mechanism: Mechanism) -> None:
-        """Warn of loops and payloads that no mode uses, and of passive joints without effect."""
+        """Warn about loops and payloads that no mode uses, and about passive joints that change nothing."""
         if not mechanism.modes:
             return
         for kind, things in (("loop", mechanism.loops), ("payload", mechanism.payloads)):
@@ -571,7 +576,7 @@ def _vector(values: Sequence[float]) -> NDArray[np.float64]:
 
 
 def _inertia(values: Sequence[float]) -> NDArray[np.float64]:
-    """Return ixx, iyy, izz, ixy, ixz, iyz as a matrix (3, 3)."""
+    """Return ixx, iyy, izz, ixy, ixz, iyz as a symmetric matrix (3, 3)."""
     xx, yy, zz, xy, xz, yz = values
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float) + 0.0
     matrix.setflags(write=False)

@@ -1,4 +1,4 @@
-"""Lines that refuse a value of a mechanism file."""
+"""Error messages about values in a mechanism file."""
 
 import math
 from typing import NoReturn, Protocol
@@ -8,15 +8,15 @@ from femtorque.codegen.mechanism.description import Mechanism
 
 
 class Fail(Protocol):
-    """A function that raises BadInput about a key of the file being read."""
+    """A function that raises BadInput about a key of the present file."""
 
     def __call__(self, key: str, value: object, rule: str, hint: str = "") -> NoReturn: ...
 
 
 def in_radians(value: float, lower: float, upper: float) -> str:
-    """Return a hint that a value is probably in degrees, or ''.
+    """Return a hint that a value is probably in degrees; otherwise ''.
 
-    The hint needs a value of more than a turn that is outside the limits in rad, and inside the limits in degrees.
+    The hint applies to a value larger than a turn. As rad, the value must be outside the limits; as degrees, inside.
     """
     if abs(value) < math.tau or lower <= value <= upper or not lower <= math.radians(value) <= upper:
         return ""

@@ -1,5 +1,5 @@
-"""The keys of a mechanism file: names, types, ranges, defaults and meanings. pydantic checks one key at a time.
-reader.py checks several keys together. `first_fault` picks the finding that the user should mend first.
+"""The keys of a mechanism file: names, types, ranges, defaults and meanings. pydantic checks each key separately.
+reader.py checks rules over several keys. `first_fault` selects the finding that the user should correct first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from femtorque.codegen.mechanism.description import (
     Beam, BoardUse, Bus, Contact, Control, Cutoff, Drive, Encoder, Feel, Follow, Friction, Gains, Home, Joint, Mimic,
     Motor, Park, Safety)
 
-LARGEST, SMALLEST = 1e9, 1e-12  # bounds of any quantity in SI units; a product of a few quantities stays finite
+LARGEST, SMALLEST = 1e9, 1e-12  # bounds of any quantity in SI units; products of a few quantities stay finite
 
 
 def _not_tiny(value: float) -> float:
@@ -32,8 +32,8 @@ Three = Annotated[list[Number], Field(min_length=3, max_length=3)]
 Six = Annotated[list[Number], Field(min_length=6, max_length=6)]
 Sign = Literal[-1, 1]
 
-# Names appear in comments of the emitted C, columns of logs and keys like joint.elbow.axis. URDF also allows '.' and
-# '/'. A mechanism's name is also a folder and part of IDENT.
+# Names appear in comments of the emitted C, columns of logs and keys like joint.elbow.axis. A URDF name may also
+# contain '.' and '/'. A mechanism's name is also a folder name and part of the message IDENT.
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_./-]{0,63}$"
 GONE = "auto", "midpoint", "newton-euler"  # schemes of older files
 NAME_RULE = "must be at most 64 letters, digits and '_', '-', '.', '/', starting with a letter or '_'"
@@ -42,7 +42,7 @@ TITLE_RULE = "must be at most 32 letters, digits and '_', '-', starting with a l
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Title = Annotated[str, Field(pattern=TITLE_PATTERN)]
 BOARD_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
-Reference = Annotated[str, Field(max_length=64)]  # a name that must exist elsewhere
+Reference = Annotated[str, Field(max_length=64)]  # the name of a table elsewhere in the file; it must exist
 
 
 class Table(BaseModel):
@@ -50,7 +50,7 @@ class Table(BaseModel):
 
 
 def key(meaning: str, default: Any = ..., **bounds: Any) -> Any:
-    """Return a key of a table with its meaning (for docs/mechanism-files.md), default and range."""
+    """Return a key of a table. The key has a meaning (for docs/mechanism-files.md), a default and a range."""
     return Field(default, description=meaning, **bounds)
 
 
@@ -68,7 +68,7 @@ class ControlTable(Table):
 
 
 class FollowTable(Table):
-    """Settings for live targets (state FOLLOW)."""
+    """Settings for live targets, used in the state FOLLOW."""
 
     delay: Literal["auto", "none"] | Annotated[float, Field(ge=0.0, le=2.0)] = key(
         "s from a target's due time until the joints reach it. `auto`: two frames and 10 ms, up to 40 ms more for "
@@ -80,8 +80,8 @@ class FollowTable(Table):
 
 
 class FeelTable(Table):
-    """Contact detection: the board estimates external torques from the arm's momenta. See [the
-    lab](lab.md#feeling-a-touch). Without this table there is no contact detection."""
+    """Contact detection: the board estimates external torques from the mechanism's momenta. See [the
+    lab](lab.md#feeling-a-touch). Without this table the board detects no contacts."""
 
     reaction: Literal["none", "stop", "float", "return"] = key(
         "to a touch. `none`: report only. `stop`: on the path, as by STOP. `float`: the arm gives way. `return`: the "
@@ -90,7 +90,7 @@ class FeelTable(Table):
 
 
 class BoardTable(Table):
-    """Only build, flash, stream and hil need this table."""
+    """Only the commands build, flash, stream and hil need this table."""
 
     use: str = key("a board file, see [boards](boards.md)", pattern=BOARD_PATTERN, max_length=16)
     bus_voltage: float = key("nominal, V", BoardUse.bus_voltage, gt=0.0, le=1000.0)
@@ -105,8 +105,8 @@ class BrakeTable(Table):
 
 
 class CutoffTable(Table):
-    """An output of the board can cut the supply of the servos on its serial wires. The board file names this output.
-    See [drives](drives.md#a-supply-that-the-board-cuts)."""
+    """A board output that can switch off the supply of the servos on its half-duplex buses. The board file defines the
+    pin of this output. See [drives](drives.md#a-supply-that-the-board-cuts)."""
 
     within_s: float = key("s in which servos must report that their motors are off; else their supply is cut",
                           Cutoff.within_s, gt=0.0, le=1.0)
@@ -114,7 +114,7 @@ class CutoffTable(Table):
 
 
 class ParkTable(Table):
-    """The arm lies down before its motors are let go: see [lying down](faults.md#lying-down)."""
+    """The arm parks before its motors switch off: see [parking](faults.md#lying-down)."""
 
     pose: dict[str, Number] = key("joint = position of every driven joint, rad or m")
     speed: float = key("share of the velocity, acceleration and jerk limits of live targets", Park.speed,
@@ -124,7 +124,7 @@ class ParkTable(Table):
 
 
 class SafetyTable(Table):
-    """Reactions to faults, and velocity limits of modes by hand."""
+    """Reactions to faults, and velocity limits of the modes for manual operation."""
 
     computing: Literal["coast", "brake"] = key(
         "reaction to faults of this class, see [faults](faults.md)", Safety.computing)
@@ -155,9 +155,9 @@ class SectionTable(Table):
 
 
 def _pair(value: Any) -> Any:
-    """Return one EI or GA_s as the pair (y, z).
+    """Return one EI or GA_s as two values (y, z).
 
-    With one number the link bends only about z, and is rigid about y (None).
+    If the value is one number, the link bends only about z. About y it is rigid (None).
     """
     return [None, value] if isinstance(value, int | float) and not isinstance(value, bool) else value
 
@@ -174,7 +174,7 @@ class BeamTable(Table):
 
 
 class LinkTable(Table):
-    """A link's frame is the frame of its joint after the joint's motion."""
+    """The frame of a link is the frame of its joint after the joint's motion."""
 
     name: Name
     mass: NotNegative = key("kg")
@@ -195,10 +195,10 @@ class LimitsTable(Table):
 
 
 class FrictionTable(Table):
-    """The control law compensates the friction of driven joints by feed-forward.
+    """For driven joints, the control law compensates friction by feed-forward.
 
-    In loops the step compensates the friction of passive joints by the torques of the driven joints. As in gears,
-    friction falls with the velocity and rises with the load: coulomb + stribeck / (1 + (velocity / stribeck_velocity)²)
+    In closed loops the step compensates the friction of passive joints with torques of the driven joints. As in gears,
+    friction decreases with velocity and increases with load: coulomb + stribeck / (1 + (velocity / stribeck_velocity)²)
     + load · |torque of the links|.
     """
 
@@ -236,7 +236,7 @@ _FIRMWARE = [(family.title, f"as `{family.firmware.example}`") for family in FAM
 
 
 class BusTable(Table):
-    """A wire with drives on it."""
+    """A bus to which drives are connected."""
 
     name: Reference = key("of the bus, as the board file has it")
     kind: BusKind = key("; ".join(("protocol of the wire", *_WIRES)), Bus.kind)
@@ -245,11 +245,11 @@ class BusTable(Table):
 
 
 class DriveTable(Table):
-    """Replaces motor and encoder: a drive that takes position, velocity, gains and torque over a bus, or a servo that
-    takes a duty or a current. A servo's `motor` overrides the motor of the catalogue.
+    """Replaces motor and encoder. A drive on a bus receives position, velocity, gains and torque. A servo receives a
+    duty or a current. The table `motor` of a servo overrides the motor in the catalogue.
 
-    The [catalogue](drives.md) gives the drive's ranges. The drive must be set to the ranges of the image. Ranges,
-    `inertia` and `zero` are at the drive's output, before `gear`.
+    The [catalogue](drives.md) gives the default ranges of each drive. The ranges in the drive's settings must equal the
+    ranges in the image. Ranges, `inertia` and `zero` refer to the drive's output, before `gear`.
     """
 
     type: str = key("of the catalogue, as `damiao-4340`", max_length=32)
@@ -303,9 +303,9 @@ class HomeTable(Table):
 
 
 class ContactTable(Table):
-    """Threshold of a touch, if `[feel]` is present.
+    """Threshold for a contact, used if `[feel]` is present.
 
-    A touch is a larger difference of the external torque from its mean of half a second.
+    The board detects a contact when the external torque differs too much from its mean over half a second.
     """
 
     torque: Positive = key("N m or N, at rest")
@@ -314,7 +314,7 @@ class ContactTable(Table):
 
 
 class MimicTable(Table):
-    """Replaces a motor. The joint follows another joint, by gears or links that the file does not describe."""
+    """Replaces a motor. The joint follows another joint through gears or links that the file does not describe."""
 
     joint: Reference = key("its leader")
     ratio: Number = key("of its displacement to the leader's, signed", Mimic.ratio)
@@ -322,9 +322,9 @@ class MimicTable(Table):
 
 
 class JointTable(Table):
-    """Gains, limits, springs, friction and torques are at the joint.
+    """Gains, limits, springs, friction and torques refer to the joint.
 
-    R, L, K and the rotor's inertia are at the motor. Positive torque moves the joint along its axis.
+    R, L, K and the rotor's inertia refer to the motor shaft. Positive torque moves the joint along its axis.
     """
 
     name: Name
@@ -351,7 +351,7 @@ class JointTable(Table):
 
 
 class PayloadTable(Table):
-    """A body fixed to a link. A mode may attach and release it."""
+    """A body fixed to a link. A mode may attach or detach the payload."""
 
     name: Name
     link: Reference = key("its link")
@@ -367,7 +367,7 @@ class AnchorTable(Table):
 
 
 class LoopTable(Table):
-    """A loop closure between two links."""
+    """A loop: it joins frames on two links."""
 
     name: Name
     type: Literal["ball", "planar", "revolute", "rigid"] = key(
@@ -391,7 +391,7 @@ class ModeTable(Table):
 
 
 class MechanismTable(Table):
-    """Keys at the top of the file."""
+    """Keys at the top level of the file."""
 
     name: Title = key("of the mechanism: folders, IDENT and logs carry it")
     gravity: Three = key("an acceleration, m/s²", [0.0, 0.0, -9.81])
@@ -416,7 +416,7 @@ class MechanismTable(Table):
 
 @dataclass(frozen=True)
 class Fault:
-    """A finding: the place, the value there, the broken rule, the nearest right value."""
+    """A finding: the key, its value, the violated rule, and the nearest correct value."""
 
     where: tuple[str | int, ...]
     value: object
@@ -425,9 +425,9 @@ class Fault:
 
 
 def first_fault(error: ValidationError, top: type[BaseModel] = MechanismTable) -> Fault:
-    """Return the finding to mend first.
+    """Return the finding that the user should correct first.
 
-    An unknown key comes first, since it may be the wrong spelling of a missing key.
+    An unknown key comes first, because it may be a misspelled required key.
     """
     findings = error.errors(include_url=False)
     finding = next((f for f in findings if f["type"] == "extra_forbidden"), findings[0])
@@ -484,7 +484,7 @@ def _rule(kind: str, bounds: dict[str, Any], where: tuple[str | int, ...], said:
 
 
 def _keys_at(top: type[BaseModel], where: tuple[str | int, ...]) -> list[str]:
-    """Return the keys that the table at `where` allows."""
+    """Return the keys that the table at `where` may have."""
     table = top
     for step in where:
         if isinstance(step, int) or step not in table.model_fields:

@@ -1,5 +1,5 @@
-"""URDF links and joints as tables of a mechanism file. The reader first checks names, numbers, inertias, types of
-joints and the single root. Visuals are ignored. The root link is the ground.
+"""Conversion of URDF links and joints to tables of a mechanism file. Before the conversion, the reader checks names,
+numbers, inertias, types of joints and the single root. Visuals are ignored. The root link is the ground.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from femtorque.codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PA
 
 LARGEST_FILE = 2**26  # bytes
 MOST = 1000  # links, joints
-LIMBS = 3  # fewest limbs of a floating trunk; two limbs may be the arms of a bench
-DUST = 1e-20  # kg m^2; exporters write smaller numbers instead of zero
+LIMBS = 3  # minimum number of limbs of a floating trunk; two limbs may be arms on a bench
+DUST = 1e-20  # kg m^2; exporters write numbers smaller than this one instead of zero
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
 NO_LIMIT = 1e9
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
@@ -29,9 +29,8 @@ MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True)
 class Tables:
-    """The `[[link]]` and `[[joint]]` tables in the document's order, the document's name, and warnings about omissions.
-
-    root: the document's name for the ground link.
+    """The `[[link]]` and `[[joint]]` tables in the document's order, the document's name, and warnings about omitted
+    data. root: the document's name for the ground link.
     """
 
     name: str
@@ -42,7 +41,7 @@ class Tables:
 
 
 def read_urdf(path: Path, locked: Collection[str] = ()) -> Tables:
-    """Return the tables of a URDF file. locked: names of joints that do not move. Raise BadInput."""
+    """Return the tables for a URDF file. locked: names of joints that do not move. Raise BadInput."""
     document = _parse(path)
     for kind in ("link", "joint"):
         if (count := len(document.findall(kind))) > MOST:
@@ -67,7 +66,7 @@ def read_urdf(path: Path, locked: Collection[str] = ()) -> Tables:
 
 
 def names_here(links: Sequence[str], root: str) -> dict[str, str]:
-    """Return each link's name in a mechanism, where the ground is 'base'."""
+    """Return a map from the URDF's link names to names in a mechanism file, where the ground is 'base'."""
     names = {name: name for name in links}
     if BASE in names and root != BASE:
         names[BASE] = next(n for n in ("base_frame", "base_frame_", "base_frame__") if n not in names)
@@ -75,7 +74,7 @@ def names_here(links: Sequence[str], root: str) -> dict[str, str]:
 
 
 def links_here(path: Path) -> dict[str, str]:
-    """Return names_here for a file that was read before."""
+    """Return the result of names_here for a file that has already been checked."""
     document = _parse(path)
     return names_here([str(link.get("name")) for link in document.findall("link")], _root(path, document))
 
@@ -136,7 +135,7 @@ def _child(element: ET.Element, tag: str) -> ET.Element:
 
 
 def _numbers(path: Path, key: str, text: str | None, count: int, largest: float = 1e9) -> None:
-    """Raise BadInput unless `text` is absent or holds `count` numbers of at most `largest`."""
+    """Raise BadInput unless `text` is None or contains `count` numbers of magnitude up to `largest`."""
     if text is None:
         return
     try:
@@ -154,7 +153,8 @@ def _check_origin(path: Path, key: str, element: ET.Element) -> None:
 
 
 def _check_link(path: Path, link: ET.Element) -> None:
-    """Check that a body has mass and all six moments, as the format requires. A link without an inertial is a frame."""
+    """Check that a body has a mass and all six moments of inertia, as the format requires. A link without an inertial
+    has no mass: it is only a frame."""
     inertial, key = link.find("inertial"), f"link.{link.get('name')}.inertial"
     if inertial is None:
         return
@@ -193,7 +193,7 @@ def _check_joint(path: Path, joint: ET.Element) -> None:
 
 
 def _root(path: Path, document: ET.Element) -> str:
-    """Return the only link that is no joint's child."""
+    """Return the only link that is not the child of a joint."""
     names = dict.fromkeys(str(link.get("name")) for link in document.findall("link"))
     children = set()
     for joint in document.findall("joint"):
@@ -216,8 +216,8 @@ def _root(path: Path, document: ET.Element) -> str:
 
 def _floating(path: Path, document: ET.Element, masses: dict[str, float], root: str,
               locked: Collection[str]) -> list[str]:
-    """Return a warning if the trunk of several limbs is the ground, because a legged robot's base floats. If all limbs
-    but one are locked, the user chose this limb, and there is no warning.
+    """Return a warning if the trunk of several limbs is the ground, because the base of a legged robot usually floats.
+    If the user has locked all limbs but one, there is no warning.
     """
     joints = [_Edge.of(joint) for joint in document.findall("joint")]
     hanging: dict[str, list[_Edge]] = {}
@@ -225,7 +225,7 @@ def _floating(path: Path, document: ET.Element, masses: dict[str, float], root: 
         hanging.setdefault(joint.parent, []).append(joint)
 
     def below(link: str, along: Collection[str]) -> list[_Edge]:
-        """Return all joints beyond a link, along joints of these types."""
+        """Return all joints that a link carries, along joints of these types."""
         found, waiting = dict[str, _Edge](), [link]
         while waiting:
             for joint in hanging.get(waiting.pop(), ()):
@@ -250,7 +250,7 @@ def _floating(path: Path, document: ET.Element, masses: dict[str, float], root: 
 
 @dataclass(frozen=True)
 class _Edge:
-    """A joint and its two links."""
+    """A joint, and the names of the two links that it connects."""
 
     name: str
     type: str
@@ -275,7 +275,7 @@ def _mass(link: ET.Element) -> float:
 
 
 def _link(link: ET.Element, names: dict[str, str]) -> dict[str, Any]:
-    """Return the table of a link. The inertia is turned from the inertial frame into the link's axes."""
+    """Return the table for a URDF link. The inertia is rotated from the inertial frame to the link's axes."""
     table: dict[str, Any] = {"name": names[str(link.get("name"))], "mass": _mass(link)}
     if (inertial := link.find("inertial")) is not None:
         origin, inertia = _child(inertial, "origin"), _child(inertial, "inertia")
@@ -309,7 +309,7 @@ def _joint(joint: ET.Element, names: dict[str, str], warnings: list[str]) -> dic
 
 
 def _limits(joint: ET.Element, warnings: list[str]) -> dict[str, float]:
-    """Return the limits of a joint. In practice an empty range, a velocity or effort of zero, and 1e16 mean 'not
+    """Return the limits of a joint. In real files, an empty range, a velocity or effort of zero, and 1e16 mean 'not
     given'.
     """
     if (limit := joint.find("limit")) is None:
@@ -328,13 +328,13 @@ def _limits(joint: ET.Element, warnings: list[str]) -> dict[str, float]:
 
 
 def toml_key(name: str) -> str:
-    """Return a name as a key of an inline table."""
+    """Return a name as a TOML key, with quotes if necessary."""
     bare = all(c.isascii() and (c.isalnum() or c in "_-") for c in name)
     return name if bare else f'"{name}"'
 
 
 def alone(path: Path) -> dict[str, Any]:
-    """Return the tables of a mechanism file that only names this URDF."""
+    """Return the tables that a mechanism file would have if it only named this URDF."""
     name = re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)[:32]
     return {"name": name if re.match(TITLE_PATTERN, name) else f"_{name[:31]}", "urdf": path.name}
 
@@ -344,7 +344,7 @@ def alone(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Merged:
-    """The tables of both files. given: keys of the URDF, as joint.elbow.axis."""
+    """The merged tables of both files. given: keys that the URDF gives, as joint.elbow.axis."""
 
     data: dict[str, Any]
     given: frozenset[str]
@@ -359,7 +359,7 @@ FROM_URDF = {
 
 
 def merge(path: Path, data: dict[str, Any]) -> Merged:
-    """Return a mechanism file's tables merged with the links and joints of its URDF, matched by name."""
+    """Return a mechanism file's tables, merged by name with the links and joints of its URDF."""
     name = data["urdf"]
     if not isinstance(name, str) or not name:
         raise BadInput(path, "urdf", shown(name), "must be the name of a URDF file, in quotes")
@@ -376,7 +376,8 @@ def merge(path: Path, data: dict[str, Any]) -> Merged:
 
 def _overlay(path: Path, urdf: Path, kind: str, base: list[dict[str, Any]], extra: Any,
              given: set[str]) -> Any:
-    """Return `base` overridden by the keys of `extra`. Inner tables (limits, friction) are merged key by key."""
+    """Return a copy of `base` with the keys of `extra`, which override equal keys. The merge of inner tables (limits,
+    friction) goes key by key."""
     if not isinstance(extra, list) or not all(isinstance(table, dict) for table in extra):
         return extra  # the schema refuses it
     result = {table["name"]: dict(table) for table in base}

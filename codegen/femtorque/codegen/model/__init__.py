@@ -1,4 +1,4 @@
-"""The mechanism as bodies, beams, loops and modes."""
+"""The mechanism as rigid bodies, beams, loops and modes."""
 
 import lazy_loader
 

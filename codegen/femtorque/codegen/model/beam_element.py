@@ -1,13 +1,13 @@
-"""The element: a linear Timoshenko beam with one shifted integration point (Isobe, Eqs 1-4).
+"""The beam element: a linear Timoshenko beam with one shifted integration point (Isobe, Eqs 1-4).
 
-The element has two nodes with six freedoms each, [u v w theta_x theta_y theta_z], and z points along the element. With
-the integration point at s1 the element equals two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 the
-shear strain does not depend on the rotation of the first node. C_mot then scales the stiffness against relative
-rotation and makes a joint of the first end: 0 is a pin, 1 is rigid.
+The element has two nodes with six freedoms each, [u v w theta_x theta_y theta_z]. Its axis is z. With the integration
+point at s1 the element equals two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 the shear strain does
+not depend on the rotation of the first node. C_mot then scales the stiffness against relative rotation, so the first
+end acts as a hinge: 0 is a pin, 1 is rigid.
 
-A link is two elements: from its joint to its centre of gravity, and from there to the next joint. Both elements have
-their integration point at the centre of gravity. All mass is lumped there, and each joint is a hinge at an element's
-end.
+A link consists of two elements: from its joint to its centre of gravity, and from there to the next joint. The
+integration point of both elements is at the centre of gravity. All mass of the link is lumped there, and each joint is
+a hinge at an element's end.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from femtorque.codegen.model.bodies import Body, Model
 
 Array = NDArray[np.float64]
 
-SHEAR_FACTOR = 0.9  # solid circular section; a rigid link has no shear strain, so any positive value is allowed
+SHEAR_FACTOR = 0.9  # solid circular section; a rigid link has no shear strain, so the value has no effect
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Element:
 
     @property
     def r1(self) -> float:
-        """Return the place of the equivalent springs (Eq. 1)."""
+        """Return the position of the equivalent springs (Eq. 1)."""
         return -self.s1
 
 
@@ -53,7 +53,7 @@ def strain_displacement(length: float, s1: float) -> Array:
     near, far = (1.0 - s1) / 2.0, (1.0 + s1) / 2.0
     for strain, freedom in ((0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)):
         B[strain, freedom], B[strain, freedom + 6] = -slope, slope
-    # a rotation about y leans the section towards +x, a rotation about x towards -y
+    # a rotation about y moves points of the section towards +x, a rotation about x towards -y
     B[4, 4], B[4, 10] = -near, -far
     B[5, 3], B[5, 9] = near, far
     return B
@@ -66,13 +66,14 @@ def material(element: Element) -> Array:
 
 
 def stiffness(element: Element) -> Array:
-    """Return [K] (12, 12) = l B(s1)' D(r1) B(s1) (Eq. 2). With one integration point the integral is a product."""
+    """Return [K] (12, 12) = l B(s1)' D(r1) B(s1) (Eq. 2). With one integration point the integral becomes a product."""
     B = strain_displacement(element.length, element.s1)
     return product(element.length * B.T, material(element), B)
 
 
 def node_masses(model: Model) -> tuple[Array, Array]:
-    """Return masses and inertias (n, 3, 3) of the centre-of-gravity nodes, which are those of the links, in link axes.
+    """Return masses and inertias (n, 3, 3) of the nodes at the centres of gravity, in link axes. The nodes' masses and
+    inertias equal those of the links.
     """
     return np.array([body.mass * np.eye(3) for body in model.bodies]), np.array([body.inertia for body in model.bodies])
 
@@ -80,7 +81,7 @@ def node_masses(model: Model) -> tuple[Array, Array]:
 def joint_element(model: Model, i: int) -> Element:
     """Return the element from joint i to the centre of gravity of link i, hinged at the joint.
 
-    Raise BadInput if the link has no section, or if the joint lies in the centre of gravity.
+    Raise BadInput if the link has no section, or if its centre of gravity is at the joint.
     """
     body = model.bodies[i]
     link = model.mechanism.link(body.joint.child)
@@ -104,7 +105,7 @@ def first_element(body: Body, section: Section) -> Element:
 def second_element(body: Body, far_end: Vector, section: Section) -> Element:
     """Return the element from a body's centre of gravity to `far_end` (3,), m, in the body frame.
 
-    Both ends are rigid, and s1 = -1.
+    Both ends of the element are rigid, and s1 = -1.
     """
     return _element(far_end - body.com, section, -1.0, 1.0)
 
@@ -140,7 +141,7 @@ class Springs:
 
 
 def joint_springs(model: Model) -> Springs:
-    """Return the spring of every joint: K du, reduced to the relative motion of the joint."""
+    """Return the spring at every joint: K du as a stiffness against the joint's motion."""
     return Springs(
         stiffness=np.array([joint_stiffness(model, i) for i in range(model.n)]),
         rest=np.array([body.joint.rest for body in model.bodies]),
@@ -148,9 +149,10 @@ def joint_springs(model: Model) -> Springs:
 
 
 def joint_stiffness(model: Model, i: int) -> float:
-    """Return the stiffness of joint i, N m/rad (prismatic: N/m): `stiffness`, plus the element's hinge if C_mot > 0.
-    The element's K gives the hinge's part: the moment on the centre-of-gravity node for a unit turn of this node about
-    the joint's axis. The joint node is held, and the link moves as a rigid bar."""
+    """Return the stiffness of joint i, N m/rad (prismatic: N/m): `stiffness`, plus the hinge stiffness of the element
+    if C_mot > 0. The hinge stiffness comes from the element's K: it is the moment on the centre-of-gravity node for a
+    unit rotation of this node about the joint's axis. The node at the joint is held, and the link moves as a rigid
+    bar."""
     body = model.bodies[i]
     if body.joint.c_mot == 0.0:
         return body.joint.stiffness
@@ -163,7 +165,8 @@ def joint_stiffness(model: Model, i: int) -> float:
 
 
 def rigid_turn(length: float, axis: Vector) -> Array:
-    """Return the nodal displacements (12,) of a unit turn about the first node, which does not rotate, in element axes.
+    """Return the nodal displacements (12,) of a unit rotation about the first node, in element axes. The first node
+    itself does not rotate.
     """
     far = np.cross(axis, [0.0, 0.0, length])
     return np.concatenate([np.zeros(6), far, axis])

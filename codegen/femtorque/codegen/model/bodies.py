@@ -1,7 +1,8 @@
 """The tree of moving bodies of a Mechanism, computed once.
 
-Links that are fixed together (fixed joints, locked joints, payloads) are one body, so each moving joint has one body.
-Body j hangs on joint j, and both have the index of `Mechanism.moving`. Links fixed to the ground have no dynamics.
+Links that are fixed to each other (by fixed joints, locked joints, payloads) form one body, so each moving joint has
+one body. Joint j moves body j, and both have the index of `Mechanism.moving`. Links fixed to the ground take no part in
+the dynamics.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from femtorque.codegen.common import product, remembered, rotation_rpy, sin_cos
 from femtorque.codegen.mechanism import BASE, Joint, Matrix, Mechanism, Vector
 from femtorque.codegen.model.torsion import with_torsion
 
-GROUND = -1  # parent index of bodies that hang on the ground
+GROUND = -1  # parent index of bodies whose joint is on the ground
 
 
 @dataclass(frozen=True)
 class Body:
-    """One moving body and its joint. R0 (3, 3), p0 (3,): joint frame at position zero, in the parent body's frame (on
-    the ground: global). The body frame is this joint frame rotated by q about `axis` (revolute) or shifted by q along
-    it (prismatic). com (3,): centre of gravity of the body. inertia (3, 3): inertia of the body about com. com and
-    inertia are in the body frame."""
+    """One moving body and the joint that moves it. R0 (3, 3), p0 (3,): joint frame at position zero, in the parent
+    body's frame (on the ground: global). The body frame is the joint frame, rotated by q about `axis` (revolute) or
+    shifted by q along `axis` (prismatic). com (3,): centre of gravity of the body. inertia (3, 3): inertia of the body
+    about com. com and inertia are in the body frame."""
 
     joint: Joint
     parent: int
@@ -92,7 +93,7 @@ def _skew_and_square(axis: bytes) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def beyond(R: Matrix, p: Vector, joint: Joint, q: float) -> tuple[Matrix, Vector]:
-    """Return the frame R (3, 3), p (3,) of a joint's child from the parent's frame, with the joint at q, rad or m."""
+    """Return the frame R (3, 3), p (3,) of a joint's child in the parent's frame, with the joint at q, rad or m."""
     R, p = product(R, rotation_rpy(joint.rpy)), p + product(R, joint.xyz)
     if joint.type == "prismatic":
         return R, p + product(R, joint.axis) * q
@@ -106,8 +107,8 @@ def skew(v: Vector) -> Matrix:
 
 
 def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, Matrix]:
-    """Return mass, centre of gravity and inertia about this centre of several bodies in one frame (parallel-axis
-    theorem).
+    """Return mass, centre of gravity and inertia about this centre for several bodies together, in one frame
+    (parallel-axis theorem).
     """
     mass = math.fsum(m for m, _, _ in parts)
     if mass > 0.0:
@@ -131,7 +132,7 @@ def placed_links(mechanism: Mechanism) -> dict[str, tuple[int, Matrix, Vector]]:
 
 def _place(mechanism: Mechanism) -> tuple[
         dict[str, tuple[int, Matrix, Vector]], dict[int, tuple[int, Matrix, Vector, Joint]]]:
-    """Return the places of the links, and of the moving joints: parent body, R0, p0, joint."""
+    """Return the positions of the links, and data of the moving joints: parent body, R0, p0, joint."""
     moving = {j.name: i for i, j in enumerate(mechanism.moving)}
     place: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
     joint_at: dict[int, tuple[int, Matrix, Vector, Joint]] = {}

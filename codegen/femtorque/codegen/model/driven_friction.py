@@ -3,8 +3,9 @@
     tau_f = D q' + sgn(q') (f_c + f_s / (1 + (q'/v_s)^2) + mu |tau_ID|)
 
 Friction at rest exceeds friction in motion by f_s (Stribeck). At the velocity v_s half of f_s is left (Hess and Soom,
-J. Tribology 112(1), 1990; their curve needs no exponential function). mu is the share of the links' torque that the
-gear adds as friction, because its teeth press on each other. Files contain f_s and mu only after a measurement.
+J. Tribology 112(1), 1990; their curve needs no exponential function). mu is the fraction of the links' torque that the
+gear adds as friction, because its teeth press on each other. A file contains f_s and mu only if they have been
+measured.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True)
 class DrivenFriction:
     """Friction constants of n joints, (n,) each: viscous N m s/rad; coulomb, stribeck N m; slow rad/s; load N m per N
-    m. For slides: N s/m, N, m/s, N per N."""
+    m. For prismatic joints: N s/m, N, m/s, N per N."""
 
     viscous: Array
     coulomb: Array
@@ -33,25 +34,24 @@ class DrivenFriction:
 
     @staticmethod
     def of(joints: Sequence[Joint]) -> DrivenFriction:
-        """Return the constants of these joints in the file."""
+        """Return the constants that the file gives for these joints."""
         rows = np.array([_row(joint.friction) for joint in joints], float).reshape(-1, 5)
         return DrivenFriction(*rows.T)
 
     def dry(self, qd: Array, tau: Array) -> Array:
-        """Return the size (..., n) of the friction without its viscous part, N m or N, at qd (..., n) and link torques
-        tau (..., n).
+        """Return the magnitude (..., n) of the friction without its viscous term, N m or N, at qd (..., n) and link
+        torques tau (..., n).
         """
         return self.coulomb + self.stribeck / (1.0 + (qd / self.slow) ** 2) + self.load * np.abs(tau)
 
     def at_rest(self, tau: Array) -> Array:
-        """Return the dry friction (..., n), N m or N, that a joint must overcome to leave rest. tau (..., n): link
-        torques."""
+        """Return the dry friction (..., n), N m or N, that holds a joint at rest. tau (..., n): link torques."""
         return self.dry(np.zeros_like(tau), tau)
 
     def torque(self, qd: Array, tau: Array) -> Array:
         """Return the torque (..., n) that overcomes friction.
 
-        The torque is 0 at rest, where friction is undetermined.
+        At rest friction is undetermined, and the function returns 0.
         """
         return self.viscous * qd + np.sign(qd) * self.dry(qd, tau)
 
@@ -61,5 +61,5 @@ def _row(f: Friction) -> tuple[float, ...]:
 
 
 def beyond_coulomb(joint: Joint) -> bool:
-    """Return True if a joint's friction falls with velocity or rises with load."""
+    """Return True if a joint's friction depends on velocity or load in addition to viscous and Coulomb friction."""
     return joint.friction.stribeck > 0.0 or joint.friction.load > 0.0

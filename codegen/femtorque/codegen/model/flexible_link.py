@@ -1,26 +1,26 @@
-"""A flexible link: finite elements, reduced to the modes that make mass, stiffness and damping diagonal.
+"""A flexible link: a finite-element model, reduced to the modes that make mass, stiffness and damping diagonal.
 
-The link is a uniform beam along its x axis, clamped at x = 0 to the frame of its hub (THEORY.md section 8). With a
-shear stiffness the link is a Timoshenko beam, without a shear stiffness an Euler-Bernoulli beam. Elements with a
-consistent mass matrix give M and K of the nodes' deflections and slopes, two per node. With shear, a slope is the
-rotation of the section, and dy/dx exceeds this rotation by the shear strain. A clamp holds the section, and the tip's
-frame turns with the last section. Damping is proportional to the rate of strain, C = damping K. The eigenvectors of K
-against M therefore make M, C and K diagonal. The matrix
+The link is a uniform beam along its x axis, clamped at x = 0 to the frame of its hub (THEORY.md section 8). A link with
+a shear stiffness is a Timoshenko beam. Without a shear stiffness it is an Euler-Bernoulli beam. Elements with a
+consistent mass matrix give M and K for two freedoms per node: deflection and slope. With shear, a slope means the
+rotation of the section. The shear strain is the difference between dy/dx and this rotation. The clamp fixes the section
+at the root, and the tip's frame rotates with the section at the tip. Damping is proportional to the rate of strain: C =
+damping K. The eigenvectors of K against M therefore make M, C and K diagonal. The matrix
 
     A = M / (beta dt^2) + gamma C / (beta dt) + K,      beta = 1/4, gamma = 1/2
 
-becomes diagonal too, so a tick needs one multiplication per mode. A beam of E elements has 2 E modes per plane of
-bending. Both planes have the same shapes, scaled to unit modal mass, and differ only in stiffness. With shear this
-requires the same EI / GA_s in both planes.
+becomes diagonal too, so a tick needs one multiplication per mode. A beam of E elements has 2 E modes per bending plane.
+Both bending planes have the same shapes, scaled to unit modal mass. The planes differ only in stiffness. With shear,
+both planes must have equal ratios EI / GA_s.
 
-The dynamics also needs integrals of the shapes phi_i over the mass, beta_i = <phi_i> and gamma_i = <x phi_i>, and
-deflection and slope at the tip. Deflections are across the link. The beam keeps its length, so bending by w moves its
-points towards the root by
+The dynamics also needs two integrals of the shapes phi_i over the mass, beta_i = <phi_i> and gamma_i = <x phi_i>, and
+deflection and slope at the tip. Deflections are perpendicular to the link. The beam keeps its length, so bending by w
+moves its points towards the root by
 
     u(x) = 1/2 integral of w'^2 from 0 to x.
 
-Tension, weight along the link and turning do work on u, by three constant matrices (`Shortening`). The section's own
-rotary inertia turns with the hub.
+Tension, gravity along the link and rotation do work on u. Three constant matrices describe this work (`Shortening`).
+The rotary inertia of the cross-section rotates with the hub.
 """
 
 from __future__ import annotations
@@ -37,19 +37,20 @@ from femtorque.codegen.mechanism import Link, Mechanism
 Array = NDArray[np.float64]
 T = TypeVar("T", bound=Any)
 
-STRETCHED = 2  # lowest modes of each plane that shorten the link; more modes change torques by 1e-4 of peak
-# four points per element, exact for squared slopes times weights of second order
+STRETCHED = 2  # number of the lowest modes of each plane whose shortening is modelled; further modes change torques by
+               # 1e-4 of the peak torque
+# four points per element, exact for squared slopes times quadratic weights
 GAUSS = np.array([[-0.861136311594052575, -0.339981043584856265, 0.339981043584856265, 0.861136311594052575],
                   [0.347854845137453857, 0.652145154862546143, 0.652145154862546143, 0.347854845137453857]])
-UNIFORM = 1e-6  # tolerance for a uniform beam, as a share of L or M L^2
+UNIFORM = 1e-6  # tolerance for a uniform beam, relative to L or M L^2
 
 
 @dataclass(frozen=True)
 class Elements:
-    """Matrices of a free beam of E equal elements.
+    """Matrices of a free beam with E equal elements.
 
-    The 2 (E + 1) freedoms are the nodes' deflections and slopes of the section, from the root on. M (2E+2, 2E+2):
-    consistent mass. K: stiffness for EI = 1. first (2E+2,): <B>. second: <x B>.
+    The 2 (E + 1) freedoms are deflection and slope of the section at each node, from the root on. M (2E+2, 2E+2):
+    consistent mass. K: stiffness matrix for EI = 1. first (2E+2,): <B>. second: <x B>.
     """
 
     M: Array
@@ -61,9 +62,9 @@ class Elements:
 def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0) -> Elements:
     """Return the two-node elements of a uniform beam. length: m. mass: kg. shear: EI / GA_s, m^2; 0 without shear.
 
-    The shapes are exact for loads at the nodes. Deflection is cubic and slope quadratic in x, with phi = 12 EI / (GA_s
-    l^2) between them (Przemieniecki, 1968, section 5.6). The mass matrix is that of Friedman and Kosmatka, 1993,
-    without rotary inertia. phi = 0 gives Hermite's element.
+    The shapes are exact if loads act only at the nodes. Deflection is cubic and slope quadratic in x, with phi = 12 EI
+    / (GA_s l^2) between them (Przemieniecki, 1968, section 5.6). The mass matrix is that of Friedman and Kosmatka,
+    1993, without rotary inertia. phi = 0 gives Hermite's element.
     """
     l, m = length / elements, mass / elements
     ll = l * l
@@ -89,7 +90,7 @@ def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0)
         at = slice(2 * e, 2 * e + 4)
         M[at, at] += M_e
         K[at, at] += K_e
-    nodes[0, 0::2] = 1.0  # nodal values of the fields 1 and x, which the shapes represent exactly
+    nodes[0, 0::2] = 1.0  # nodal values of the functions 1 and x, which the shapes represent exactly
     nodes[1, 0::2], nodes[1, 1::2] = np.arange(elements + 1) * l, 1.0
     return Elements(M, K, *product(nodes, M))
 
@@ -105,15 +106,16 @@ class Shortening:
     second: Array
 
     def of(self, shapes: Array) -> Shortening:
-        """Return the forms in the k coordinates whose shapes are the columns of `shapes` (n, k)."""
+        """Return the shortening in k new coordinates. shapes (n, k): the columns are the shapes of these
+        coordinates."""
         return Shortening(*(product(shapes.T, G, shapes) for G in (self.tip, self.first, self.second)))
 
 
 def beam_shortening(length: float, mass: float, elements: int, shear: float = 0.0) -> Shortening:
     """Return the shortening in the coordinates of `beam_elements`.
 
-    A point is moved by the slopes between the root and the point. The slopes at s therefore count with the mass beyond
-    s, (L - s) rho, and with the first moment of this mass, (L^2 - s^2) rho / 2.
+    The displacement of a point depends on the slopes between the root and the point. A slope at s is therefore weighted
+    with the mass beyond s, (L - s) rho, and with the first moment of this mass, (L^2 - s^2) rho / 2.
     """
     l, rho = length / elements, mass / length
     phi = 12.0 * shear / square(l)
@@ -133,11 +135,11 @@ def beam_shortening(length: float, mass: float, elements: int, shear: float = 0.
 
 @dataclass(frozen=True)
 class ModalLink:
-    """A clamped beam in its modes. Shapes have unit modal mass, so modal coordinates are in m sqrt(kg). section (3,):
-    inertia about x, y, z that a slender beam does not have, kg m^2. This inertia turns with the hub. beta, gamma (N,):
-    <phi>, <x phi>, kg^1/2, kg^1/2 m. tip, slope (N,): phi and the section's slope at x = L. stiffness: {plane: squares
-    of the natural frequencies (N,), rad^2/s^2}. Plane "y" is deflection along y, with bending about z. damping: s.
-    drawn: shortening by the shapes, zero beyond the first STRETCHED shapes.
+    """A clamped beam in modal coordinates. Shapes have unit modal mass, so modal coordinates are in m sqrt(kg). section
+    (3,): inertia of the cross-sections about x, y, z, which a slender beam lacks, kg m^2. This inertia rotates with the
+    hub. beta, gamma (N,): <phi>, <x phi>, kg^1/2, kg^1/2 m. tip, slope (N,): phi and the slope of the section at x = L.
+    stiffness: {plane: squares of the natural frequencies (N,), rad^2/s^2}. Plane "y" means deflection along y, with
+    bending about z. damping: s. drawn: shortening by the shapes, zero for shapes after the first STRETCHED shapes.
     """
 
     name: str
@@ -162,8 +164,8 @@ class ModalLink:
         return tuple(self.stiffness)
 
     def farther(self, moment: T) -> T:
-        """Return the mass, kg, that a first moment (kg m) beyond the tip adds against shortening by u: 15/7 / L times
-        the moment.
+        """Return the equivalent tip mass, kg, by which a first moment (kg m) beyond the tip resists the shortening u:
+        15/7 / L times the moment.
         """
         return moment * (15.0 / 7.0 / self.length)
 
@@ -173,17 +175,17 @@ class ModalLink:
         linear (w_y y + w_z z) j - square j^2 / 2, with j = y z' - z y' + w_x (y^2 + z^2). shorter, kg/m^2, belongs to a
         transverse acceleration a, because the mass moves by less than y, z: + shorter (a_y y + a_z z) (y^2 + z^2). In
         units of length, a force at the tip bends the beam by f = (3 x^2 - x^3) / 2. The force moves the tip inwards by
-        half of g = int f'^2, and back by int f'^3 / 6. The second number of each pair is the integral over the beam's
-        mass."""
+        half of g = int f'^2, and outwards again by int f'^3 / 6. The second number of each pair is the integral over
+        the mass of the beam."""
         l, own = self.length, self.mass
         return ((4.0 / 5.0 * mass + 71.0 / 420.0 * own) / l, (12.0 / 25.0 * mass + 71.0 / 770.0 * own) / (l * l),
                 (9.0 / 35.0 * mass + 9.0 / 128.0 * own) / (l * l))
 
 
 def modal_link(mechanism: Mechanism, link: Link) -> ModalLink:
-    """Return the modes of a link with `beam`.
+    """Return the modes of a link that has a `beam`.
 
-    Raise BadInput if the link is not a uniform beam, or bends in no plane.
+    Raise BadInput if the link is not a uniform beam, or cannot bend in any plane.
     """
     beam = link.beam
     assert beam is not None

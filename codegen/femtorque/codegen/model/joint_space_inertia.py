@@ -12,7 +12,8 @@ Array = NDArray[np.float64]
 
 def mass_matrix(model: Model, q: ArrayLike, rotors: bool = True) -> Array:
     """Return M (..., n, n) at positions q (..., n), the sum of m Jv'Jv + Jw' J Jw over the bodies, kg m^2, kg m or kg.
-    rotors: add gear^2 J of every motor to the diagonal. As in Eq. 19, the rotors' gyroscopic coupling is left out.
+    rotors: add gear^2 J of every motor to the diagonal. Like Eq. 19, the function neglects the gyroscopic coupling of
+    the rotors.
     """
     at = pose(model, q)
     carried = descendants(model)
@@ -37,5 +38,5 @@ def mass_matrix(model: Model, q: ArrayLike, rotors: bool = True) -> Array:
 
 
 def rotor_inertia(model: Model) -> Array:
-    """Return gear^2 J (n,) of the rotors, as seen at the joints, kg m^2 (kg for prismatic joints)."""
+    """Return gear^2 J (n,), the rotor inertias reflected to the joints, kg m^2 (kg for prismatic joints)."""
     return np.array([body.joint.rotor for body in model.bodies])

@@ -1,17 +1,18 @@
-"""The conversion of nodal forces to joint torque: [T], [Lambda], [T_Lambda], [L] (Isobe, Eqs 5-15) for any tree.
+"""The conversion of nodal forces to joint torques: [T], [Lambda], [T_Lambda], [L] (Isobe, Eqs 5-15), for any tree.
 
 Every link's loads are one block of the nodal force vector {P} (Eq. 7),
 
     P_i = [ F_i ; sum of the forces beyond child 1 ; ... ; sum of the forces beyond child c ; Phi_i ],
 
-6 + 3 c numbers. A serial link has c = 1, and so the paper's 9 numbers. A link at a tip has no distal block. Let l_ik be
-the vector from joint i to joint k of a child, and c_i the vector to the centre of gravity, all in the link's frame.
-Then
+6 + 3 c numbers. A serial link has c = 1, so P_i has the 9 numbers of the paper. A link without children has no distal
+block. Let l_ik be the vector from joint i to joint k of a child, and c_i the vector to the centre of gravity, both in
+the link's frame. Then
 
     Lambda_i = [ skew(c_i)  skew(l_i1) ... skew(l_ic)  I ]
 
 gives the moment about joint i of the loads on link i alone. [T_Lambda] adds the moments of all descendants, turned into
-link i's frame. The functions here return dense matrices, because they state the theory for comparison.
+link i's frame. The functions in this module return dense matrices, because they document the theory and serve for
+comparison.
 """
 
 from collections.abc import Callable
@@ -65,7 +66,8 @@ def rotate_back(R: Array, x: Array) -> Array:
 
 
 def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
-    """Return, for every body, the indices of the body and of all bodies that it carries, in tree order (j in Eq. 12).
+    """Return, for every body, the indices of the body itself and of all bodies that it carries, in tree order (j in Eq.
+    12).
     """
     carried: list[list[int]] = [[i] for i in range(model.n)]
     for i in reversed(range(model.n)):
@@ -77,8 +79,8 @@ def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True)
 class Levers:
-    """Lever arms in global axes, m. com (..., n, 3): from joint i to centre of gravity i. joint (..., n, 3): from the
-    parent's joint to joint i. For a body on the ground, `joint` is zero and never used.
+    """Lever arms in global axes, m. com (..., n, 3): from joint i to the centre of gravity of body i. joint (..., n,
+    3): from the parent's joint to joint i. For a body on the ground, `joint` is zero, and no function uses it.
     """
 
     com: Array
@@ -89,7 +91,7 @@ Conversion = Callable[[Model, Array, Levers, Array, Array], Array]  # model, R, 
 
 
 def levers(model: Model, at: Pose) -> Levers:
-    """Return the lever arms in one pose or a stack of poses. The leading dimensions are those of the pose."""
+    """Return the lever arms in one pose or a stack of poses. The leading dimensions equal those of the pose."""
     com = rotate(at.R, np.array([body.com for body in model.bodies]))
     joint = np.zeros_like(at.origin)
     for i, body in enumerate(model.bodies):
@@ -99,7 +101,7 @@ def levers(model: Model, at: Pose) -> Levers:
 
 
 def joint_axes(model: Model, at: Pose) -> Array:
-    """Return unit vectors (..., n, 3) along all joints, global axes."""
+    """Return unit vectors (..., n, 3) along all joint axes, in global axes."""
     return np.stack([product(at.R[..., i, :, :], body.axis) for i, body in enumerate(model.bodies)], axis=-2)
 
 
@@ -119,7 +121,7 @@ def velocities(model: Model, at: Pose, arms: Levers, qd: Array) -> tuple[Array, 
 
 
 def offsets(model: Model) -> tuple[slice, ...]:
-    """Return the slices of the links' blocks in {P}."""
+    """Return the slices of {P} that contain the links' blocks."""
     sizes = [6 + 3 * len(body.children) for body in model.bodies]
     ends = np.cumsum(sizes)
     return tuple(slice(int(end - size), int(end)) for size, end in zip(sizes, ends, strict=True))
@@ -135,10 +137,10 @@ def nodal_forces(model: Model, F: Array, Phi: Array) -> Array:
 
 
 def transformation(model: Model, R: Array) -> Array:
-    """Return [T] (Eqs 8-10), which turns {P} from global into link axes.
+    """Return [T] (Eqs 8-10), which rotates {P} from global axes to link axes.
 
-    R (n, 3, 3). [T] is square and block diagonal. All vectors are right-handed here, so the paper's sign matrix [h] is
-    the identity.
+    R (n, 3, 3). [T] is square and block diagonal. All vectors are in right-handed axes here, so the sign matrix [h] of
+    the paper is the identity.
     """
     size = offsets(model)[-1].stop
     T = np.zeros((size, size))
@@ -148,7 +150,7 @@ def transformation(model: Model, R: Array) -> Array:
 
 
 def lambda_matrix(model: Model, R: Array, arms: Levers) -> Array:
-    """Return [Lambda] (Eqs 14-15), (3 n, size of {P}): lever arms turned into link axes by R (n, 3, 3)."""
+    """Return [Lambda] (Eqs 14-15), (3 n, size of {P}): the lever arms, which R (n, 3, 3) rotates to link axes."""
     blocks = offsets(model)
     result = np.zeros((3 * model.n, blocks[-1].stop))
     for i, body in enumerate(model.bodies):
@@ -168,13 +170,13 @@ def accumulation(model: Model, R: Array) -> Array:
 
 
 def length_matrix(model: Model, R: Array, arms: Levers) -> Array:
-    """Return [L] = [T_Lambda][Lambda] (Eq. 11), which gives the moments N_i about every joint from [T]{P}."""
+    """Return [L] = [T_Lambda][Lambda] (Eq. 11), which maps [T]{P} to the moments N_i about all joints."""
     return accumulation(model, R) @ lambda_matrix(model, R, arms)
 
 
 def force_matrix(model: Model) -> Array:
-    """Return [Sigma], (3 n, size of {P}), which gives the forces S_i through every joint from [T]{P}, for prismatic
-    joints. A joint's block of {P} contains all forces that the joint carries: F_i and the distal sums.
+    """Return [Sigma], (3 n, size of {P}), which maps [T]{P} to the forces S_i through all joints. Prismatic joints need
+    these forces. A joint's block of {P} contains all forces that the joint transmits: F_i and the distal sums.
     """
     blocks = offsets(model)
     result = np.zeros((3 * model.n, blocks[-1].stop))
@@ -185,7 +187,7 @@ def force_matrix(model: Model) -> Array:
 
 
 def axis_matrix(model: Model, prismatic: bool) -> Array:
-    """Return a matrix (n, 3 n). Row i is the axis of joint i if the joint is of this kind, else zero."""
+    """Return a matrix (n, 3 n). Row i is the axis of joint i if the joint has this type, else zero."""
     result = np.zeros((model.n, 3 * model.n))
     for i, body in enumerate(model.bodies):
         if body.prismatic == prismatic:
@@ -202,7 +204,7 @@ def joint_torque_matrix(model: Model, R: Array, arms: Levers) -> Array:
 
 
 def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """Return joint torques by one pass from the tips to the base, in global axes, like the chip.
+    """Return joint torques by one pass from the tips to the base, in global axes. The chip uses the same method.
 
         N_i = Phi_i + c_i x F_i + sum over children (N_k + l_k x S_k),  S_i = F_i + sum over children S_k.
 
@@ -217,9 +219,9 @@ def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
 
 
 def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Array]:
-    """Return S_i and N_i (..., n, 3), sums over body i and the bodies that it carries, N_i about joint i.
+    """Return S_i and N_i (..., n, 3): sums over body i and the bodies that it carries, with N_i about joint i.
 
-    Momenta are summed like forces.
+    Momenta are summed in the same way as forces.
     """
     S, N = F.copy(), Phi + cross(arms.com, F)
     for i in reversed(range(model.n)):
@@ -231,8 +233,8 @@ def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Ar
 
 
 def frame_to_axis(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a rotation (3, 3) that takes z to a unit axis. For the axis z it is the identity."""
-    if axis[2] < 0.0:  # half a turn about x, then the short way
+    """Return a rotation (3, 3) that maps the z axis to a unit axis. For the axis z it is the identity."""
+    if axis[2] < 0.0:  # first half a turn about x, then the remaining rotation, which is smaller
         return product(frame_to_axis(-axis), np.diag([1.0, -1.0, -1.0]))
     k = skew(np.cross([0.0, 0.0, 1.0], axis))
     return np.eye(3) + k + product(k, k) / (1.0 + axis[2])

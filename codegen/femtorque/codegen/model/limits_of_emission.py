@@ -1,15 +1,15 @@
-"""Limits of emission: a mechanism that cannot be emitted is refused, with the name of the part."""
+"""Limits of emission. A mechanism that cannot be emitted is refused, and the error names the cause."""
 
 from femtorque.codegen.mechanism import Mechanism, Mode, refuse
 from femtorque.codegen.model.modes import has_modes, in_mode
 from femtorque.codegen.model.tree_of_pieces import flexible_tree
 from femtorque.codegen.wire import MODES
 
-JOINTS = 254  # most links; messages number links in one byte, and 255 means no link
+JOINTS = 254  # maximum number of links; messages have one byte for a link's number, and 255 means no link
 
 
 def supported(mechanism: Mechanism) -> None:
-    """Raise BadInput, with the name of the part, for a mechanism that cannot be emitted."""
+    """Raise BadInput that names the cause if no step can be emitted for a mechanism."""
     if len(mechanism.moving) > JOINTS:
         refuse(mechanism, "joint", len(mechanism.moving), f"at most {JOINTS} joints may move on one board", "lock some")
     if len(mechanism.modes) > MODES:
@@ -21,7 +21,7 @@ def supported(mechanism: Mechanism) -> None:
 
 
 def _mode(mechanism: Mechanism, mode: Mode) -> None:
-    """Refuse a mode whose root stands on nothing, and a mode with joints that nothing moves."""
+    """Refuse a mode whose root is not held, and a mode with joints that no motor or loop moves."""
     alone = in_mode(mechanism, mode.name)
     loose = [joint.name for joint in alone.moving if not joint.actuated]
     if loose and not alone.constrained and (mechanism.loops or mode.passive):
@@ -33,7 +33,7 @@ def _mode(mechanism: Mechanism, mode: Mode) -> None:
 
 
 def _flexible(mechanism: Mechanism) -> None:
-    """Refuse mechanisms that the step of flexible links cannot compute."""
+    """Refuse mechanisms for which the step of flexible links is not implemented."""
     tree = flexible_tree(mechanism)
     names = [tree.pieces[i].tip.name for i in tree.beams] + [tree.mechanism.moving[j].name for j in tree.springs]
     bending = f"what bends ({', '.join(names)})"

@@ -1,9 +1,9 @@
-"""Closed loops and mimic joints: their freedoms, and the assembled pose.
+"""Closed loops and mimic joints: their mobility, and the assembled pose.
 
-Some equations of cuts and couplings (`femtorque.codegen.model.loop_constraint`) follow from others. The rank at the
-assembled pose and near it shows which equations follow, and these are dropped. The mobility is the number of
-*independent* joints, which are actuated. All other joints, passive or redundantly actuated, *depend* on the independent
-joints: J_d dq_d = -J_i dq_i.
+Some equations of cuts and couplings (`femtorque.codegen.model.loop_constraint`) follow from the remaining equations.
+The rank of the Jacobian at the assembled pose and near it shows which equations follow from others. The equations that
+follow from others are dropped. The mobility is the number of *independent* joints. All of them are actuated. All
+remaining joints, passive or redundantly actuated, *depend* on the independent joints: J_d dq_d = -J_i dq_i.
 """
 
 from collections.abc import Mapping
@@ -24,27 +24,30 @@ from femtorque.codegen.model.motion import Motion
 
 Array = NDArray[np.float64]
 
-CLOSED = 1e-11  # m or rad: residual at which the assembly has converged
-CLOSING = 1e-8  # m or rad: residual whose square is below rounding, so one more Newton step closes the loops
-ITERATIONS = 60  # damped Newton steps of the assembly
+CLOSED = 1e-11  # m or rad: maximum residual of a converged assembly
+CLOSING = 1e-8  # m or rad: if a residual is smaller, its square is below rounding error, so one more Newton step closes
+                # the loops
+ITERATIONS = 60  # maximum number of damped Newton steps of the assembly
 FARTHEST = 0.5  # rad or m: longest step of a joint in one iteration
-CLEAR = 3.0  # factor on SINGULAR for a margin well away from singular poses
-RANK = 1e-7  # share of the longest row of J_c, in units of the mechanism's size; a row at this distance is independent
-DEFICIENT = 1e-10  # the same share for columns in a least-squares solution with dependent equations
-BESIDE, STEP = 4, 0.05  # number and distance (rad or m) of the poses near the assembled pose for the rank
+CLEAR = 3.0  # factor on SINGULAR; a margin of this size is safe
+RANK = 1e-7  # relative to the longest row of J_c, with lengths in units of the mechanism's size; a row is independent
+             # if its distance from the rows before it is larger
+DEFICIENT = 1e-10  # the same threshold for columns in a least-squares solution with dependent equations
+BESIDE, STEP = 4, 0.05  # number of poses near the assembled pose for the rank; their distance, rad or m
 SINGULAR = 0.03  # a smaller `margin` is a fault
-HALVINGS = 16  # halvings of the last step to locate a singular pose
-PACE = 0.05  # rad or m: longest way of an independent joint between two poses of a sequence
+HALVINGS = 16  # number of halvings of the last step, to locate a singular pose
+PACE = 0.05  # rad or m: maximum displacement of an independent joint between two poses of a sequence
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """Constraints of loops and mimic joints on a model. kept: numbers (`Equations.rows`) of the independent equations.
-    dropped: numbers of the equations that follow from the kept equations. start (n,): the closed pose found from the
-    joints' `start`. Joints are indices into the model's bodies, in tree order. actuated: streamed, driven and measured
-    joints. independent: the actuated joints that are coordinates. redundant: the other actuated joints. dependent:
-    passive and redundant joints, in the order of elimination. length: the mechanism's size, m. scale: sizes of the
-    dependent joints' columns of J_c at the start, lengths in units of `length`.
+    """Constraints that loops and mimic joints impose on a model. kept: numbers (`Equations.rows`) of the independent
+    equations. dropped: numbers of the equations that follow from the kept equations. start (n,): the closed pose that
+    was found from the joints' `start`. Joint numbers are indices of the model's bodies, in tree order. actuated:
+    streamed, driven and measured joints. independent: the actuated joints that serve as coordinates. redundant: the
+    remaining actuated joints. dependent: passive and redundant joints, in the order of elimination. length: the
+    mechanism's size, m. scale: norms of the dependent joints' columns of J_c at the start, with lengths in units of
+    `length`.
     """
 
     model: Model
@@ -86,7 +89,7 @@ class Assembly:
         return self._kept(self.equations.jacobian(q), -2)
 
     def linearised(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Return `residual` and `jacobian`."""
+        """Return the values of `residual` and `jacobian`."""
         at = pose(self.model, q) if self.cuts else None
         return self._kept(self.equations.residual(q, at), -1), self._kept(self.equations.jacobian(q, at), -2)
 
@@ -95,7 +98,7 @@ class Assembly:
 
     @cached_property
     def _places(self) -> list[int]:
-        """Return the numbers of the kept equations among all equations."""
+        """Return the indices of the independent equations among all equations."""
         return [self.equations.rows.index(row) for row in self.kept]
 
     def velocity_matrix(self, q: ArrayLike) -> Array:
@@ -111,9 +114,9 @@ class Assembly:
     def margin(self, q: ArrayLike) -> Array:
         """Return the distance (...) from a singular pose, at most 1.
 
-        SINGULAR and below are a fault. q (..., n). The distance is the smallest of the sines between each dependent
-        joint's column of J_c and the columns eliminated before it. The forces at the cuts grow as the inverse of the
-        distance.
+        A margin of SINGULAR or less is a fault. q (..., n). This distance is the smallest sine between the J_c column
+        of a dependent joint and the columns that are eliminated before it. The constraint forces grow as the inverse of
+        this distance.
         """
         return self._margin(self.jacobian(q)) if self.dependent else np.ones(np.shape(q)[:-1])
 
@@ -121,9 +124,9 @@ class Assembly:
         return np.asarray(np.min(distances(self._columns(J)) / self.scale, axis=-1))
 
     def condition(self, q: ArrayLike) -> tuple[float, tuple[int, ...]]:
-        """Return the condition number of the loops' equations for the dependent joints at a pose q (n,), and the loose
-        joints. Each joint's column is in units of its size at the start. If the number becomes infinite, the loose
-        joints are those that move most.
+        """Return the condition number of the loop equations for the dependent joints at a pose q (n,), and the loose
+        joints. Each joint's column is divided by its norm at the start. If the condition number becomes infinite, the
+        loose joints are the joints that can move most.
         """
         if not self.dependent:
             return 1.0, ()
@@ -133,14 +136,14 @@ class Assembly:
         return number, tuple(i for i, moves in zip(self.dependent, loose, strict=True) if moves)
 
     def _columns(self, J: Array) -> Array:
-        """Return columns of J_c (..., m, n) of the dependent joints, lengths in units of `length`."""
+        """Return the columns of J_c (..., m, n) that belong to dependent joints, with lengths in units of `length`."""
         rows = np.array([1.0 if self.equations.is_angle(row) else 1.0 / self.length for row in self.kept])
         return rows[:, None] * J[..., list(self.dependent)]
 
     # ---- motion
     def close(self, q: ArrayLike, iterations: int = 20) -> Array:
-        """Return closed positions (..., n) by Newton for the dependent joints, with the independent joints fixed. q
-        (..., n): near a closed pose. Raise numpy.linalg.LinAlgError if Newton does not converge.
+        """Return closed positions (..., n). Newton's method solves for the dependent joints, with the independent
+        joints fixed. q (..., n): near a closed pose. Raise numpy.linalg.LinAlgError if Newton does not converge.
         """
         q = np.array(q, float)
         for _ in range(iterations):
@@ -154,10 +157,11 @@ class Assembly:
         raise np.linalg.LinAlgError("the loops do not close")
 
     def follow(self, streamed: ArrayLike) -> Array:
-        """Return all positions (N, n) of a motion of the actuated joints (N, actuated), on the branch of the assembled
-        pose. A straight line leads from the assembled pose to the first row. A sequence of poses about PACE apart is
-        solved one by one. Between these poses Newton starts from interpolated positions. Redundantly actuated joints
-        follow the independent joints and ignore `streamed`. Raise Refused if the motion comes to a singular pose."""
+        """Return all positions (N, n) of a motion of the actuated joints (N, actuated). The motion continues from the
+        assembled pose. The path from the assembled pose to the first row is a straight line. The function solves the
+        poses of a sequence one after the other, about PACE apart. Between these poses, Newton's method starts from
+        interpolated positions. Redundantly actuated joints follow the independent joints, and their columns in
+        `streamed` have no effect. Raise Refused if the motion reaches a singular pose."""
         streamed = np.atleast_2d(np.asarray(streamed, float))
         places = [self.actuated.index(i) for i in self.independent]
         wanted = streamed[:, places]
@@ -183,7 +187,8 @@ class Assembly:
         return full
 
     def _singular(self, target: Array, q: Array) -> Refused:
-        """Return the refusal of a path to independent joints at `target`. q (n,): the last pose that was reached."""
+        """Return the exception for a path of the independent joints to `target` that cannot be followed. q (n,): the
+        last pose that was reached."""
         free, step = list(self.independent), target - q[list(self.independent)]
         for _ in range(HALVINGS):
             step = 0.5 * step
@@ -196,9 +201,9 @@ class Assembly:
                        f"{number:.0f} where it was left)")
 
     def _onwards(self, q: Array, target: Array) -> Array:
-        """Return the closed pose with the independent joints at a near target.
+        """Return the closed pose with the independent joints at a target that is near.
 
-        Raise Refused if this pose does not exist.
+        Raise Refused if there is no closed pose.
         """
         x = self._closed_at(q, target)
         if x is None:
@@ -206,9 +211,9 @@ class Assembly:
         return x
 
     def _closed_at(self, q: Array, target: Array) -> Array | None:
-        """Return the closed pose with independent joints at `target`, starting from q.
+        """Return the closed pose with the independent joints at `target`. q: the pose from which the path starts.
 
-        Return None for a singular or impossible pose.
+        Return None for a singular or unreachable pose.
         """
         free, bound = list(self.independent), list(self.dependent)
         x = q.copy()
@@ -221,10 +226,11 @@ class Assembly:
         return x if self.margin(x) >= SINGULAR else None
 
     def reach(self, wanted: ArrayLike) -> Array:
-        """Return poses (P, n) with the independent joints at `wanted` (P, mobility), or as near as possible.
+        """Return poses (P, n) with the independent joints at `wanted` (P, mobility), or as near to these positions as
+        possible.
 
-        A straight line leads from the assembled pose to each target. The line ends before it comes near a singular
-        pose.
+        The path from the assembled pose to each target is a straight line. The path ends before a singular pose is
+        near.
         """
         free, bound, wanted = list(self.independent), list(self.dependent), np.atleast_2d(np.asarray(wanted, float))
         q = np.tile(self.start, (len(wanted), 1))
@@ -252,8 +258,8 @@ class Assembly:
         return rotate(self.velocity_matrix(q), np.asarray(velocities, float))
 
     def accelerations(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Return accelerations (..., n) from all velocities qd (..., n) and the independent joints' accelerations qdd.
-        J_c qdd = -dJ_c/dt qd."""
+        """Return the accelerations (..., n) of all joints. qd (..., n): velocities of all joints. qdd: accelerations of
+        the independent joints. J_c qdd = -dJ_c/dt qd."""
         q, qd = np.asarray(q, float), np.asarray(qd, float)
         full = rotate(self.velocity_matrix(q), np.asarray(qdd, float))
         if self.dependent:
@@ -271,14 +277,16 @@ class Assembly:
 
     # ---- the force that keeps them closed
     def weights(self) -> Array:
-        """Return the cost of a torque at each actuated joint when torques are shared: 1 / effort^2, or all equal."""
+        """Return the weight of the torque at each actuated joint when redundant joints share torques: 1 / effort^2, or
+        all equal."""
         effort = np.array([self.model.bodies[i].joint.limits.effort for i in self.actuated])
         return 1.0 / effort**2 if np.all(np.isfinite(effort)) else np.ones(len(effort))
 
     def multipliers(self, J: Array, tau: ArrayLike) -> Array:
-        """Return lambda (..., m), the forces at the cuts for the open tree's torques tau (..., n); J (..., m, n).
-        Passive rows require J_cp' lambda = -tau_p. Redundant actuation minimises tau_a' W tau_a. One symmetric (KKT)
-        system combines both conditions. Raise numpy.linalg.LinAlgError at a singular pose."""
+        """Return lambda (..., m), the constraint forces at the cuts. tau (..., n): torques of the open tree. J (..., m,
+        n). The rows of passive joints require J_cp' lambda = -tau_p. With redundant actuation, the torques minimise
+        tau_a' W tau_a. One symmetric system of linear equations (KKT) combines both conditions. Raise
+        numpy.linalg.LinAlgError at a singular pose."""
         tau = np.asarray(tau, float)
         p, a, m = list(self.passive), list(self.actuated), len(self.kept)
         Ja, W = J[..., a], np.diag(self.weights())
@@ -290,14 +298,14 @@ class Assembly:
         return solve(system, right[..., None])[..., :m, 0]
 
     def allocate(self, q: ArrayLike, tau: ArrayLike) -> Array:
-        """Return torques (..., n) with the loops closed: tau + J_c' lambda, zero at passive joints."""
+        """Return the torques (..., n) of the closed mechanism: tau + J_c' lambda, which is zero at passive joints."""
         J = self.jacobian(q)
         return np.asarray(tau, float) + rotate_back(J, self.multipliers(J, tau))
 
     def conversion(self, convert: Conversion) -> Conversion:
-        """Return a conversion from nodal forces to joint torques with the loops closed. convert: the conversion of the
-        tree. The tree's torques give the cuts' forces. These forces are added to {P}, and the sum is converted.
-        Couplings pass torques between joints directly.
+        """Return a conversion from nodal forces to joint torques for closed loops. convert: the conversion of the tree.
+        The function first computes the constraint forces from the tree's torques. The function adds the constraint
+        forces to {P} and converts the sum. Couplings transmit torques directly from joint to joint.
         """
         coupled = self.equations.coupled
 
@@ -319,7 +327,7 @@ class Assembly:
 
 @dataclass(frozen=True)
 class ClosedMotion:
-    """Motion of all joints that follows from a motion of the actuated joints."""
+    """The motion of all joints that results from a motion of the actuated joints."""
 
     assembly: Assembly
     motion: Motion
@@ -332,12 +340,12 @@ class ClosedMotion:
         return self.assembly.whole(*self.motion.at(t))
 
     def middles(self, ticks: int, dt: float) -> Array:
-        """Return `Trajectory.middles` of all joints."""
+        """Return `Trajectory.middles` for all joints."""
         return self.assembly.follow(self.motion.middles(ticks, dt))
 
 
 def _between(a: Array, b: Array) -> Array:
-    """Return points (parts, ...) after a, up to b (...), at most PACE apart in every coordinate."""
+    """Return points (parts, ...) from a (excluded) to b (...) that are at most PACE apart in every coordinate."""
     parts = max(1, int(np.ceil(np.max(np.abs(b - a), initial=0.0) / PACE)))
     return a + np.multiply.outer(np.arange(1, parts + 1) / parts, b - a)
 
@@ -346,8 +354,8 @@ def _between(a: Array, b: Array) -> Array:
 
 
 def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
-    """Close the loops from the joints' `start`, and find the free joints. near: positions of some joints instead of
-    `start`. Raise BadInput with the residual or another reason.
+    """Close the loops, beginning from the joints' `start`, and find the independent joints. near: positions of some
+    joints that replace `start`. Raise BadInput that gives the residual or another reason.
     """
     return _assemble(model, near) if near else _from_the_start(model)
 
@@ -368,7 +376,7 @@ def _assemble(model: Model, near: Mapping[str, float]) -> Assembly:
     redundant = _redundant(model, J, actuated, passive)
     dependent = _elimination_order(J, (*passive, *redundant))
     independent = tuple(i for i in actuated if i not in redundant)
-    # with the independent joints exactly at the file's positions
+    # the independent joints stay exactly at the file's positions
     placed = guess.copy()
     placed[list(dependent)] = q[list(dependent)]
     assembly = Assembly(model, found, kept, dropped, placed, actuated, passive, independent, redundant, dependent,
@@ -378,7 +386,7 @@ def _assemble(model: Model, near: Mapping[str, float]) -> Assembly:
     try:
         closed = assembly.close(placed) if dependent else placed
     except np.linalg.LinAlgError:
-        if model.mechanism.modes:  # the loops of a later mode close at the pose where the motion enters the mode
+        if model.mechanism.modes:  # the loops of a later mode need not close here, but where the motion enters the mode
             closed = q
             closed.setflags(write=False)
             return replace(assembly, start=closed, scale=scale)
@@ -400,7 +408,7 @@ def _names(model: Model, joints: ArrayLike) -> str:
 def _assembled(model: Model, found: Equations, guess: Array) -> Array:
     """Return a closed pose near the guess.
 
-    Passive joints are moved first. Raise BadInput with the residual if no pose is found.
+    The order begins with the passive joints. Raise BadInput that gives the residual if no closed pose is found.
     """
     moves = np.array([1.0 if not body.joint.actuated else 1e-2 for body in model.bodies])
     q = guess.copy()
@@ -427,14 +435,14 @@ def _assembled(model: Model, found: Equations, guess: Array) -> Array:
 
 
 def _length(model: Model) -> float:
-    """Return the mechanism's size, m: its longest offset between joints."""
+    """Return the mechanism's size, m: the longest offset between two joints."""
     return max([1e-3, *(float(norm(body.p0)) for body in model.bodies)])
 
 
 def _elimination_order(J: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
-    """Return an order of joints that leaves J_d (m, n) sparse.
+    """Return an order of the joints for which the elimination keeps J_d (m, n) sparse.
 
-    Each step takes the joint in the fewest remaining equations.
+    Each step chooses the joint that occurs in the fewest remaining equations.
     """
     rows = [set(np.flatnonzero(np.abs(row) > RANK * np.max(np.abs(J))).tolist()) & set(joints) for row in J]
     order: list[int] = []
@@ -448,7 +456,7 @@ def _elimination_order(J: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _scaled(model: Model, J: Array) -> Array:
-    """Return J_c with all lengths, also those of slides, in units of the mechanism's size."""
+    """Return J_c with all lengths, including those of prismatic joints, in units of the mechanism's size."""
     size = _length(model)
     columns = np.array([size if body.prismatic else 1.0 for body in model.bodies])
     scaled = J * columns
@@ -457,8 +465,8 @@ def _scaled(model: Model, J: Array) -> Array:
 
 def _independent_rows(model: Model, found: Equations,
                       q: Array) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-    """Return the numbers of the kept and of the dropped equations, by the rank at the assembled pose q (n,) and near
-    it. Raise BadInput.
+    """Return the numbers of the independent equations and of the dropped equations. The rank at the assembled pose q
+    (n,) and near it decides which equations are dropped. Raise BadInput.
     """
     rows = found.rows
     if not rows:
@@ -472,7 +480,7 @@ def _independent_rows(model: Model, found: Equations,
                 "start somewhere else")
     kept: list[int] = []
     left = J.copy()
-    for _ in range(generic):  # Gram-Schmidt, with the row first that adds most
+    for _ in range(generic):  # Gram-Schmidt; each step chooses the row with the largest remainder
         sizes = norm(left)
         sizes[kept] = 0.0
         best = int(np.argmax(sizes > 0.999999 * sizes.max()))
@@ -483,7 +491,7 @@ def _independent_rows(model: Model, found: Equations,
 
 
 def _poses_beside(found: Equations, q: Array) -> list[Array]:
-    """Return closed poses near one pose, in random directions that the loops allow."""
+    """Return closed poses near one pose, displaced in random directions that the loops allow."""
     rng = np.random.default_rng(0)
     poses: list[Array] = []
     held = basis(found.jacobian(q), RANK)
@@ -502,9 +510,9 @@ def _poses_beside(found: Equations, q: Array) -> list[Array]:
 
 
 def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the redundant actuated joints, in the choice with the best condition of J_d.
+    """Return the redundant actuated joints. This choice gives J_d the best condition number.
 
-    Raise BadInput if the actuated joints do not hold the mechanism.
+    Raise BadInput if the actuated joints do not determine the motion of the mechanism.
     """
     m, mobility = len(J), model.n - len(J)
     if len(actuated) < mobility:
@@ -525,7 +533,8 @@ def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple
     for _ in range(m - len(passive)):
         sizes = np.array([norm(left[:, i]) if i in actuated and i not in chosen else 0.0
                           for i in range(model.n)])
-        best = int(np.flatnonzero(sizes > 0.999999 * sizes.max())[-1])  # of equals the last: the first are coordinates
+        best = int(np.flatnonzero(sizes > 0.999999 * sizes.max())[-1])  # of equally good joints take the last, so that
+                                                                        # the first ones become coordinates
         if sizes[best] < RANK:
             _refuse(model.mechanism, "joint", "the actuated joints do not determine the pose")
         chosen.append(best)

@@ -1,16 +1,17 @@
-"""The constraint of closed loops: cuts in the tree, with equations, Jacobian and forces.
+"""The constraints of closed loops: cuts in the tree, with their equations, Jacobian and forces.
 
-The spanning tree is the Model with all moving joints. A loop cuts the tree between two anchors, which are frames fixed
-in two links. The constraint uses axes of the body that carries both sides. A turn of this body then does not change
-which equations depend on others:
+The spanning tree is the Model that contains all moving joints. A loop cuts the tree between two anchors. An anchor is a
+frame that is fixed to a link. The constraint is expressed in axes of the body that carries both sides. A rotation of
+this body then does not change which equations are independent:
 
     ball      p_b - p_a                                                     3
     planar    the same along x and y of anchor a                            2
     revolute  ball, and z_b across x_a and across y_a                       5
     rigid     revolute, and y_b across x_a                                  6
 
-The constraint forces lambda are opposite at the two anchors. As nodal forces they enter the blocks of their links in
-{P}, and [L][T] turns them into joint torques J_c' lambda. With unit forces the same code gives the Jacobian J_c.
+The constraint forces lambda are opposite at the two anchors. As nodal forces, the constraint forces belong to the
+blocks of their links in {P}. [L][T] converts them to joint torques J_c' lambda. For unit forces the same code gives the
+Jacobian J_c.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from femtorque.codegen.model.kinematics import Levers, Pose, joint_torque, lever
 
 Array = NDArray[np.float64]
 
-PARALLEL = 1e-9  # sine of the angle below which two axes are parallel
+PARALLEL = 1e-9  # sine of the angle below which two axes count as parallel
 
 AXES: dict[str, tuple[tuple[str, str], ...]] = {
     "ball": (), "planar": (), "revolute": (("x", "z"), ("y", "z")), "rigid": (("x", "z"), ("y", "z"), ("x", "y"))}
@@ -37,8 +38,8 @@ ALONG = {"planar": "xy"}
 
 @dataclass(frozen=True)
 class Side:
-    """One anchor of a loop: frame R (3, 3), p (3,) in its body (GROUND: global), and the joints between anchor and
-    `common`.
+    """One anchor of a loop: its frame R (3, 3), p (3,) in its body (GROUND: global), and the joints between the anchor
+    and `common`.
     """
 
     body: int
@@ -49,9 +50,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Cut:
-    """Cut of a loop in the tree. common: the body that carries both sides. rows: names of the cut's equations. plane
-    (3, 2): for a planar loop whose anchor a turns only about its z, two directions that replace x and y of anchor a, in
-    axes of the common body. In other loops x and y turn with the anchor, and plane is None.
+    """The cut of a loop in the tree. common: the body that carries both sides. rows: names of the cut's equations.
+    plane (3, 2): two directions in axes of the common body that replace x and y of anchor a, for a planar loop whose
+    anchor a rotates only about its z axis. In other loops these two directions rotate with the anchor, and plane is
+    None.
     """
 
     loop: Loop
@@ -64,7 +66,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A mimic joint: q_follower - ratio q_leader - offset = 0, rad or m. Joints are indices."""
+    """A mimic joint: q_follower - ratio q_leader - offset = 0, in rad or m. Joints are indices."""
 
     follower: int
     leader: int
@@ -107,9 +109,9 @@ def cuts(model: Model) -> tuple[Cut, ...]:
 
 
 def _plane(model: Model, side: Side) -> Array | None:
-    """Return x and y of an anchor with all joints up to the common body at zero.
+    """Return the axes x and y of an anchor, if all joints between the anchor and the common body are at zero.
 
-    Return None if a joint tilts the anchor's z.
+    Return None if a joint on this path tilts the anchor's z axis.
     """
     R = side.R
     for j in reversed(side.path):
@@ -122,7 +124,7 @@ def _plane(model: Model, side: Side) -> Array | None:
 
 @dataclass(frozen=True)
 class Frames:
-    """A cut's two anchors in axes of its common body: directions A, B (..., 3, 3), points a, b (..., 3)."""
+    """The two anchors of a cut in axes of its common body: directions A, B (..., 3, 3), points a, b (..., 3)."""
 
     A: Array
     B: Array
@@ -163,8 +165,8 @@ def residual(model: Model, cut: Cut, at: Pose) -> Array:
 
 def bias(model: Model, cut: Cut, q: Array, velocities: Array) -> Array:
     """Return the second time derivative of `residual` (..., rows) at constant joint velocities (..., n): J_c'
-    velocities. A joint of velocity w turns a vector y about the axis e: y' = R y' + w e x R y. A second derivative
-    gives y'' = R y'' + 2 w e x R y' + w^2 e x (e x R y)."""
+    velocities. A joint of velocity w turns a vector y about the axis e: y' = R y' + w e x R y. The second derivative is
+    y'' = R y'' + 2 w e x R y' + w^2 e x (e x R y)."""
     def carried(side: Side, y: Array, is_point: bool) -> tuple[Array, Array, Array]:
         y = np.broadcast_to(y, (*q.shape[:-1], 3))
         v, b = np.zeros_like(y), np.zeros_like(y)
@@ -199,10 +201,11 @@ def bias(model: Model, cut: Cut, q: Array, velocities: Array) -> Array:
 
 
 def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tuple[Array, Array]:
-    """Return nodal forces F and moments Phi (..., rows, n, 3), global axes, of unit multipliers of a cut.
+    """Return nodal forces F and moments Phi (..., rows, n, 3), global axes, for unit multipliers of a cut.
 
-    R (..., n, 3, 3). The force of a row acts on anchor b, and its opposite on anchor a. A force off the centre of
-    gravity has a moment about it. apart (..., 3): vector from a to b in axes of the common body, zero for a closed cut.
+    R (..., n, 3, 3). The force of a row acts on anchor b, and the opposite force on anchor a. A force that does not act
+    at the centre of gravity has a moment about it. apart (..., 3): vector from anchor a to anchor b in axes of the
+    common body, zero for a closed cut.
     """
     back = np.swapaxes(R[..., cut.common, :, :], -1, -2) if cut.common != GROUND else np.eye(3)
     A, B = (side.R if side.body == GROUND else product(R[..., side.body, :, :], side.R) for side in (cut.a, cut.b))
@@ -233,10 +236,12 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
 
 
 def jacobian(model: Model, cut: Cut, at: Pose, arms: Levers) -> Array:
-    """Return the derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut.
+    """Return the derivative of `residual` with respect to the joints' positions, (..., rows, n): [L][T]{P} of unit
+    loads at the cut.
 
-    If the anchors are apart, opposite forces on them have a moment. This moment would load the joints inside `common`,
-    which move both sides and the axes together. The columns of these joints are therefore set to zero.
+    If the anchors are apart, opposite forces on them have a moment. This moment would also load the joints from the
+    ground to `common`, which move both sides and the axes together. The function therefore sets the columns of these
+    joints to zero.
     """
     f = frames(at, cut)
     J = load_torques(model, at.R, arms, *unit_loads(model, cut, at.R, f.b - f.a))
@@ -252,7 +257,7 @@ def load_torques(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
 
 @dataclass(frozen=True)
 class Equations:
-    """All equations between a model's joints: first the equations of cuts, then one per coupling."""
+    """All equations between a model's joints: first the equations of the cuts, then one equation per coupling."""
 
     model: Model
     cuts: tuple[Cut, ...]
@@ -264,7 +269,7 @@ class Equations:
 
     @cached_property
     def rows(self) -> list[tuple[int, int]]:
-        """Return (number, row) of every equation. Couplings are numbered after the cuts and have one row each."""
+        """Return (number, row) of every equation. Couplings are numbered after the cuts, and each has one row."""
         sizes = [len(cut.rows) for cut in self.cuts] + [1] * len(self.couplings)
         return [(number, row) for number, size in enumerate(sizes) for row in range(size)]
 
@@ -275,7 +280,7 @@ class Equations:
         return f"{self._follower(row).joint.name}.mimic"
 
     def is_angle(self, row: tuple[int, int]) -> bool:
-        """Return True if the entry is in rad or a sine, and False if it is in m."""
+        """Return True if the residual of this equation is in rad or a sine, and False if it is in m."""
         if row[0] < len(self.cuts):
             return "." in self.cuts[row[0]].rows[row[1]]
         return not self._follower(row).prismatic
@@ -284,7 +289,8 @@ class Equations:
         return self.model.bodies[self.couplings[row[0] - len(self.cuts)].follower]
 
     def residual(self, q: ArrayLike, at: Pose | None = None) -> Array:
-        """Return the residual (..., m) at positions q (..., n), rad or m. at: the pose of q, if it is known."""
+        """Return the residual (..., m) at positions q (..., n), rad or m. at: the frames at q, if the caller has
+        them."""
         q = np.asarray(q, float)
         parts = [np.zeros((*q.shape[:-1], 0))]
         if self.cuts:
@@ -294,7 +300,7 @@ class Equations:
         return np.concatenate(parts, axis=-1)
 
     def jacobian(self, q: ArrayLike, at: Pose | None = None) -> Array:
-        """Return the residual's derivative by q, (..., m, n)."""
+        """Return the derivative of the residual with respect to q, (..., m, n)."""
         q = np.asarray(q, float)
         parts = [np.zeros((*q.shape[:-1], 0, self.model.n))]
         if self.cuts:
@@ -306,7 +312,7 @@ class Equations:
 
     @cached_property
     def coupled(self) -> Array:
-        """Return the constant rows of the couplings in the Jacobian (couplings, n)."""
+        """Return the Jacobian's rows for the couplings (couplings, n), which are constant."""
         J = np.zeros((len(self.couplings), self.model.n))
         for row, c in enumerate(self.couplings):
             J[row, c.follower], J[row, c.leader] = 1.0, -c.ratio

@@ -1,7 +1,8 @@
-"""Modes: the mechanism of each mode, and the stretches of a motion through several modes.
+"""Modes: the mechanism of each mode, and the sections of a motion through several modes.
 
-A mode closes some loops, carries some payloads, frees some joints and may stand on another link. In all modes the wire
-and the control law use the same streamed joints, in the same order.
+A mode closes some loops, attaches some payloads and makes some joints passive. A mode may also change the link that is
+fixed to the ground. In all modes the serial protocol and the control law use the same streamed joints in the same
+order.
 """
 
 from collections.abc import Iterator
@@ -25,9 +26,9 @@ def has_modes(mechanism: Mechanism) -> bool:
 
 @remembered
 def in_mode(mechanism: Mechanism, name: str | None = None) -> Mechanism:
-    """Return the mechanism in one mode, by default the first, on the mode's root link.
+    """Return the mechanism in one mode, by default the first, with the root link of this mode.
 
-    Raise BadInput if this is impossible.
+    Raise BadInput if the mechanism cannot have this root.
     """
     if not mechanism.modes:
         return mechanism
@@ -37,10 +38,10 @@ def in_mode(mechanism: Mechanism, name: str | None = None) -> Mechanism:
 
 
 def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
-    """Return the mechanism rooted at another link, which stays at its place in the joints' `start`. The joints between
-    this link and the base are reversed. With T = T0 Rot(axis, q) from parent to child, the inverse is Rot(-axis, q)
-    T0^-1: the same joint about the opposite axis, then a fixed joint. The fixed joint on the base is dropped. Raise
-    BadInput if a moving joint stands on the base."""
+    """Return the mechanism with a different root link, which stays where the joints' `start` places it. The function
+    reverses the joints between this link and the base. With T = T0 Rot(axis, q) from parent to child, the inverse is
+    Rot(-axis, q) T0^-1: the same joint about the opposite axis, then a fixed joint. The fixed joint at the new base is
+    removed. Raise BadInput if a moving joint lies between the base and the fixed part of the tree."""
     above = {joint.child: joint for joint in mechanism.joints}
     path: list[Joint] = []
     link = root
@@ -89,7 +90,7 @@ def rpy_of(R: Array) -> Array:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a motion in one mode. places: for every streamed joint of the mode's model, its number among the
+    """A section of a motion in one mode. places: for every streamed joint of the mode's model, its index among the
     streamed joints of the whole mechanism.
     """
 
@@ -102,7 +103,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Later:
-    """The remainder of a motion from a time on, for some joints."""
+    """The remainder of a motion after a given time, for some joints."""
 
     motion: Motion
     begin: float
@@ -114,12 +115,13 @@ class Later:
         return q[..., places], qd[..., places], qdd[..., places]
 
     def middles(self, ticks: int, dt: float) -> Array:
-        """Return `Trajectory.middles`. Samples before the beginning come from the whole motion."""
+        """Return `Trajectory.middles`. Samples before the beginning of the section come from the whole motion."""
         raise NotImplementedError("the emitted step is switched by the application")
 
 
 def stretches(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> Iterator[Stretch]:
-    """Return the stretches of a motion's first ticks. modes: (time, name) of every switch, as in a Trajectory."""
+    """Return the sections of a motion's first ticks, one per mode. modes: (time, name) of every switch, as in a
+    Trajectory."""
     hz = mechanism.control.rate_hz
     names = [joint.name for joint in mechanism.streamed]
     switches = list(modes) or [(0.0, mechanism.modes[0].name)]
@@ -132,9 +134,9 @@ def stretches(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks:
 
 
 def ramp(mechanism: Mechanism, mode: str) -> int:
-    """Return the ticks in which a mode's forces at the cuts rise and fall.
+    """Return the number of ticks in which a mode's constraint forces rise and fall.
 
-    The number is 0 if passive joints need the forces at once.
+    The number is 0 if passive joints need the full constraint forces immediately.
     """
     alone = in_mode(mechanism, mode)
     if not alone.constrained or any(not joint.actuated for joint in alone.moving):
@@ -143,9 +145,9 @@ def ramp(mechanism: Mechanism, mode: str) -> int:
 
 
 def shares(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> Array:
-    """Return the share of the cuts' forces (ticks,) in every tick.
+    """Return the fraction of the constraint forces (ticks,) in every tick.
 
-    The share rises from 0 after the beginning of a mode, and falls to 0 before the next mode.
+    The fraction rises from 0 to 1 after the beginning of a mode, and falls to 0 before the next mode.
     """
     share = np.ones(ticks)
     for part in stretches(mechanism, modes, ticks):
@@ -159,11 +161,12 @@ def shares(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: in
     return share
 
 
-AHEAD = 0xFFFF  # ticks: no other mode in sight
+AHEAD = 0xFFFF  # ticks: no change of mode is ahead
 
 
 def schedule(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> NDArray[np.uint32]:
-    """Return, for the emitted step, the mode's number at s_-1 .. s_ticks-1 and its remaining ticks, (ticks + 1, 2)."""
+    """Return the mode's number and its remaining ticks at s_-1 .. s_ticks-1, (ticks + 1, 2), as input of the emitted
+    step."""
     names = [mode.name for mode in mechanism.modes]
     table = np.empty((ticks + 1, 2), np.uint32)
     for part in stretches(mechanism, modes, ticks):

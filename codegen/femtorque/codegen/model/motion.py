@@ -1,4 +1,4 @@
-"""Functions of time: motions and forces."""
+"""Motions and forces as functions of time."""
 
 from typing import Protocol
 
@@ -12,14 +12,15 @@ class Timed(Protocol):
     """A motion or a force as a function of time, with its first two derivatives."""
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return value, velocity, acceleration, (..., n) each, at times t (...) s. Motions: rad or m, per s, per
+        """Return value, velocity, acceleration, (..., n) each, at times t (...) s. Motions are in rad or m, per s, per
         s^2."""
         ...
 
 
 class Motion(Timed, Protocol):
-    """A motion known at every time, such as a Trajectory."""
+    """A motion that is known at every time, for example a Trajectory."""
 
     def middles(self, ticks: int, dt: float) -> Array:
-        """Return positions (ticks + 2, n) at the middles of the ticks and of the two ticks beside them."""
+        """Return positions (ticks + 2, n) at the middles of the ticks, of one tick before them and of one tick after
+        them."""
         ...

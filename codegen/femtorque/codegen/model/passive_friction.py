@@ -1,8 +1,8 @@
-"""Friction of joints that no motor turns.
+"""Friction of joints that have no motor.
 
-In closed loops and behind mimic joints the driven joints have to overcome this friction. Like a spring, it is a load in
-{P}, equal and opposite on a joint's two links. The control law compensates the friction of motors by feed-forward from
-the streamed velocities (Eq. 19).
+In closed loops and at mimic joints, the driven joints must overcome this friction. Like a spring, friction is a load in
+{P}: equal and opposite moments on a joint's two links. For joints with motors, the control law compensates friction by
+feed-forward from the streamed velocities (Eq. 19).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PassiveFriction:
-    """Friction constants of all joints, zero at joints with motors. viscous (n,): N m s/rad, or N s/m for slides.
-    coulomb (n,): N m or N. width (n,): velocity below which Coulomb friction fades out instead of jumping, rad/s or
-    m/s.
+    """Friction constants of all joints, zero at joints with motors. viscous (n,): N m s/rad, or N s/m for prismatic
+    joints. coulomb (n,): N m or N. width (n,): velocity below which Coulomb friction decreases linearly to zero, rad/s
+    or m/s.
     """
 
     viscous: Array
@@ -43,7 +43,7 @@ class PassiveFriction:
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """Return the numbers of the joints with friction."""
+        """Return the indices of the joints with friction."""
         return tuple(np.flatnonzero((self.viscous != 0.0) | (self.coulomb != 0.0)).tolist())
 
     def torque(self, qd: ArrayLike) -> Array:
@@ -53,8 +53,8 @@ class PassiveFriction:
 
 
 def is_passive(joint: Joint) -> bool:
-    """Return True if no motor turns a joint.
+    """Return True if a joint has no motor.
 
-    A joint that a mode makes passive keeps its motor, whose control law compensates the friction.
+    If a mode makes a joint passive, the joint keeps its motor, and the control law compensates its friction.
     """
     return not joint.actuated and joint.motor is None and joint.drive is None

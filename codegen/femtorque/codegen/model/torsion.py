@@ -1,9 +1,10 @@
-"""Torsion of a flexible link, as a spring at its tip.
+"""Torsion of a flexible link, modelled as a spring at its tip.
 
-Saint-Venant's element from root to tip turns its end by M L / GJ under a moment M about x. A spring of stiffness GJ / L
-at the tip does the same. A link with `GJ` therefore becomes a link without `GJ` and a joint about x at its end that
-only this spring holds. Bodies that hang on the tip hang on this joint. A third of the section's inertia about x turns
-with the tip (the element's consistent mass). Damping is proportional to the rate of strain, as in bending.
+Under a moment M about x, a Saint-Venant element from root to tip twists by M L / GJ. A spring of stiffness GJ / L at
+the tip causes the same rotation. A link with `GJ` therefore becomes a link without `GJ`, and a joint about x at its end
+whose only torque comes from this spring. Bodies that were fixed to the tip are then fixed to this joint. The tip
+carries a third of the section's inertia about x (the element's consistent mass). Damping is proportional to the rate of
+strain, as in bending.
 """
 
 from dataclasses import replace
@@ -12,9 +13,9 @@ import numpy as np
 
 from femtorque.codegen.mechanism import Friction, Joint, Limits, Link, Mechanism
 
-END = 1e-9  # m: largest distance of a fixed part from the root or tip of its flexible link
-STEEPEST = np.pi / 4.0  # rad: largest angle of springs in the computation
-SHARE = 1.0 / 3.0  # share of a bar's inertia at the end of a linear element
+END = 1e-9  # m: maximum distance between the attachment of a joint or body and the root or tip of its flexible link
+STEEPEST = np.pi / 4.0  # rad: maximum angle of springs in the computation
+SHARE = 1.0 / 3.0  # fraction of a bar's inertia that a linear element lumps at its end
 
 
 def with_torsion(mechanism: Mechanism) -> Mechanism:

@@ -1,7 +1,7 @@
-"""A mechanism with flexible links as a tree of rigid pieces. A joint or a flexible link's tip moves each piece. Parts
-that are fixed together are one piece, as in bodies.py. A flexible link separates two pieces: the parts at its root with
-its hub, and the parts at its tip. The tip's frame is the link's frame, moved to (L, y, z) and turned by R = Rz(theta_z)
-Ry(theta_y), with the deflections y, z, theta_z = dy/dx and theta_y = -dz/dx.
+"""A mechanism with flexible links, represented as a tree of rigid pieces. Each piece is moved by a joint or by the tip
+of a flexible link. Links that are fixed to each other form one piece, as in bodies.py. A flexible link separates two
+pieces: the bodies at its root, with its hub, and the bodies at its tip. The tip's frame is the link's frame, moved to
+(L, y, z) and rotated by R = Rz(theta_z) Ry(theta_y), with the deflections y, z, theta_z = dy/dx and theta_y = -dz/dx.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from femtorque.codegen.model.bodies import GROUND, beyond, combine
 from femtorque.codegen.model.flexible_link import ModalLink, modal_link
 from femtorque.codegen.model.torsion import END, with_torsion
 
-SAME = 1e-9  # share of the tip's load; smaller differences count as the same load on all sides
+SAME = 1e-9  # relative to the tip's load; a smaller difference counts as a load that is equal in all directions
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A rigid piece. joint: index in Mechanism.moving of the joint that moves it; None if the tip of `link` moves it.
-    R0 (3, 3), p0 (3,): the joint's frame at position zero, or the root frame of the flexible link, in the parent
-    piece's frame (GROUND: global). axis (3,), mass, com (3,), inertia (3, 3): as in model.Body."""
+    """A rigid piece. joint: index in Mechanism.moving of the joint that moves the piece; None if the tip of `link`
+    moves it. R0 (3, 3), p0 (3,): the joint's frame at position zero, or the root frame of the flexible link, in the
+    parent piece's frame (GROUND: global). axis (3,), mass, com (3,), inertia (3, 3): as in model.Body."""
 
     name: str
     parent: int
@@ -51,7 +51,7 @@ class Piece:
 class FlexibleTree:
     """Pieces in tree order, parents before their children.
 
-    Every flexible link has a piece at its tip. The piece of a bare tip is massless.
+    Every flexible link has a piece at its tip. The piece of a tip without load has no mass.
     """
 
     mechanism: Mechanism
@@ -61,17 +61,17 @@ class FlexibleTree:
 
     @property
     def n(self) -> int:
-        """Return the number of moving joints, with the joints that springs hold."""
+        """Return the number of moving joints, including the joints that springs hold."""
         return len(self.mechanism.moving)
 
     @property
     def springs(self) -> tuple[int, ...]:
-        """Return the moving joints that only a spring holds."""
+        """Return the moving joints whose only torque comes from a spring."""
         return tuple(j for j, joint in enumerate(self.mechanism.moving) if joint.elastic)
 
     @property
     def driven(self) -> tuple[int, ...]:
-        """Return the moving joints whose motion is given."""
+        """Return the moving joints whose motion a trajectory specifies."""
         return tuple(j for j, joint in enumerate(self.mechanism.moving) if not joint.elastic)
 
     @property
@@ -80,9 +80,9 @@ class FlexibleTree:
         return tuple(i for i, piece in enumerate(self.pieces) if piece.link is not None)
 
     def twists(self, i: int) -> bool:
-        """Return True if the tip of a flexible link, piece i, must be turned about the link's axis too.
+        """Return True if the rotation of a tip (piece i) about the axis of its flexible link has an effect.
 
-        The link then bends in both planes, and its load differs around the axis.
+        The link then bends in both planes, and the inertia of its load depends on the direction.
         """
         piece = self.pieces[i]
         if len(piece.tip.planes) < 2 or any(other.parent == i for other in self.pieces):
@@ -93,7 +93,8 @@ class FlexibleTree:
         return bool(max(beside, abs(xy), abs(xz), abs(yz), abs(yy - zz)) > SAME * scale)
 
     def stiff_beyond(self, i: int) -> bool:
-        """Return True if no part beyond the tip of a flexible link gives way along the link by bending or a spring.
+        """Return True if nothing at the tip of a flexible link, piece i, can move along the link by bending or through
+        a spring.
 
         Torsion does not.
         """
@@ -113,7 +114,7 @@ class FlexibleTree:
 
 
 def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
-    """Return the tree. Raise BadInput if a link hangs on a flexible link, but not at one of its ends."""
+    """Return the tree. Raise BadInput if a joint is fixed to a flexible link, but not at one of its ends."""
     mechanism = with_torsion(mechanism)
     moving = {j.name: i for i, j in enumerate(mechanism.moving)}
     places: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
@@ -127,7 +128,7 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
         return len(made) - 1
 
     def place(link: str, xyz: Vector, key: str) -> tuple[int, Matrix, Vector]:
-        """Return the piece that carries the point xyz of a link, and R, p of the link's undeformed frame in the piece's
+        """Return the piece that carries the point xyz of a link, and R, p of the undeformed link's frame in the piece's
         frame.
         """
         at, R, p = places[link]

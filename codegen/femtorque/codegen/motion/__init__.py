@@ -1,4 +1,4 @@
-"""Motions over time: trajectories, files of trajectories, random motions."""
+"""Motions as functions of time: trajectories, trajectory files, random motions."""
 
 import lazy_loader
 

@@ -1,10 +1,10 @@
-"""Motions in other formats: ROS 2 JointTrajectory as YAML, JSON or in an MCAP log, and NumPy's NPZ.
+"""Readers and writers of other motion formats: ROS 2 JointTrajectory as YAML, JSON or in an MCAP log, and NumPy's NPZ.
 
-The readers return rows, which `femtorque.codegen.motion.trajectory` checks like rows of a CSV file. A JointTrajectory
-may be the whole document, or a part of a message of MoveIt or ros2_control (`trajectory`, `joint_trajectory`,
-`robot_trajectory`). NPZ holds t (R,), q (R, J), optionally qd and qdd (R, J) and the names of the J joints. Velocities
-without accelerations define the cubic pieces of ros2_control. The acceleration at a row is then the mean of the two
-pieces' accelerations.
+The readers return rows, and `femtorque.codegen.motion.trajectory` checks them like the rows of a CSV file. A
+JointTrajectory may be the whole document, or a field of a message from MoveIt or ros2_control (`trajectory`,
+`joint_trajectory`, `robot_trajectory`). An NPZ file contains t (R,), q (R, J), optionally qd and qdd (R, J), and the
+names of the J joints. Velocities without accelerations define cubic pieces, as in ros2_control. The acceleration at a
+row is then the mean of the accelerations of both adjacent pieces.
 """
 
 import csv
@@ -34,8 +34,9 @@ ARRAYS = {"t": ("t", "time", "times"), "q": ("q", "position", "positions"),
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a motion. joints: names of the columns; empty for the mechanism's order. t (R,) s; q (R, J); qd, qdd (R,
-    J) or None. desired, states: desired positions and states in a log of femtorque, whose q is the measured position.
+    """Rows of a motion. joints: names of the columns; empty if the columns have the mechanism's order. t (R,) s; q (R,
+    J); qd, qdd (R, J) or None. desired, states: desired positions and states in a log of femtorque; q is then the
+    measured position.
     """
 
     joints: tuple[str, ...]
@@ -59,7 +60,7 @@ def _yaml(path: Path) -> Rows:
         documents = [one for one in yaml.safe_load_all(read_text(path, LARGEST_FILE, path.suffix)) if one is not None]
     except BadInput:
         raise
-    except Exception as error:  # bad dates and numbers raise various errors in the library
+    except Exception as error:  # the library raises various errors for invalid dates and numbers
         raise BadInput(path, "file", None, f"is not YAML: {' '.join(str(error).split())[:160]}") from None
     return _joint_trajectory(path, _only(path, "documents", documents))
 
@@ -73,7 +74,7 @@ def _json(path: Path) -> Rows:
 
 
 def _only(path: Path, what: str, found: Sequence[Any]) -> Any:
-    """Return the only element of `found`; None without elements."""
+    """Return the only element of `found`; None if there is no element."""
     if len(found) > 1:
         raise BadInput(path, what, len(found), "are there, and one motion is read", "keep one of them in the file")
     return found[0] if found else None
@@ -102,7 +103,7 @@ def _joint_trajectory(path: Path, document: Any) -> Rows:
 
 
 def _seconds(path: Path, i: int, point: Any) -> float:
-    """Return time_from_start, s: from sec and nanosec (secs and nsecs in ROS 1), or from a number."""
+    """Return time_from_start, s, from the fields sec and nanosec (ROS 1: secs and nsecs) or from a number."""
     key = f"points.{i + 1}.time_from_start"
     stamp = point.get("time_from_start") if isinstance(point, Mapping) else None
     if isinstance(stamp, Mapping):
@@ -115,7 +116,7 @@ def _seconds(path: Path, i: int, point: Any) -> float:
 
 
 def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | None:
-    """Return the column (R, J); None if no point has this field."""
+    """Return the values (R, J) of one field; None if no point has this field."""
     rows = [point.get(key) or [] for point in points]
     if not any(rows):
         return None
@@ -130,8 +131,8 @@ def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | 
 
 
 def _mcap(path: Path) -> Rows:
-    """Return the first JointTrajectory in the log, on any topic, or the recording of a femtorque log. Raise BadInput if
-    any part of the log is damaged.
+    """Return the first JointTrajectory in the log, on any topic. For a log of femtorque, return the recording instead.
+    Raise BadInput if any part of the log is damaged.
     """
     from mcap.records import Channel, Message, Schema  # noqa: PLC0415 (0.1 s, and few need it)
     from mcap_ros2.decoder import DecoderFactory  # noqa: PLC0415
@@ -161,7 +162,7 @@ def _mcap(path: Path) -> Rows:
         raise BadInput(path, "file", None, str(error), "`femtorque plot` shows what of a run is before that") from None
     except BadInput:
         raise
-    except Exception as error:  # foreign logs raise various errors in decoders
+    except Exception as error:  # decoders raise various errors for logs of other programs
         raise BadInput(path, "file", None, f"is not a readable MCAP log ({type(error).__name__})") from None
     topics = list(dict.fromkeys(channel.topic for channel in channels.values()))
     if all(own.values()) and hasattr(own["/status"][0], "state_name"):
@@ -178,7 +179,7 @@ def _decoded(factory: Any, channel: Any, schema: Any, data: bytes) -> Any:
 
 
 def _recorded(measured: list[Any], desired: list[Any], status: list[Any]) -> Rows:
-    """Return the rows of a log. If a crash cut off the log, return the complete samples."""
+    """Return the rows of a log. If a crash cut off the log, return all complete samples."""
     count = min(len(measured), len(desired), len(status))
     stamps = [m.header.stamp for m in measured[:count]]
     t = np.array([stamp.sec + 1e-9 * stamp.nanosec for stamp in stamps])
@@ -188,7 +189,7 @@ def _recorded(measured: list[Any], desired: list[Any], status: list[Any]) -> Row
 
 
 def _plain(message: Any) -> Any:
-    """Return a decoded ROS message as dictionaries and lists."""
+    """Return a decoded ROS message as nested dictionaries and lists."""
     if hasattr(message, "__slots__"):
         return {name: _plain(getattr(message, name)) for name in message.__slots__}
     if isinstance(message, (list, tuple)) or hasattr(message, "tolist"):
@@ -205,7 +206,7 @@ def _npz(path: Path) -> Rows:
             found = ", ".join(file.files[:8])
     except BadInput:
         raise
-    except Exception:  # damaged bytes raise various errors in NumPy, zipfile and zlib
+    except Exception:  # NumPy, zipfile and zlib raise various errors for damaged bytes
         raise BadInput(path, "file", None, "is not an NPZ file of plain arrays",
                        "np.savez(path, t=..., q=...) writes one") from None
     for name in ("t", "q"):
@@ -224,8 +225,8 @@ def _npz(path: Path) -> Rows:
 
 
 def _check_archive(path: Path) -> None:
-    """Check the unpacked size and the check sums of an NPZ archive. Raise BadInput for the size, BadZipFile and others
-    for damage."""
+    """Check the unpacked size and the check sums of an NPZ archive. Raise BadInput if the archive is too large,
+    BadZipFile and other errors if it is damaged."""
     with zipfile.ZipFile(path) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
         if size > LARGEST_FILE:
@@ -249,9 +250,9 @@ def _finite(path: Path, name: str, array: Array) -> Array:
 
 
 def cubic_accelerations(t: Array, q: Array, qd: Array) -> Array:
-    """Return accelerations (R, J) of the cubic Hermite pieces at the rows.
+    """Return the accelerations (R, J) of cubic Hermite pieces at the rows.
 
-    Between two pieces it is the mean of both.
+    Between two pieces, the value is the mean of both accelerations.
     """
     h = np.diff(t)[:, None]
     slope = np.diff(q, axis=0) / h
@@ -264,8 +265,8 @@ READERS = {".yaml": _yaml, ".yml": _yaml, ".json": _json, ".mcap": _mcap, ".npz"
 
 def write(path: Path, joints: Sequence[str], t: Array, q: Array, qd: Array, qdd: Array,
           modes: Sequence[str] = (), force: bool = False) -> None:
-    """Write rows as CSV, or as NPZ if the suffix is .npz. modes: name of the mode at every row. Raise BadInput for
-    another suffix and for an existing file. force: replace an existing motion file. Raise OSError if the file cannot be
+    """Write rows as CSV, or as NPZ if the suffix is .npz. modes: name of the mode at every row. Raise BadInput if the
+    suffix is unknown or the file exists. force: replace an existing motion file. Raise OSError if the file cannot be
     written.
     """
     claim(path, MOTION_NPZ if path.suffix.lower() == ".npz" else MOTION, force)

@@ -9,15 +9,16 @@ from femtorque.codegen.model import SINGULAR, Model, assemble
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 
 DURATION = 1.0  # s
-TRAVEL, SLIDE = 1.5, 0.15  # rad, m: largest travel of a joint
+TRAVEL, SLIDE = 1.5, 0.15  # rad, m: maximum travel of a joint
 UNWRAPPED = 0.99 * np.pi  # rad; the chip knows positions only within one turn
-PEAK_VELOCITY = 1.875  # peak velocity of a quintic divided by the mean velocity
-PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # peak acceleration of a quintic, times time squared over displacement
-CLEAR = 5.0  # least distance from singular poses, divided by the distance at which the board faults
+PEAK_VELOCITY = 1.875  # peak velocity of a quintic motion divided by its mean velocity
+PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # peak acceleration of a quintic motion, times the squared duration divided by the
+                                   # displacement
+CLEAR = 5.0  # minimum distance from singular poses, divided by the distance at which the board reports a fault
 
 
 def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
-    """Return a motion of 1 s from rest to rest, of fifth order. Every joint moves up to TRAVEL or SLIDE within its
+    """Return a quintic motion of 1 s from rest to rest. Every joint moves by up to TRAVEL or SLIDE within its
     limits."""
     if mechanism.constrained:
         return _random_closed_motion(mechanism, rng)
@@ -33,10 +34,10 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
 
 
 def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
-    """Return a random motion of the independent joints about the start of a closed mechanism.
+    """Return a random motion of the independent joints around the start of a closed mechanism.
 
-    The loops stay away from singular poses. The other joints' velocities and accelerations are at most those of a
-    motion over TRAVEL or SLIDE. Raise Refused if the start is too near to a singular pose.
+    The motion keeps a distance from singular poses. No dependent joint's velocity or acceleration exceeds the maximum
+    of a motion over TRAVEL or SLIDE. Raise Refused if the start is too near to a singular pose.
     """
     assembly = assemble(Model.of(mechanism))
     if not (near := float(assembly.margin(assembly.start))) > CLEAR * SINGULAR:
@@ -54,7 +55,7 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
     s = x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
     share, travel = 1.0, np.zeros((len(x), len(driven)))
     places = [driven.index(i) for i in free]
-    while True:  # halve the travel until all poses are regular
+    while True:  # halve the travel until all poses are far from singular poses
         travel[:, places] = a[free] + s * share * (b[free] - a[free])
         try:
             full = assembly.follow(travel)
@@ -67,8 +68,8 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
 
 
 def _calm(model: Model, q: NDArray[np.float64]) -> bool:
-    """Return True if all velocities and accelerations of a motion (N, n) are at most those of a motion over TRAVEL or
-    SLIDE.
+    """Return True if no velocity or acceleration of a motion (N, n) exceeds the maximum of a random motion over TRAVEL
+    or SLIDE.
     """
     travel = np.array([SLIDE if b.prismatic else TRAVEL for b in model.bodies])
     velocity, change = (np.diff(q, k, axis=0) * ((len(q) - 1) / DURATION) ** k for k in (1, 2))
@@ -77,8 +78,9 @@ def _calm(model: Model, q: NDArray[np.float64]) -> bool:
 
 
 def _range(joint: Joint) -> tuple[float, float]:
-    """Return the range of a joint, rad or m; without limits one turn or half a metre about its start. A joint with a
-    spring stays within half a turn of zero, because a spring depends on whole turns, and the chip does not count them.
+    """Return the range of a joint, rad or m. A joint without limits has a range of one turn or half a metre around its
+    start. A joint with a spring stays within half a turn of zero, because the spring's torque depends on whole turns,
+    and the chip does not count whole turns.
     """
     reach = 0.25 if joint.type == "prismatic" else np.pi
     low, high = joint.limits.lower, joint.limits.upper

@@ -1,9 +1,11 @@
-"""A recording as a motion, for teach and repeat: the smoothed log of a run, from rest to rest, within limits.
+"""Conversion of a recording to a motion, for teach and repeat: the smoothed log of a run, from rest to rest, within
+limits.
 
-If the arm was led by hand (FLOAT), the motion is its measured position over the longest period in FLOAT. Otherwise it
-is the desired position of the last motion. Standstill at both ends is cut off. A Gaussian of width WIDTH smooths the
-positions. The derivatives of the Gaussian give rates and accelerations. A recording that exceeds the limits is slowed
-down as a whole. The motion leaves out movements faster than WIDTH or beyond a joint's limits.
+If the arm was guided by hand (state FLOAT), the motion is the measured position in the longest period of FLOAT.
+Otherwise the motion is the desired position of the last motion. The standstill at both ends is removed. A Gaussian
+kernel of width WIDTH smooths the positions. The kernel's derivatives give velocities and accelerations. If a recording
+exceeds the limits, the whole motion is slowed down. The smoothing removes movements faster than WIDTH, and the motion
+stays within the joints' limits.
 """
 
 from dataclasses import dataclass
@@ -19,16 +21,17 @@ Array = NDArray[np.float64]
 
 LED, PLAYED = "FLOAT", ("TRACK", "JOG")
 WIDTH = 0.06  # s, standard deviation of the Gaussian
-REACH = 4.0  # half-width of the kernel, in WIDTH
+REACH = 4.0  # half-width of the kernel, in multiples of WIDTH
 STEP = 0.01  # s between rows of the motion
-MOVED = 2e-3  # rad or m: larger displacements are motion
-INSIDE = 1e-3  # rad or m between the motion and a joint's limits
-SPARE = 1.02  # margin on the slow-down, for peaks between the rows
+MOVED = 2e-3  # rad or m: a joint moves if its displacement is larger
+INSIDE = 1e-3  # rad or m: distance between the motion and a joint's limits
+SPARE = 1.02  # margin on the slow-down factor, for peaks between the rows
 
 
 @dataclass(frozen=True)
 class Recording:
-    """The content of a log: t (S,) s; measured, desired (S, J) rad or m; states: a name per sample."""
+    """The content of a log: t (S,) s; measured, desired (S, J) rad or m; states: the name of the state at every
+    sample."""
 
     t: Array
     measured: Array
@@ -37,7 +40,8 @@ class Recording:
 
 
 def motion(path: Path, record: Recording, joints: tuple[Joint, ...]) -> tuple[Array, Array, Array, Array]:
-    """Return t (R,), and positions, rates, accelerations (R, J) at the rows. Raise BadInput if the log has no motion.
+    """Return t (R,), and positions, velocities, accelerations (R, J) at the rows. Raise BadInput if the log contains no
+    motion.
     """
     begin, end, led = _stretch(path, record.states)
     q = (record.measured if led else record.desired)[begin:end]
@@ -52,7 +56,7 @@ def motion(path: Path, record: Recording, joints: tuple[Joint, ...]) -> tuple[Ar
 
 
 def _stretch(path: Path, states: tuple[str, ...]) -> tuple[int, int, bool]:
-    """Return the first sample, the sample after the last, and whether the arm was led by hand between them."""
+    """Return the first sample, the sample after the last one, and True if the arm was guided by hand between them."""
     by_hand = _runs([state == LED for state in states])
     if by_hand:
         return *max(by_hand, key=lambda run: run[1] - run[0]), True
@@ -85,7 +89,8 @@ def _inside(joints: tuple[Joint, ...]) -> tuple[Array, Array]:
 
 
 def _smooth(q: Array) -> tuple[Array, Array, Array]:
-    """Return positions, rates and accelerations of rows STEP apart, with rest before and after."""
+    """Return positions, velocities and accelerations at rows that are STEP apart, with standstill before and after
+    them."""
     half = int(np.ceil(REACH * WIDTH / STEP))
     x = np.arange(-half, half + 1) * STEP / WIDTH
     bell = np.exp(-0.5 * x**2)
@@ -95,12 +100,12 @@ def _smooth(q: Array) -> tuple[Array, Array, Array]:
     padded = np.pad(q, ((2 * half, 2 * half), (0, 0)), mode="edge")
     position, rate, acceleration = (np.stack([np.convolve(column, kernel, "valid") for column in padded.T], axis=1)
                                     for kernel in kernels)
-    rate[[0, -1]] = acceleration[[0, -1]] = 0.0  # only rounding separates them from zero
+    rate[[0, -1]] = acceleration[[0, -1]] = 0.0  # the exact values are zero; the differences come from rounding
     return position, rate, acceleration
 
 
 def _excess(joints: tuple[Joint, ...], rate: Array, acceleration: Array) -> float:
-    """Return the factor by which the motion must be slowed down to keep every joint's limits."""
+    """Return the factor by which the motion must be slowed down to satisfy every joint's limits."""
     jerk = np.gradient(acceleration, STEP, axis=0)
     worst = 0.0
     for j, joint in enumerate(joints):

@@ -1,9 +1,11 @@
-"""Trajectories: rows of a file, quintics between them, knots for the wire. formats.py reads formats other than CSV.
+"""Trajectories: rows of a file, quintic polynomials between them, knots for the serial protocol. formats.py reads
+formats other than CSV.
 
 The columns are `t` in s from 0, one column of positions per moving joint (rad or m), and optionally `<joint>.vel` and
-`<joint>.acc`. Joints that closed loops move have no columns. If the mechanism has modes, the column `mode` names the
-mode from each row on. With velocities and accelerations, each piece is the quintic Hermite polynomial of its two rows.
-With only positions, the pieces form a quintic spline (continuous up to the fourth derivative) with rest at both ends.
+`<joint>.acc`. Dependent joints of closed loops have no columns. If the mechanism has modes, the column `mode` names the
+mode from each row on. With velocities and accelerations, each piece is the quintic Hermite polynomial between two rows.
+With positions alone, the pieces form a quintic spline that is at rest at both ends. The spline's derivatives up to the
+fourth are continuous.
 """
 
 from __future__ import annotations
@@ -26,22 +28,21 @@ from femtorque.codegen.wire import to_float, to_wire
 Array = NDArray[np.float64]
 
 LARGEST_FILE = 2**27  # bytes
-MANY = 10  # least number of rows for guessing the unit of whole times
-USUAL = {False: 10.0, True: 1.0}  # rad/s, m/s: assumed limit of a joint without a limit
-LONGEST = 1e5  # s: longest motion; a longer time is in another unit
-REST_VELOCITY = 1e-6  # rad/s or m/s: below this velocity a joint is at rest
-IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: above this rate a step between two rows is a jump
+MANY = 10  # minimum number of rows for a guess that integer times have another unit
+USUAL = {False: 10.0, True: 1.0}  # rad/s, m/s: assumed velocity limit of a joint without a limit
+LONGEST = 1e5  # s: maximum duration of a motion; a larger number is probably not in seconds
+REST_VELOCITY = 1e-6  # rad/s or m/s: below this velocity a joint counts as at rest
+IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step between two rows at a higher rate is a jump
 SAMPLES = 8  # limit checks per piece
-MODE = "mode"  # the column that names modes
+MODE = "mode"  # the column with the names of modes
 UNWRAP = "unwrap the angle: whole turns must stay in it"
-PRISMATIC_RANGE = 8.0  # m to either side of zero: range of the emitted step
+PRISMATIC_RANGE = 8.0  # m on each side of zero: position range of the emitted step
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """A motion at its rows: times (R,) s; positions, velocities, accelerations (R, J), joints in the mechanism's order.
-
-    modes: (time, name) of the first mode and of every switch; empty if the file names no modes.
+    """A motion, given at its rows: times (R,) s; positions, velocities, accelerations (R, J), joints in the mechanism's
+    order. modes: (time, name) of the first mode and of every switch; empty if the file names no modes.
     """
 
     joints: tuple[str, ...]
@@ -59,7 +60,7 @@ class Trajectory:
     def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
         """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP, or the MCAP log of a run.
 
-        A log becomes a motion again (femtorque.codegen.motion.recorded). Raise BadInput with one line.
+        A log can be converted to a motion (femtorque.codegen.motion.recorded). Raise BadInput with one line.
         """
         path = Path(path)
         if path.suffix.lower() in formats.READERS:
@@ -73,17 +74,18 @@ class Trajectory:
     @staticmethod
     def of(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
            accelerations: ArrayLike | None = None) -> Trajectory:
-        """Make a trajectory of arrays: times (R,) s from 0; positions (R, J) rad or m. Joints are in the order of
-        `mechanism.streamed`. Give both velocities and accelerations (R, J), or neither. Without velocities and
-        accelerations the motion is the quintic spline with rest at both ends. Raise BadInput like `load`.
+        """Return a trajectory from arrays: times (R,) s from 0; positions (R, J) rad or m. Joints are in the order of
+        `mechanism.streamed`. Pass both velocities and accelerations (R, J), or neither. Without velocities and
+        accelerations, the motion is the quintic spline that is at rest at both ends. Raise BadInput under the same
+        conditions as `load`.
         """
         return _of_arrays(mechanism, times, positions, velocities, accelerations)
 
     def save(self, path: str | Path, force: bool = False) -> None:
         """Write the rows as .csv or .npz.
 
-        Raise BadInput for another suffix, for modes in an .npz, and for an existing file. force: replace an existing
-        motion file.
+        Raise BadInput if the suffix is unknown, if a motion with modes has the suffix .npz, or if the file exists.
+        force: replace an existing motion file.
         """
         begins = [t - 1e-9 for t, _ in self.modes]
         modes = [self.modes[i - 1][1] for i in np.searchsorted(begins, self.times, "right")] if self.modes else []
@@ -91,7 +93,7 @@ class Trajectory:
                                modes, force)
 
     def faster(self, factor: float) -> Trajectory:
-        """Return this path, `factor` times as fast."""
+        """Return a motion along the same path that is `factor` times as fast."""
         return replace(self, times=self.times / factor, velocities=self.velocities * factor,
                        accelerations=self.accelerations * factor**2,
                        modes=tuple((t / factor, name) for t, name in self.modes))
@@ -114,7 +116,8 @@ class Trajectory:
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return position, velocity and acceleration, each (..., J), at times t (...).
 
-        Outside [0, duration] a motion with rest at this end stays there. Any other motion continues its end piece.
+        Outside [0, duration], a motion that ends at rest stays at its end position. Otherwise the first and last
+        polynomial pieces continue.
         """
         t = np.asarray(t, float)
         q, qd, qdd = self._along_pieces(t)
@@ -125,16 +128,16 @@ class Trajectory:
         return q, qd, qdd
 
     def middles(self, ticks: int, dt: float) -> Array:
-        """Return positions (ticks + 2, J) at the middles s_-1 .. s_N of ticks of dt s, s_k = (k + 1/2) dt.
+        """Return positions (ticks + 2, J) at the middles s_-1 .. s_N of ticks of length dt, s, with s_k = (k + 1/2) dt.
 
-        The first and the last lie outside the motion, on its end pieces, also if the motion rests there. The chip does
-        the same. With rest there, the momentum of the first tick would have an error of M jerk dt^2 / 24, and the
-        torque would have this error over dt.
+        The first and the last of these times are outside the motion. There the end pieces continue, even if the motion
+        begins or ends at rest. The chip does the same. If the position were constant there, the momentum of the first
+        tick would have an error of M jerk dt^2 / 24, and the torque an error of this value divided by dt.
         """
         return self._along_pieces((np.arange(ticks + 2, dtype=float) - 0.5) * dt)[0]
 
     def _along_pieces(self, t: Array) -> tuple[Array, Array, Array]:
-        """Return the values of `at`, with the end pieces continued outside [0, duration]."""
+        """Return the values of `at`. Outside [0, duration] the first and last pieces continue."""
         i = np.clip(np.searchsorted(self.times, t, "right") - 1, 0, len(self.times) - 2)
         x = (t - self.times[i])[..., None]
         c0, c1, c2, c3, c4, c5 = np.moveaxis(self._pieces[i], -2, 0)
@@ -145,11 +148,12 @@ class Trajectory:
 
     @cached_property
     def _pieces(self) -> Array:
-        """Return coefficients (R-1, 6, J) of the quintics in the time since the previous row, lowest power first."""
+        """Return coefficients (R-1, 6, J) of the quintic polynomials in the time since the previous row, lowest power
+        first."""
         h = np.diff(self.times)[:, None]
         q0, v0, a0 = self.positions[:-1], self.velocities[:-1], self.accelerations[:-1]
         q1, v1, a1 = self.positions[1:], self.velocities[1:], self.accelerations[1:]
-        # remainders at the end of the piece, each multiplied with its power of h
+        # remainders at the end of the piece, each multiplied by its power of h
         q = (q1 - q0) - h * (v0 + h * a0 / 2)
         v = (v1 - v0 - h * a0) * h
         a = (a1 - a0) * h * h
@@ -166,9 +170,8 @@ def _held(where: NDArray[np.bool_], position: Array, q: Array, qd: Array, qdd: A
 
 @dataclass(frozen=True)
 class Knots:
-    """Knots on the wire: position (N, J) int64 in wire units, velocity and acceleration (N, J) float32 in SI.
-
-    mode (N,): number of the mode from each knot on; None: the first mode throughout.
+    """Knots of the serial protocol: position (N, J) int64 in wire units, velocity and acceleration (N, J) float32 in SI
+    units. mode (N,): number of the mode from each knot on; None: the first mode throughout.
     """
 
     position: NDArray[np.int64]
@@ -181,7 +184,8 @@ class Knots:
 
 
 def knots(trajectory: Trajectory, mechanism: Mechanism) -> Knots:
-    """Return a knot every 1/knot_hz s from t = 0. The last knot, at the end or just after it, is at rest."""
+    """Return a knot every 1/knot_hz s, beginning at t = 0. The last knot, at the end of the motion or just after it, is
+    at rest."""
     hz = mechanism.control.knot_hz
     count = int(np.ceil(trajectory.duration * hz - 1e-6)) + 1
     q, qd, qdd = trajectory.at(np.arange(count) / hz)
@@ -192,7 +196,7 @@ def knots(trajectory: Trajectory, mechanism: Mechanism) -> Knots:
 
 
 def _knot_modes(trajectory: Trajectory, mechanism: Mechanism, count: int) -> NDArray[np.uint8] | None:
-    """Return the number of the mode from each knot on. Raise BadInput for a switch between two knots."""
+    """Return the number of the mode from each knot on. Raise BadInput if a change of mode is not at a knot."""
     if not trajectory.modes:
         return None
     hz, names = mechanism.control.knot_hz, [mode.name for mode in mechanism.modes]
@@ -208,8 +212,8 @@ def _knot_modes(trajectory: Trajectory, mechanism: Mechanism, count: int) -> NDA
 
 def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
               accelerations: ArrayLike | None = None, source: Path | None = None) -> Trajectory:
-    """Return the trajectory of rows: times (R,) from 0; positions (R, J); both velocities and accelerations (R, J), or
-    neither."""
+    """Return the trajectory through rows: times (R,) from 0; positions (R, J); both velocities and accelerations (R,
+    J), or neither."""
     t, q = np.asarray(times, float), np.asarray(positions, float)
     if velocities is None or accelerations is None:
         velocities, accelerations = _spline(t, q)
@@ -217,7 +221,7 @@ def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, vel
 
 
 def _spline(t: Array, q: Array) -> tuple[Array, Array]:
-    """Return velocities and accelerations at the rows of the quintic spline, at rest at both ends."""
+    """Return velocities and accelerations at the rows of the quintic spline that is at rest at both ends."""
     from scipy.interpolate import make_interp_spline  # noqa: PLC0415 (0.1 s, and few need it)
 
     rest = [(1, np.zeros(q.shape[1:])), (2, np.zeros(q.shape[1:]))]
@@ -229,8 +233,8 @@ def _spline(t: Array, q: Array) -> tuple[Array, Array]:
 
 
 def _check_seconds(path: Path, trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Refuse whole times if the motion would keep every velocity limit a thousand times as fast. The times are then
-    probably milliseconds.
+    """Refuse integer times if the motion would satisfy every velocity limit at a thousand times the speed. The unit of
+    the times is then probably milliseconds.
     """
     t = trajectory.times
     if len(t) < MANY or np.any(t != np.rint(t)):
@@ -245,7 +249,7 @@ def _check_seconds(path: Path, trajectory: Trajectory, mechanism: Mechanism) -> 
 
 def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None,
                accelerations: ArrayLike | None) -> Trajectory:
-    """Check arrays like rows of a file."""
+    """Apply the checks for the rows of a file to arrays."""
     given: dict[str, ArrayLike | None] = {"positions": positions, "velocities": velocities,
                                           "accelerations": accelerations}
     t, source = np.asarray(times, float), Path("trajectory")
@@ -270,7 +274,7 @@ def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, vel
 
 
 def _imported(path: Path, rows: formats.Rows, mechanism: Mechanism) -> Trajectory:
-    """Return a trajectory of rows, matched by name or in the mechanism's order."""
+    """Return a trajectory of rows. The columns are matched by name, or have the mechanism's order."""
     wanted = [joint.name for joint in mechanism.streamed]
     names = rows.joints or tuple(wanted)
     for name in names:
@@ -363,7 +367,8 @@ def _modes(path: Path, rows: list[tuple[int, list[str]]], place: int, mechanism:
 
 
 def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, int]:
-    """Return the place of every column. Each streamed joint needs a column. Columns .vel and .acc need each other."""
+    """Return the index of every column. Each streamed joint must have a column. A column .vel requires the column .acc,
+    and vice versa."""
     joints = [j.name for j in mechanism.streamed]
     known = ["t", *([MODE] if mechanism.modes else []), *joints,
              *(f"{j}.{what}" for j in joints for what in ("vel", "acc"))]
@@ -433,10 +438,10 @@ def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int],
 
 
 def _wraps(t: Array, q: Array, joint: Joint) -> NDArray[np.bool_]:
-    """Return (R-1,) True for steps over half a turn of a turning joint that are wraps of its angle.
+    """Return (R-1,): True for each step of a revolute joint that exceeds half a turn because its angle wraps.
 
-    A step is a wrap if its remainder beyond whole turns is small and its rate impossible, or if this remainder
-    continues a neighbouring step.
+    A step is a wrap if its remainder modulo whole turns is small and its rate is impossible. A step is also a wrap if
+    its remainder continues a neighbouring step.
     """
     step, h = np.diff(q), np.diff(t)
     rest = step - 2 * np.pi * np.round(step / (2 * np.pi))
@@ -447,8 +452,8 @@ def _wraps(t: Array, q: Array, joint: Joint) -> NDArray[np.bool_]:
 
 
 def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Check positions, velocities and accelerations against the joints' limits, also between the rows. Raise BadInput
-    with the worst."""
+    """Check positions, velocities and accelerations against the joints' limits, at and between the rows. Raise BadInput
+    that reports the largest violation."""
     times = trajectory.times
     inner = times[:-1, None] + np.diff(times)[:, None] * (np.arange(SAMPLES) / SAMPLES)
     t = np.append(inner.ravel(), times[-1])
@@ -479,7 +484,7 @@ def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Arra
 
 
 def _maybe_wrapped(trajectory: Trajectory, j: int, joint: Joint) -> str:
-    """Return the hint for a turning joint with a step over half a turn."""
+    """Return the hint for a revolute joint with a step of more than half a turn."""
     step = np.diff(trajectory.positions[:, j])
     for i in np.flatnonzero(np.abs(step) > np.pi)[:1] if joint.type != "prismatic" else ():
         return (f"it steps by {step[i]:.4g} rad at t = {trajectory.times[i + 1]:.6g} s: if the angle wraps there, "
@@ -488,7 +493,7 @@ def _maybe_wrapped(trajectory: Trajectory, j: int, joint: Joint) -> str:
 
 
 def _apart(trajectory: Trajectory) -> str:
-    """Return the hint for velocities that do not fit the positions."""
+    """Return a hint about velocities that are inconsistent with the positions."""
     change = np.diff(trajectory.positions, axis=0) / np.diff(trajectory.times)[:, None]
     said = (trajectory.velocities[1:] + trajectory.velocities[:-1]) / 2.0
     whole = float(np.sum(said * said))
@@ -499,8 +504,8 @@ def _apart(trajectory: Trajectory) -> str:
 
 
 def _as_degrees(q: Array, joints: Sequence[Joint]) -> str:
-    """Return the hint that positions are probably in degrees: beyond a turn, but within the limits as degrees. q (R,
-    J).
+    """Return a hint that positions are probably in degrees, if they exceed a turn, but satisfy the limits when read as
+    degrees. q (R, J).
     """
     turning = [(j, joint.limits) for j, joint in enumerate(joints) if joint.type != "prismatic"]
     if not turning or max(np.abs(q[:, j]).max() for j, _ in turning) < 2.0 * np.pi:
@@ -512,7 +517,7 @@ def _as_degrees(q: Array, joints: Sequence[Joint]) -> str:
 
 
 def check_streamable(trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Check that a motion starts and ends at rest and moves less than a quarter turn per knot. Raise BadInput."""
+    """Check that a motion starts and ends at rest and moves by less than a quarter turn per knot. Raise BadInput."""
     source = trajectory.source or "trajectory"
     for place, time, velocities in (("start", 0.0, trajectory.velocities[0]),
                                     ("end", trajectory.duration, trajectory.velocities[-1])):

@@ -1,4 +1,4 @@
-"""Inverse dynamics in NumPy, float64: the reference for emitted C, plant and reports."""
+"""Inverse dynamics in NumPy, float64, as the reference for emitted C, simulated plants and reports."""
 
 import lazy_loader
 

@@ -1,14 +1,15 @@
 """The emitted discretisation without optimisation: the torques of ft_step, in float64 and global coordinates.
 
-Positions are sampled at the middles s_k of the intervals over which a torque is held. Both forms are of second order.
-Each takes positions q(s_-1)..q(s_N), (N+2, J), and half increments u = (q(s_k+1) - q(s_k)) / 2, (N+1, J).
+The sampling instants s_k are the middles of the intervals over which a torque is held. Both forms of the scheme have
+errors of second order in the tick. Each takes positions q(s_-1)..q(s_N), (N+2, J), and half increments u = (q(s_k+1) -
+q(s_k)) / 2, (N+1, J).
 
-*Nodal* (the default) takes the gains of nodal momenta over the ticks beside s_k, to second order in the tick. These are
-the inertial forces at the mean increment and its gain, which are central differences of the positions.
-
+*Nodal* (the default) computes the changes of nodal momenta over the two ticks around s_k, to second order. These
+changes are the inertial forces at the mean increment and its change, which are central differences of the positions.
 *Printed* is in codegen/reference/printed.py.
 
-Closed loops (`Closed`) take either form. The constraint gives the velocities and accelerations of the dependent joints.
+Mechanisms with closed loops (`Closed`) can use both forms. The constraint gives the velocities and accelerations of the
+dependent joints.
 
 tests/codegen/reference/test_discrete.py shows that both forms converge to Newton-Euler as dt^2. Tests compare the
 emitted C in double precision with this module.
@@ -25,23 +26,25 @@ from femtorque.codegen.reference.discrete_flexible import Flexible
 from femtorque.codegen.reference.printed import between, printed_torque
 from femtorque.codegen.reference.rigid import newton_euler
 
-Joints = NDArray[np.float64]  # shape (J,), or (..., J) for many instants
+Joints = NDArray[np.float64]  # shape (J,) for one instant, (..., J) for several instants
 
 def nodal_torque(model: Model, positions: Joints, u: Joints) -> Joints:
-    """Return torques (N, J) from the mean increments and their gains."""
+    """Return torques (N, J) from the mean increments and their changes."""
     before, after = u[:-1], u[1:]
     return newton_euler(model, positions[1:-1], (after + before) / model.dt, 2.0 * (after - before) / model.dt**2)
 
 
-PACE_OF_CORRECTION = 0.02  # rad or m; a longer correction is a jump to another branch
-SWING = 0.75  # rad or m in half a tick; with the correction a step turns by at most pi/4
-PASSES, SETTLED = 30, 1e-12  # passes over a motion until predictions change only by rounding; rad or m
+PACE_OF_CORRECTION = 0.02  # rad or m; a longer correction would jump to a different solution of the loop equations
+SWING = 0.75  # rad or m in half a tick: maximum displacement; with the correction a step then turns a joint by at most
+              # pi/4
+PASSES, SETTLED = 30, 1e-12  # maximum number of passes over a motion; change of the predictions, rad or m, below which
+                             # the iteration stops
 
 
 class Closed:
-    """Either form with closed loops. qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd. The velocity matrix G carries
-    the dependent joints' torques to the independent joints. Positions advance by velocity and acceleration, and by the
-    correction of the previous pose.
+    """Both forms for closed loops. qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd. The transpose of the velocity
+    matrix G maps the dependent joints' torques to the independent joints. In each tick, positions change by velocity
+    and acceleration, and by the loop correction of the previous pose.
     """
 
     def __init__(self, model: Model) -> None:
@@ -53,8 +56,8 @@ class Closed:
     def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return torques (N, J) of the actuated joints. Raise Refused at a singular pose.
 
-        The C predicts each pose from the previous pose. Here every pass predicts all poses from the poses of the last
-        pass, until the poses settle.
+        The C predicts each pose from the previous pose. This reference iterates instead: in every pass it predicts all
+        poses from those of the last pass, until the poses no longer change.
         """
         a, u = self.assembly, u[:, self.places]
         at, before, far = a.follow(positions[:-1]), np.concatenate([np.zeros_like(u[:1]), u[:-1]]), np.inf
@@ -77,8 +80,8 @@ class Closed:
         return self._allocate(tau, a.velocity_matrix(at[1:]))
 
     def _moves(self, q: Joints, before: Joints, after: Joints) -> tuple[Joints, Joints]:
-        """Return velocities and accelerations (..., n) in poses q (..., n). before, after: half increments (...,
-        mobility) of the independent joints on both sides."""
+        """Return velocities and accelerations (..., n) at poses q (..., n). before, after: half increments (...,
+        mobility) of the independent joints in the ticks before and after."""
         dt = self.model.dt
         qd = self.assembly.velocities(q, (after + before) / dt)
         return qd, self.assembly.accelerations(q, qd, 2.0 * (after - before) / dt**2)
@@ -86,7 +89,7 @@ class Closed:
     def _tree(self, q: Joints, qd: Joints, qdd: Joints) -> Joints:
         """Return torques of the open tree.
 
-        The printed form takes half increments that follow from velocity and acceleration.
+        The printed form needs half increments, which are computed from velocity and acceleration.
         """
         if self.model.scheme != "printed":
             return newton_euler(self.model, q, qd, qdd)
@@ -98,7 +101,8 @@ class Closed:
         return self.model.dt * qd + 0.5 * self.model.dt**2 * qdd
 
     def _allocate(self, tau: Joints, moves: NDArray[np.float64]) -> Joints:
-        """Return the shares of independent and redundant joints in Q = G' tau. moves: G (..., n, mobility)."""
+        """Return the torques of the actuated joints, independent and redundant, that give Q = G' tau. moves: G (..., n,
+        mobility)."""
         a = self.assembly
         driven = list(a.actuated)
         if self.model.mechanism.control.allocation == "partition":
@@ -111,7 +115,7 @@ class Closed:
 
 
 def form_of(model: Model) -> Callable[[Model, Joints, Joints], Joints]:
-    """Return the emitted form of this model."""
+    """Return the torque function whose form of the scheme equals that of this model's C."""
     if model.mechanism.flexible:
         return lambda model, positions, u: Flexible(model).torque(positions, u)
     if model.mechanism.constrained:
@@ -120,9 +124,10 @@ def form_of(model: Model) -> Callable[[Model, Joints, Joints], Joints]:
 
 
 def emitted_torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
-    """Return torques (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
+    """Return torques (N, J), N m or N, at s_0..s_N-1. positions (N+2, J), rad or m: samples of a motion at s_-1..s_N.
 
-    The first increment gives the initial state, so a motion that starts with a velocity is right from its first sample.
+    The first increment gives the initial state, so the torques of a motion that starts with a velocity are correct from
+    the first sample on.
     """
     positions = np.asarray(positions, float)
     return form_of(model)(model, positions, 0.5 * np.diff(positions, axis=0))

@@ -1,22 +1,24 @@
 """The step of mechanisms with flexible links without optimisation: the torques of ft_step, in float64 and global axes.
 
-As in discrete.central_torque, Newton and Euler apply at the sample s_k. Besides the driven joints' q there are unknowns
-z (THEORY.md section 8): modal coordinates of the flexible links, and positions of joints that only a spring holds. The
-motion of the driven joints is prescribed, and their equations give their torques. No force is applied to the unknowns,
+As in discrete.central_torque, the Newton-Euler equations hold at the sample s_k. In addition to the driven joints' q
+there are unknowns z (THEORY.md section 8): modal coordinates of the flexible links, and positions of joints whose only
+torque comes from a spring. The motion of the driven joints is prescribed. The equations of the driven joints give their
+torques. No force is applied to the unknowns,
 
     F(z, z', z'') + C z' + K (z_k+1 + 2 z_k + z_k-1) / 4 = 0,    z' = (u_k + u_k-1) / dt,    z'' = 2 (u_k - u_k-1) /
     dt^2.
 
-This is Newmark's method with beta = 1/4, gamma = 1/2, used forwards. z_k is known. d_k = (u_k - u_k-1) / 2 is predicted
-from the last two ticks, d = 2 d_k-1 - d_k-2, and z' follows from d. F is linear in z'', so one solution of
+The method is Newmark's with beta = 1/4, gamma = 1/2, forwards in time. z_k is known. The prediction of d_k = (u_k -
+u_k-1) / 2 comes from the last two ticks, d = 2 d_k-1 - d_k-2, and z' follows from d. F is linear in z'', so one
+solution of
 
     (4/dt^2 M + 2/dt C + K) (d_k - d) = -(F + C z' + K (z_k + d)) as predicted
 
-corrects the prediction. Velocity-dependent forces, and forces of the shortening of bent links (`Dynamics.drawn`), keep
-their predicted values. This module forms the matrix and solves the system directly. The emitted step factorises the
-matrix by modes, except the part of the bodies that hang on the links (step/flexible.py). By the Woodbury identity both
-solutions are equal. The emitted step solves once per tick. `Flexible` can iterate, so that z' belongs to the solution
-(`iterations`).
+corrects the prediction. Two forces keep their predicted values: velocity-dependent forces, and forces from the
+shortening of bent links (`Dynamics.drawn`). This module assembles the matrix and solves the system of equations
+directly. The emitted step uses its structure: the matrix is diagonal in the modes, except for the contribution of the
+bodies that hang on the links (step/flexible.py). By the Woodbury identity both solutions are equal. The emitted step
+solves the equations once per tick. `Flexible` can iterate, so that z' agrees with the solution (`iterations`).
 """
 
 from __future__ import annotations
@@ -32,15 +34,15 @@ from femtorque.codegen.model import (
 
 Array = NDArray[np.float64]
 
-SETTLING = 12  # iterations from rest to the static sag; each reduces the error to about a tenth
-STEEPEST = np.pi / 4.0  # rad, largest slope by which a tip turns, far beyond the validity of the theory
+SETTLING = 12  # number of iterations from rest to the static sag; each reduces the error by a factor of about ten
+STEEPEST = np.pi / 4.0  # rad: maximum slope that rotates a tip; the theory is valid only for much smaller slopes
 EX, EY, EZ = np.eye(3)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of the flexible links' planes in the vectors: modes[i][plane] and tips[i][plane], where i is the piece at
-    the tip. A tip has two coordinates per plane: deflection and slope.
+    """Positions of the flexible links' planes in the vectors: modes[i][plane] and tips[i][plane], where i is the piece
+    at the tip. A tip has two coordinates per plane: deflection and slope.
     """
 
     modes: dict[int, dict[str, slice]]
@@ -63,7 +65,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class ModalMotion:
-    """Positions, velocities and accelerations of joints (..., n) and of modes (..., N)."""
+    """Positions, velocities and accelerations of joints (..., n) and of link modes (..., N)."""
 
     q: Array
     velocities: Array
@@ -75,8 +77,8 @@ class ModalMotion:
 
 @dataclass(frozen=True)
 class Forces:
-    """Generalised forces of a motion, without stiffness and damping, of the links and of all bodies that they carry.
-    joints (..., n); modes (..., N).
+    """Generalised forces of a motion, without stiffness and damping. The forces come from the links and from all bodies
+    that the links carry. joints (..., n); modes (..., N).
     """
 
     joints: Array
@@ -85,7 +87,7 @@ class Forces:
 
 @dataclass(frozen=True)
 class Moving:
-    """A frame: rotation R (..., 3, 3), origin o, angular velocity w, angular acceleration e, acceleration a less
+    """A frame: rotation R (..., 3, 3), origin o, angular velocity w, angular acceleration e, acceleration a minus
     gravity (..., 3).
     """
 
@@ -96,15 +98,15 @@ class Moving:
     a: Array
 
     def carried(self, d: Array) -> Array:
-        """Return the acceleration (..., 3) of a point fixed in the frame, d (..., 3) from its origin."""
+        """Return the acceleration (..., 3) of a point fixed to the frame, d (..., 3) from its origin."""
         return self.a + cross(self.e, d) + cross(self.w, cross(self.w, d))
 
 
 @dataclass(frozen=True)
 class Walk:
-    """Results of one pass over the tree. moving: every piece's frame. roots, tips: frames and tips of flexible links,
-    by the piece at the tip. pushed (..., 3): force of the tip on its load, global. found: generalised forces. beside
-    (..., N): the part of these forces on the modes from `Dynamics._beside`.
+    """Results of one pass over the tree. moving: the frame of every piece. roots, tips: frames and tips of flexible
+    links, by the piece at the tip. pushed (..., 3): force of the tip on its load, global. found: generalised forces.
+    beside (..., N): the contribution of `Dynamics._beside` to the forces on the modes.
     """
 
     moving: list[Moving]
@@ -116,22 +118,24 @@ class Walk:
 
 
 class Dynamics:
-    """Newton and Euler over the tree."""
+    """Newton-Euler dynamics of the tree."""
 
     def __init__(self, tree: FlexibleTree) -> None:
         self.tree, self.layout = tree, Layout.of(tree)
-        self.phi = np.zeros((self.layout.tip_size, self.layout.size))  # deflections and slopes of tips per mode
+        self.phi = np.zeros((self.layout.tip_size, self.layout.size))  # deflections and slopes of the tips per mode
         for i in tree.beams:
             link = tree.pieces[i].tip
             for plane in link.planes:
                 self.phi[self.layout.tips[i][plane], self.layout.modes[i][plane]] = link.tip, link.slope
 
     def at(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
-        """Return the forces of a motion, without the shortening of links. weight (..., 1): the share of gravity."""
+        """Return the generalised forces of a motion, without the shortening of links. weight (..., 1): factor on
+        gravity."""
         return self._walk(x, weight).found
 
     def whole(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
-        """Return the forces of a motion, with the inertia of a load beside the axis of a tip that shortening moves."""
+        """Return the generalised forces of a motion. The forces include the inertia of a load beside a tip's axis,
+        which shortening moves."""
         walk = self._walk(x, weight)
         return Forces(walk.found.joints, walk.found.modes + walk.beside)
 
@@ -201,10 +205,10 @@ class Dynamics:
         return Walk(moving, roots, tips, pushed, found, beside @ self.phi)
 
     def drawn(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
-        """Return the forces that arise because bent links keep their length (THEORY.md section 8).
+        """Return the forces that result from the constant length of bent links (THEORY.md section 8).
 
-        The force on the modes is the tension of the straight link, of first order in the deflections. The force on the
-        joints is the pull of the link and its load towards the root, of second order.
+        The force on the modes comes from the tension of the straight link, and is of first order in the deflections.
+        The force on the joints is the pull of link and load towards the root, and is of second order.
         """
         walk, straight, pieces = self._walk(x, weight), self._walk(self._straight(x), weight), self.tree.pieces
         found = Forces(np.zeros_like(walk.found.joints), np.zeros_like(walk.found.modes))
@@ -219,7 +223,7 @@ class Dynamics:
                 by[i] = Drawn.of(self._drawn(i, x, piece.tip.drawn.tip),
                                  *(rotate_back(root.R, v) for v in (root.w, root.e)))
                 shift[i] = shift[i] + rotate(walk.roots[i].R, by[i].acceleration)
-        # mass and first moment of everything that a piece carries, and force and moment to add
+        # mass and first moment of all bodies that a piece carries, and force and moment to add
         mass = [piece.mass for piece in pieces]
         first, f, n = ([still] * len(pieces) for _ in range(3))
         for i in reversed(range(len(pieces))):
@@ -252,15 +256,15 @@ class Dynamics:
         return found
 
     def _straight(self, x: ModalMotion) -> ModalMotion:
-        """Return the motion with straight links, and springs at constant velocity, because bending alone adds no
-        tension.
+        """Return the motion with straight links and with springs at constant velocity. The motion with straight links
+        gives the whole tension, because bending alone adds none.
         """
         accelerations = x.accelerations.copy()
         accelerations[..., list(self.tree.springs)] = 0.0
         return ModalMotion(x.q, x.velocities, accelerations, 0.0 * x.xi, 0.0 * x.xi, 0.0 * x.xi)
 
     def _drawn(self, i: int, x: ModalMotion, G: Array) -> list[Array]:
-        """Return the sum u = 1/2 xi'G xi of both planes, with velocity and acceleration (...)."""
+        """Return the sum u = 1/2 xi'G xi of both planes, and its velocity and acceleration (...)."""
         at, velocity, acceleration = np.zeros(()), np.zeros(()), np.zeros(())
         for modes in self.layout.modes[i].values():
             y, dy, ddy = (part[..., modes] for part in (x.xi, x.xi_velocities, x.xi_accelerations))
@@ -270,8 +274,8 @@ class Dynamics:
 
     def _beam_drawn(self, i: int, root: Moving, x: ModalMotion, push: Array,
                     force: Array) -> tuple[Array, Array, Array]:
-        """Return force and moment (..., 3) at a link's root due to shortening, and the first moment, in link axes.
-        push: force of the tip on the load. The forces on the link's modes are written into `force`.
+        """Return force and moment (..., 3) at a link's root that result from shortening, and the first moment, in link
+        axes. push: force of the tip on the load. The function also stores the forces on the link's modes in `force`.
         """
         link = self.tree.pieces[i].tip
         w, e, a = (rotate_back(root.R, v) for v in (root.w, root.e, root.a))
@@ -288,10 +292,10 @@ class Dynamics:
         return by.acceleration, n, S
 
     def _beside(self, i: int, tip: list[Array], moment: Array) -> Array:
-        """Return forces (..., T) on the tips' coordinates due to the coordinates' accelerations.
+        """Return forces (..., T) on the tips' coordinates that result from the coordinates' accelerations.
 
-        A load off the end of a tip moves along the axis by the shortening and by the turn of the tip. moment (..., 3):
-        first moment about the tip, in the tip's frame.
+        A load beside the axis of a tip moves along the axis, because of the shortening and because of the tip's
+        rotation. moment (..., 3): first moment about the tip, in the tip's frame.
         """
         link = self.tree.pieces[i].tip
         at, accelerations = self._bend(i, tip[0]), self._bend(i, tip[2])
@@ -301,17 +305,19 @@ class Dynamics:
                             - beside * dot(by, accelerations)[..., None])
 
     def _moment(self, i: int, here: Moving, first: Array) -> Array:
-        """Return the first moment (..., 3) of a tip's load about the tip, in the tip's frame. The result is zero if a
-        part beyond the tip bends.
+        """Return the first moment (..., 3) of a tip's load about the tip, in the tip's frame. If the load can bend or
+        move along the link, only the component along the link is not zero.
         """
         moment = rotate_back(here.R, first)
         return moment if self.tree.stiff_beyond(i) else moment * [1.0, 0.0, 0.0]
 
     def _curved(self, i: int, root: Moving, x: ModalMotion, mass: float, moment: Array) -> Array:
-        """Return forces (..., T) of third order in the Lagrangian on the tip's coordinates (THEORY.md section 8).
+        """Return forces (..., T) on the tip's coordinates that come from third-order terms of the Lagrangian (THEORY.md
+        section 8).
 
-        The forces are due to a deflection that moves around the link's axis, and to velocities in `_beside`. mass,
-        moment (..., 3): mass, kg, and first moment about the tip, kg m, of the tip's load, in the tip's frame.
+        The third-order terms come from deflections that rotate around the link's axis, and from velocities in
+        `_beside`. mass, moment (..., 3): mass, kg, of the tip's load, and its first moment about the tip, kg m, in the
+        tip's frame.
         """
         link = self.tree.pieces[i].tip
         at, velocity = (self._bend(i, part @ self.phi.T) for part in (x.xi, x.xi_velocities))
@@ -336,11 +342,11 @@ class Dynamics:
         return self._on_tip(i, rolling + by * inward[..., None] - beside * fling[..., None])
 
     def _bend(self, i: int, tip: Array) -> Array:
-        """Return deflection and slope of one tip in y, then in z (..., 4)."""
+        """Return deflection and slope of one tip, first in y, then in z (..., 4)."""
         return np.stack(self._planes(i, tip), axis=-1)
 
     def _on_tip(self, i: int, forces: Array) -> Array:
-        """Return forces (..., T) on the coordinates of all tips, from the forces (..., 4) on one tip."""
+        """Return forces (..., T) on the coordinates of all tips from the forces (..., 4) on one tip."""
         found = np.zeros((*forces.shape[:-1], self.layout.tip_size))
         for plane, at in self.layout.tips[i].items():
             found[..., at] = forces[..., 2 * "yz".index(plane):][..., :2]
@@ -355,7 +361,7 @@ class Dynamics:
               force: Array) -> tuple[Array, Array, Array]:
         """Return force and moment (..., 3) of a flexible link at its root, and its first moment, in link axes.
 
-        The forces on the link's modes are written into `force`.
+        The function also stores the forces on the link's modes in `force`.
         """
         modes = self.layout.modes[i]
 
@@ -394,13 +400,14 @@ class Dynamics:
 
 
 def drawn_by(length: float, bend: Array) -> Array:
-    """Return the derivative (..., 4) of a tip's shortening 0.6 y^2 / L by deflection and slope in y, then in z."""
+    """Return the derivative (..., 4) of a tip's shortening 0.6 y^2 / L with respect to deflection and slope in y, then
+    in z."""
     return 1.2 / length * bend * [1.0, 0.0, 1.0, 0.0]
 
 
 def moved_by(moment: Array) -> Array:
-    """Return the first moment (..., 4) of a load beside a tip's axis along this axis, per tip coordinate. moment (...,
-    3): first moment in the tip's frame.
+    """Return how a tip's coordinates move a load beside the tip's axis along this axis: first moment (..., 4), one
+    value per coordinate. moment (..., 3): first moment of the load in the tip's frame.
     """
     none = 0.0 * moment[..., 1]
     return np.stack([none, -moment[..., 1], none, -moment[..., 2]], axis=-1)
@@ -408,8 +415,8 @@ def moved_by(moment: Array) -> Array:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Additional motion of a point, or of a first moment, due to shortening. at (...): displacement u along x.
-    acceleration (..., 3): in the root frame.
+    """Additional motion of a point, or of a first moment, that results from shortening. at (...): displacement u along
+    x. acceleration (..., 3): in the root frame.
     """
 
     at: Array
@@ -425,8 +432,8 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Tip:
-    """A flexible link's tip. axis_y, axis_z (..., 3): global axes about which the slopes in y and z turn the tip.
-    twist: turn (...) about the tip's x, per unit of y, slope y, z and slope z.
+    """The tip of a flexible link. axis_y, axis_z (..., 3): global axes about which the slopes in y and z rotate the
+    tip. twist: rotation (...) about the tip's x axis, per unit of y, slope y, z and slope z.
     """
 
     moving: Moving
@@ -460,7 +467,7 @@ class Tip:
 
 
 def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: Array) -> Moving:
-    """Return the frame that a joint moves. at: the frame's place at position zero. q, velocity, acceleration (..., 1).
+    """Return the frame that a joint moves. here: the frame at position zero. q, velocity, acceleration (..., 1).
     """
     axis = here.R @ piece.axis
     if piece.prismatic:
@@ -472,9 +479,9 @@ def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: 
 
 
 class Flexible:
-    """The step of a tree with flexible links and joints on springs. z (Z,): unknowns at s_k, first positions of the
+    """The step of a tree with flexible links and joints on springs. z (Z,): unknowns at s_k; first positions of the
     joints on springs, rad or m, then modal coordinates, m sqrt(kg). u: half increments of z in the last tick. d,
-    d_before: half of the change of u in the last tick and in the tick before.
+    d_before: half of the change of u in the last tick and in the tick before it.
     """
 
     def __init__(self, model: Model, iterations: int = 1) -> None:
@@ -504,21 +511,21 @@ class Flexible:
         return self.z[len(self.springs):]
 
     def start(self, q: ArrayLike) -> None:
-        """Start at rest with the driven joints at q (J,), rad or m, and the static sag of all bending parts."""
+        """Start at rest with the driven joints at q (J,), rad or m, and all bending components in their static sag."""
         q = np.asarray(q, float)
         self.z = self.sag(q)
         self.u, self.d, self.d_before = (np.zeros_like(self.z) for _ in range(3))
         self.u_driven = np.zeros_like(q)
 
     def sag(self, q: Array) -> Array:
-        """Return z (Z,) of the static sag, at rest at q (J,)."""
+        """Return z (Z,) in the static sag, at rest at q (J,)."""
         z = self.rest
         for _ in range(SETTLING):
             z = z + self.unsettled(q, z)
         return z
 
     def unsettled(self, q: Array, z: Array) -> Array:
-        """Return the deflection of z (Z,) due to the unbalanced forces at rest."""
+        """Return the displacement of z (Z,) that the unbalanced forces at rest cause."""
         rest = q, 0.0 * q, 0.0 * q, z, 0.0 * z, 0.0 * z
         return self.rest - z - (self._of_unknowns(self._at(*rest))
                                 + self._of_unknowns(self._drawn(*rest))) / self.stiffness
@@ -530,8 +537,8 @@ class Flexible:
         return self.dynamics.whole(self._motion(*x), weight)
 
     def _motion(self, *x: Array) -> ModalMotion:
-        """Return the motion. x: positions, velocities, accelerations of driven joints (..., J), then of unknowns (...,
-        Z)."""
+        """Return the motion as a ModalMotion. x: positions, velocities, accelerations of driven joints (..., J), then
+        those of the unknowns (..., Z)."""
         s = len(self.springs)
         shape = np.broadcast_shapes(*(part.shape[:-1] for part in x))
         parts, modes = [], []
@@ -546,11 +553,12 @@ class Flexible:
         return np.concatenate([at.joints[..., self.springs], at.modes], axis=-1)
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> Array:
-        """Return the torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
+        """Return the torque (J,), N m or N, at s_k. The arguments are q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both
+        (J,)."""
         q_next, u = np.asarray(q_next, float), np.asarray(u, float)
         dt, count = self.dt, len(self.z)
         q, velocities, accelerations = q_next - 2.0 * u, (u + self.u_driven) / dt, 2.0 * (u - self.u_driven) / dt**2
-        # the predicted motion, then one motion per unknown with an acceleration of 1
+        # the predicted motion, then one motion per unknown in which its acceleration is 1
         alone = np.eye(1 + count)
         first = alone[:, :1]
         implicit = self.stiffness + 2.0 / dt * self.damping
@@ -572,7 +580,8 @@ class Flexible:
         return tau[self.driven] + self.load * (q - self.load_rest)
 
     def torque(self, positions: Array, u: Array | None = None) -> Array:
-        """Return the torques of a motion from rest at its first sample, like the functions in discrete.py."""
+        """Return the torques of a motion that is at rest at its first sample, with the interface of the functions in
+        discrete.py."""
         self.start(positions[0])
         u = 0.5 * np.diff(positions, axis=0) if u is None else u
         return np.array([self.step(q, du) for q,

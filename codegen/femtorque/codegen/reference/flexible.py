@@ -1,8 +1,8 @@
-"""The reference for mechanisms with flexible links: Newton-Euler, solved to rounding, float64. The joints follow the
-motion, and the flexible links are integrated forwards from the static sag. The joints' torques are the reactions
-(discrete_flexible.py, iterated until nothing changes). The emitted step solves only once per tick, with an error of
-third order in the tick. The integration rule has an error of second order. `exact` has ticks of a third of the length,
-and shows both errors.
+"""The reference for mechanisms with flexible links: Newton-Euler in float64, solved to rounding error. The joints
+follow the motion, and the flexible links are integrated forwards in time from the static sag. The torques of the joints
+are the reactions (discrete_flexible.py, iterated until the result no longer changes). The emitted step solves the
+equations only once per tick, which causes an error of third order in the tick. The integration rule causes an error of
+second order. `exact` divides each tick by three, which makes both errors visible.
 """
 
 from dataclasses import dataclass, replace
@@ -17,8 +17,8 @@ from femtorque.codegen.reference.discrete_flexible import Flexible
 Array = NDArray[np.float64]
 
 ITERATIONS = 2
-LOST = 1e3  # rad, m or m sqrt(kg): bend at which the step has diverged
-FINER = 3  # odd, so that middles of ticks are middles of finer ticks
+LOST = 1e3  # rad, m or m sqrt(kg): a larger bend means that the integration has diverged
+FINER = 3  # odd, so that the middles of ticks are also middles of the finer ticks
 
 
 def torque(model: Model, motion: Motion, ticks: int) -> tuple[Array, Array]:
@@ -29,7 +29,7 @@ def torque(model: Model, motion: Motion, ticks: int) -> tuple[Array, Array]:
 
 
 def exact(model: Model, motion: Motion, ticks: int) -> Array:
-    """Return torques (ticks, n) at the same instants, with ticks of a third of the length."""
+    """Return torques (ticks, n) at the same instants, computed with each tick divided by three."""
     control = model.mechanism.control
     finer = Model.of(replace(model.mechanism, control=replace(control, rate_hz=FINER * control.rate_hz)))
     return torque(finer, motion, FINER * ticks)[1][FINER // 2::FINER]
@@ -37,8 +37,8 @@ def exact(model: Model, motion: Motion, ticks: int) -> Array:
 
 @dataclass(frozen=True)
 class Bent:
-    """Largest bend of one part in a motion, rad: slope at a flexible link's tip, or stretch of a spring from rest. key:
-    "link.fore.beam" or "joint.wrist". at: time of the largest bend, s.
+    """The largest bend of one component during a motion, rad: slope at a flexible link's tip, or stretch of a spring
+    from rest. key: "link.fore.beam" or "joint.wrist". at: time of the largest bend, s.
     """
 
     key: str
@@ -55,8 +55,8 @@ def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:
 
 
 def bends(step: Flexible, z: Array) -> list[Bent]:
-    """Return the bends at z (T, Z), sampled from the middle of the tick before the motion. z: stretches of springs from
-    rest, then modes.
+    """Return the largest bends. z (T, Z): stretches of springs from rest, then modes, sampled from the middle of the
+    tick before the motion.
     """
     model, count = step.model, len(step.springs)
     joints = model.mechanism.moving
@@ -70,9 +70,9 @@ def bends(step: Flexible, z: Array) -> list[Bent]:
 
 
 def shapes(model: Model, motion: Motion, ticks: int) -> tuple[Array, dict[str, Array], dict[str, Array]]:
-    """Return times (T,), s, from 0 on, bends of flexible links, and positions of joints on springs, in a motion from
-    rest. The bend of a link is (T, 4): deflection, m, and slope of the tip in y, then in z. Positions of a joint are
-    (T,), rad or m.
+    """Return times (T,), s, from 0 on, the bends of flexible links, and the positions of joints on springs, in a motion
+    from rest. The bend of a link is (T, 4): deflection of the tip, m, and its slope, first in y, then in z. The
+    positions of a joint are (T,), rad or m.
     """
     step, z = marched(model, motion, ticks)
     t, count = (np.arange(len(z)) - 0.5) * model.dt, len(step.springs)
@@ -86,8 +86,8 @@ def shapes(model: Model, motion: Motion, ticks: int) -> tuple[Array, dict[str, A
 
 def marched(model: Model, motion: Motion, ticks: int) -> tuple[Flexible, Array]:
     """Return the step at the end of the first ticks of a motion from rest, and its unknowns (T, Z) at the middles of
-    ticks. Rows begin with the tick before the motion. If the step diverges, there are fewer than ticks + 2 rows, and
-    the last row is LOST."""
+    ticks. The first row belongs to the tick before the motion. If the integration diverges, there are fewer than ticks
+    + 2 rows, and the last row is LOST."""
     step, dt = Flexible(model), model.dt
     t = (np.arange(-1, ticks + 1, dtype=float) + 0.5) * dt
     positions = motion.middles(ticks, dt) if isinstance(motion, Trajectory) else motion.at(t)[0]

@@ -1,4 +1,5 @@
-"""Mass, stiffness and damping of a mechanism with flexible links at fixed poses, for the sampled loop."""
+"""Mass, stiffness and damping of a mechanism with flexible links at fixed poses, as the model of the sampled loop needs
+them."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,8 @@ Array = NDArray[np.float64]
 
 def flexible_mass_matrix(model: Model, q: ArrayLike) -> tuple[Array, Array, Array]:
     """Return M (..., n + N, n + N), K and C (n + N, n + N) at positions q (..., n), with straight links and with
-    rotors. The coordinates are the n joints and the N modes: kg m^2 (kg for prismatic joints), and 1 for a mode."""
+    rotors. The coordinates are the n joints and the N modes. Entries are in kg m^2 (kg for prismatic joints), and 1 for
+    a mode."""
     step, q = Flexible(model), np.asarray(q, float)
     n, N = step.tree.n, step.layout.size
     unit = np.eye(n + N)

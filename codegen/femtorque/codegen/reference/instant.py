@@ -1,6 +1,7 @@
-"""Torques at single instants, without a motion: tau(q, q', q'') and the torque that holds the weight, by the reference.
-Many states can be computed at once. With closed loops a state contains only the actuated joints. The other joints
-follow on a straight line from the assembled pose if possible, and otherwise from one state to the next.
+"""Torques at single instants, without a motion, computed by the reference: tau(q, q', q''), and the torque that holds
+the weight. Many states can be computed together. With closed loops a state contains only the actuated joints. The
+positions of the dependent joints are found along a straight line from the assembled pose. If this fails, each state
+begins at the previous one.
 """
 
 import numpy as np
@@ -17,9 +18,9 @@ Array = NDArray[np.float64]
 
 def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None) -> Array:
     """Return torques (..., J), N m or N, of the streamed joints at positions, velocities and accelerations (..., J).
-    mode: by default the first mode. Joints outside the mode get 0. Raise BadInput for wrong shapes and unknown modes.
-    Raise Refused for flexible links, whose torque depends on the past, and for a state that closed loops cannot
-    reach."""
+    mode: by default the first mode. Joints that the mode does not have get 0. Raise BadInput for wrong shapes and
+    unknown modes. Raise Refused for flexible links, whose torque depends on the past motion, and for a state that
+    closed loops cannot reach."""
     alone = in_one_mode(mechanism, mode)
     rows, shape = rows_of(mechanism, q, v, a)
     places = places_of(mechanism, alone)
@@ -40,9 +41,9 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayL
 
 def mass_matrix(mechanism: Mechanism, q: ArrayLike, mode: str | None = None, rotors: bool = True) -> Array:
     """Return the mass matrix (..., J, J) of the streamed joints at positions (..., J), kg m^2, kg m or kg. rotors:
-    include the motors' rotors, as seen at the joints. With closed loops the matrix is G' M G, which includes all bodies
-    that the joints move. Joints outside the mode have rows and columns of zeros. Raise errors like inverse_dynamics,
-    and Refused if more joints are driven than can move independently.
+    include the motors' rotors, reflected to the joints. With closed loops the matrix is G' M G, which includes all
+    bodies that the joints move. Joints that the mode does not have get rows and columns of zeros. Raise the errors of
+    inverse_dynamics, and Refused if the driven joints are more than the degrees of freedom.
     """
     alone = in_one_mode(mechanism, mode)
     (rows,), shape = rows_of(mechanism, q)
@@ -66,7 +67,7 @@ def mass_matrix(mechanism: Mechanism, q: ArrayLike, mode: str | None = None, rot
 
 
 def places_of(mechanism: Mechanism, alone: Mechanism) -> list[int]:
-    """Return the numbers of a mode's streamed joints among the mechanism's streamed joints."""
+    """Return the indices of a mode's streamed joints among the mechanism's streamed joints."""
     names = [joint.name for joint in mechanism.streamed]
     return [names.index(joint.name) for joint in alone.streamed]
 

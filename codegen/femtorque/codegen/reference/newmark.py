@@ -1,5 +1,6 @@
-"""The paper's time integration by Newmark's method: increments of the nodes' kinematics update {P} (Eq. 18). The torque
-belongs to the sampled instants. No C is emitted in this scheme, because it is unstable with the paper's beta and gamma.
+"""The paper's time integration by Newmark's method, in which increments of the nodes' kinematics update {P} (Eq. 18).
+The torque refers to the sampling instants. No C is emitted for this scheme, because it is unstable with the paper's
+beta and gamma.
 """
 
 import numpy as np
@@ -13,7 +14,8 @@ Array = NDArray[np.float64]
 
 
 def newmark_matrix(beta: float, gamma: float) -> Array:
-    """Return the matrix (2, 2) that carries an error in (v dt, a dt^2) to the next step at prescribed displacements."""
+    """Return the matrix (2, 2) that maps an error in (v dt, a dt^2) to the next step, if the displacements are
+    prescribed."""
     return np.array([
         [1.0 - gamma / beta, 1.0 - gamma / (2.0 * beta)],
         [-1.0 / beta, 1.0 - 1.0 / (2.0 * beta)],
@@ -23,19 +25,19 @@ def newmark_matrix(beta: float, gamma: float) -> Array:
 def newmark_growth(beta: float, gamma: float) -> float:
     """Return the largest |eigenvalue| of the method with prescribed displacements.
 
-    Errors decay only if it is below 1. The paper's beta = 1/4, gamma = 1/2 gives -1 twice with one eigenvector, so
-    errors grow in proportion to time.
+    Errors decay only if this value is below 1. For the paper's beta = 1/4, gamma = 1/2 the matrix has the double
+    eigenvalue -1 with one eigenvector, so errors grow in proportion to time.
     """
     A = newmark_matrix(beta, gamma)
     half_trace, determinant = np.trace(A) / 2.0, 1.0 + (0.5 - gamma) / beta
-    # quadratic formula, since a numerical eigenvalue of a defective matrix has only half of the digits
+    # the quadratic formula, because numerical eigenvalues of a defective matrix lose half of their digits
     return float(np.max(np.abs(half_trace + np.array([1.0, -1.0]) * np.emath.sqrt(half_trace**2 - determinant))))
 
 
 def newmark_torque(model: Model, q: ArrayLike, start: NodalState, beta: float, gamma: float,
                    convert: Conversion = matrix_form) -> Array:
-    """Return torques at all sampled instants, one tick apart. q (samples, n): positions. start: state at the first
-    sample.
+    """Return torques at all sampling instants, which are one tick apart. q (samples, n): positions. start: state at the
+    first sample.
     """
     q = np.asarray(q, float)
     state = start
@@ -52,7 +54,8 @@ def newmark_torque(model: Model, q: ArrayLike, start: NodalState, beta: float, g
 
 def newmark_step(model: Model, state: NodalState, old: Pose, new: Pose, u: Array, beta: float,
                  gamma: float) -> NodalState:
-    """Return the next state: nodal increments from half increments u (n,), Newmark, {P} <- {P} + {dp} (Eq. 18)."""
+    """Return the next state: nodal increments from half increments u (n,), Newmark's method, {P} <- {P} + {dp} (Eq.
+    18)."""
     shift, turn = nodal_increments(model, old, u)
     v, a = newmark(shift, state.v, state.a, model.dt, beta, gamma)
     w, alpha = newmark(turn, state.w, state.alpha, model.dt, beta, gamma)
@@ -71,8 +74,8 @@ def newmark(du: Array, v: Array, a: Array, dt: float, beta: float, gamma: float)
 def nodal_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
     """Return the increments of the centre-of-gravity nodes, both (n, 3), without differences of positions.
 
-    The increments are the shift in global axes, m, and the rotation vector in link axes, rad. The link axes before and
-    after the rotation give the same vector.
+    The increments are the displacement in global axes, m, and the rotation vector in link axes, rad. The vector has
+    equal components in the link axes before and after the rotation.
     """
     shift, r = node_increments(model, old, u)
     size = np.linalg.norm(r, axis=1)

@@ -1,5 +1,6 @@
-"""Inverse dynamics by Pinocchio, the independent oracle, built only from links and joints. Pinocchio itself joins links
-that are fixed together, and so reveals errors in codegen/model/bodies.py. Pinocchio is optional and imported only here.
+"""Inverse dynamics by Pinocchio, an independent check. The Pinocchio model is built only from links and joints.
+Pinocchio itself merges links that are fixed to each other, so it reveals errors in codegen/model/bodies.py. Pinocchio
+is optional, and only this module imports it.
 """
 
 from importlib.util import find_spec
@@ -15,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def version() -> str | None:
-    """Return the version of the installed Pinocchio (PyPI package `pin`), or None."""
+    """Return the version of the installed Pinocchio (PyPI package `pin`); None if it is not installed."""
     if find_spec("pinocchio") is None:
         return None
     import pinocchio  # noqa: PLC0415 (not everyone has it)
@@ -29,7 +30,8 @@ def pinocchio_of(mechanism: Mechanism) -> Any:
 
     result = pin.Model()
     result.gravity.linear = np.asarray(mechanism.gravity, float)
-    place = {BASE: (0, pin.SE3.Identity())}  # link: moving joint, and the link's frame at this joint
+    place = {BASE: (0, pin.SE3.Identity())}  # link: the moving joint that carries it, and the link's frame relative to
+                                             # this joint
     moving = {joint.name for joint in mechanism.moving}
     for joint in mechanism.joints:
         carrier, frame = place[joint.parent]
@@ -47,7 +49,7 @@ def pinocchio_of(mechanism: Mechanism) -> Any:
 
 
 def solid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Any:
-    """Return the pinocchio.Inertia of a body. Identified inertias can be unphysical, and are accepted."""
+    """Return the pinocchio.Inertia of a body. Identified inertias may be physically impossible, and are accepted."""
     import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     body = pin.Inertia(mass, np.asarray(com, float), np.zeros((3, 3)))
@@ -56,7 +58,8 @@ def solid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Any:
 
 
 def joint_model(joint: Joint) -> Any:
-    """Return the pinocchio.JointModel of one degree of freedom. q is the joint's angle or shift, without limits."""
+    """Return the pinocchio.JointModel of one degree of freedom. q is the joint's angle or displacement, without
+    limits."""
     import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     axis = np.asarray(joint.axis, float)
@@ -75,8 +78,8 @@ def _displacement(joint: Joint, position: float) -> Any:
 
 
 def torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return Pinocchio's `rnea` (N, n), N m or N, plus springs and passive friction, which Pinocchio does not know. q,
-    qd, qdd (N, n): positions, velocities, accelerations."""
+    """Return Pinocchio's `rnea` (N, n), N m or N, plus the torques of springs and passive friction, which the Pinocchio
+    model does not include. q, qd, qdd (N, n): positions, velocities, accelerations."""
     import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     oracle = pinocchio_of(mechanism)

@@ -1,20 +1,20 @@
 """Scheme "printed" without optimisation in float64: the paper's step, in which increments of the nodes' momenta update
 {P}.
 
-Over the tick from s_k to s_k+1 the centre-of-gravity node of a link moves by d, and turns with Rodrigues' vector r =
-tan(angle / 2) axis. d and r are increments, formed from the joints' increments. The node's momenta are
+Over the tick from s_k to s_k+1, the centre-of-gravity node of a link moves by d, and rotates with Rodrigues' vector r =
+tan(angle / 2) axis. d and r are increments, which are computed from the joints' increments. The node's momenta are
 
     p = m d / dt,     h = 2 / (1 + r.r) (J r + r x J r) / dt,
 
-with J in the pose at s_k. h is the sum of m x_k x x_k+1 / dt over the points of the link. For a small turn h is J w.
-The tick about s_k lies between two of these momenta. The nodal forces of this tick are the increments of the momenta,
-less the weight:
+with J in the pose at s_k. h is the sum of m x_k x x_k+1 / dt over the points of the link. For a small rotation h equals
+J w. Two of these momenta enclose the interval around s_k. The nodal forces of this tick are the increments of the
+momenta, less the weight:
 
     F = (p_after - p_before) / dt - m g,     Phi = (h_after - h_before) / dt.
 
 {P} is updated by {P} <- {P} + {dp} (Eqs 17, 18), and [L][T] at s_k converts {P} to torques (Eqs 5 to 15). The scheme
-follows from the discrete Lagrangian of all points of the links, which move along the chords of a tick. Errors do not
-add up, and there is no damping.
+follows from a discrete Lagrangian, in which all points of the links move along chords during a tick. Errors do not
+accumulate, and the scheme adds no damping.
 """
 
 import numpy as np
@@ -29,10 +29,11 @@ Array = NDArray[np.float64]
 
 
 def node_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
-    """Return the increments of the centre-of-gravity nodes for half increments u (..., n) of the joints at a pose.
+    """Return the increments of the centre-of-gravity nodes. u (..., n): half increments of the joints at a pose.
 
-    The increments are (..., n, 3), global axes: shift, m, and Rodrigues' vector r of the turn, formed without
-    differences of positions. The turn changes a vector x by 2 / (1 + r.r) r x (x + r x x).
+    The increments are (..., n, 3), global axes: displacement, m, and Rodrigues' vector r of the rotation. The
+    increments are computed without differences of positions. This rotation changes a vector x by 2 / (1 + r.r) r x (x +
+    r x x).
     """
     arms, axes = levers(model, old), joint_axes(model, old)
     r, shift = np.zeros_like(axes), np.zeros_like(axes)
@@ -66,9 +67,9 @@ def tick_momenta(model: Model, at: Pose, u: Array) -> tuple[Array, Array]:
 
 
 def between(model: Model, q: ArrayLike, before: Array, after: Array, convert: Conversion = recursion) -> Array:
-    """Return torques (..., n) at positions q (..., n) from the half increments of the ticks before and after.
+    """Return torques (..., n) at positions q (..., n), computed from the half increments of the ticks before and after.
 
-    Backwards in time, a tick has the opposite increments and momenta.
+    For the tick before, the same function is used with time reversed: increments and momenta change sign.
     """
     q = np.asarray(q, float)
     at = pose(model, q)
@@ -83,13 +84,13 @@ def _weight(model: Model) -> Array:
 
 def _converted(model: Model, at: Pose, q: Array, F: Array, Phi: Array, convert: Conversion,
                qd: Array | None = None) -> Array:
-    """Return {tau} = [L][T]{P}, with the springs' K u and the passive joints' friction in {P}."""
+    """Return {tau} = [L][T]{P}, where {P} includes the springs' K u and the passive joints' friction."""
     arms = levers(model, at)
     return convert(model, at.R, arms, *with_joint_loads(model, at, arms, q, F, Phi, qd))
 
 
 def printed_torque(model: Model, positions: Array, u: Array, convert: Conversion = recursion) -> Array:
-    """Return torques (N, n) from positions (N+2, n) and half increments u (N+1, n), with {P} updated from tick to tick.
+    """Return torques (N, n) from positions (N+2, n) and half increments u (N+1, n). {P} is updated from tick to tick.
     """
     before = pose(model, positions[:-1])
     at = Pose(before.R[1:], before.origin[1:])
@@ -98,5 +99,5 @@ def printed_torque(model: Model, positions: Array, u: Array, convert: Conversion
 
 
 def _summed(forces: Array) -> Array:
-    """Return the sums {P} <- {P} + {dp} of nodal forces (N, n, 3), tick after tick."""
+    """Return the sums {P} <- {P} + {dp} of nodal forces (N, n, 3), one after each tick."""
     return np.cumsum(np.concatenate([forces[:1], np.diff(forces, axis=0)]), axis=0)

@@ -1,9 +1,9 @@
-"""The NumPy reference: joint torques from incremental nodal forces, in the paper's matrix form, float64.
+"""The NumPy reference in float64: joint torques from incremental nodal forces, in the matrix form of the paper.
 
-Nodal forces F_i and moments Phi_i fill {P}. They are increments of momentum over one tick (`incremental_torque`), or
-computed without increments (`newton_euler`). Both functions share the conversion {tau} = [L][T]{P}
-(codegen/model/kinematics.py). Every tick forms the distal sums from the nodal forces. The paper's time integration is
-in codegen/reference/newmark.py.
+{P} contains nodal forces F_i and moments Phi_i. These are increments of momentum over one tick (`incremental_torque`),
+or inertial forces computed without increments (`newton_euler`). Both functions use one conversion {tau} = [L][T]{P}
+(codegen/model/kinematics.py). In every tick the distal sums are recomputed from the nodal forces. The paper's time
+integration is in codegen/reference/newmark.py.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ recursion = joint_torque  # one pass from the tips to the base
 
 
 def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, convert: Conversion = recursion) -> Array:
-    """Return torques (..., n) at positions, velocities and accelerations (..., n), without increments or error in
-    dt."""
+    """Return torques (..., n) at positions, velocities and accelerations (..., n). The torques are computed without
+    increments, so they have no error that depends on dt."""
     q = np.asarray(q, float)
     at, loads = pose(model, q), accelerations(model, q, qd, qdd)
     arms = levers(model, at)
@@ -46,15 +46,16 @@ def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, conv
 
 def nodal_momenta(model: Model, at: Pose, arms: Levers, w: Array, v: Array) -> tuple[Array, Array]:
     """Return p_i = m_i v_i, kg m/s, and h_i = R_i J_i R_i' w_i, kg m^2/s, of the centre-of-gravity nodes, (..., n, 3),
-    global axes. w, v: results of `velocities`. No accelerations are needed."""
+    global axes. w, v: results of `velocities`. The momenta do not depend on accelerations."""
     mass, J = node_masses(model)
     return rotate(mass, v + cross(w, arms.com)), rotate(at.R, rotate(J, rotate_back(at.R, w)))
 
 
 def incremental_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversion = matrix_form) -> Array:
-    """Return the mean torques (N, n) of N ticks from positions and velocities (N + 1, n) at their boundaries. F_i =
-    (p_i(t + dt) - p_i(t)) / dt - m_i g, Phi_i = (h_i(t + dt) - h_i(t)) / dt, and lever arms are the mean of both
-    boundaries. Link axes are taken half-way, which matters only for the joint's axis."""
+    """Return the mean torques (N, n) of N ticks. q, qd (N + 1, n): positions and velocities at the ticks' boundaries.
+    F_i = (p_i(t + dt) - p_i(t)) / dt - m_i g, Phi_i = (h_i(t + dt) - h_i(t)) / dt, and the lever arms are the mean of
+    those at both boundaries. The link axes are those at the middle of the tick, which only affects the direction of the
+    joint's axis."""
     q, qd, dt = np.asarray(q, float), np.asarray(qd, float), model.dt
     boundary, middle = pose(model, q), pose(model, (q[1:] + q[:-1]) / 2.0)
     arms = levers(model, boundary)
@@ -69,9 +70,9 @@ def incremental_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conve
 
 def with_joint_loads(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: Array,
                      qd: Array | None = None) -> tuple[Array, Array]:
-    """Return F, Phi (..., n, 3) with the nodal loads of the joints: springs K u, and friction of passive joints at qd
-    (..., n). The loads are equal and opposite on link and parent. Open trees need no qd. A sliding joint's force acts
-    along one line through the joint, and so has moments about both nodes."""
+    """Return F, Phi (..., n, 3), including the nodal loads at the joints: springs K u, and friction of passive joints
+    at qd (..., n). The loads on the link and on its parent are equal and opposite. Open trees need no qd. The force of
+    a prismatic joint acts along one line through the joint, so it has a moment about each node."""
     springs, friction = joint_springs(model), PassiveFriction.of(model)
     torque = springs.stiffness * (q - springs.rest)
     if friction.joints and qd is not None:
@@ -80,7 +81,7 @@ def with_joint_loads(model: Model, at: Pose, arms: Levers, q: Array, F: Array, P
     for i in sorted({*np.flatnonzero(springs.stiffness).tolist(), *friction.joints}):
         body = model.bodies[i]
         load = product(at.R[..., i, :, :], body.axis) * torque[..., i, None]
-        nodes = [(1.0, i, -arms.com[..., i, :])]  # sign, node, from the node to the joint
+        nodes = [(1.0, i, -arms.com[..., i, :])]  # sign, node, vector from the node to the joint
         if body.parent != GROUND:
             nodes.append((-1.0, body.parent, arms.joint[..., i, :] - arms.com[..., body.parent, :]))
         for sign, node, to_joint in nodes:
@@ -97,7 +98,7 @@ def with_joint_loads(model: Model, at: Pose, arms: Levers, q: Array, F: Array, P
 
 @dataclass(frozen=True)
 class NodalState:
-    """Kinematics of the centre-of-gravity nodes and {P} without its distal sums, (..., n, 3) each. v, a: velocity and
+    """Kinematics of the centre-of-gravity nodes, and {P} without its distal sums, (..., n, 3) each. v, a: velocity and
     acceleration, global; w, alpha: angular velocity and acceleration, link axes; F, Phi: nodal forces and moments,
     global."""
 
@@ -110,9 +111,9 @@ class NodalState:
 
 
 def accelerations(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NodalState:
-    """Return the state of the nodes at positions, velocities and accelerations q, qd, qdd (..., n) of the joints. A
-    motion in increments starts from this state. Increments alone cannot give {P}_0, which the paper leaves out. F_i =
-    m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i)."""
+    """Return the state of the nodes at positions, velocities and accelerations q, qd, qdd (..., n) of the joints. An
+    incremental computation of a motion starts from this state. Increments alone do not give the initial {P}_0, which
+    the paper does not define. F_i = m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i)."""
     q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
     at = pose(model, q)
     arms, axes = levers(model, at), joint_axes(model, at)

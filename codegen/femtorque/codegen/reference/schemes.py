@@ -1,4 +1,5 @@
-"""The reference torque of a motion in the mechanism's scheme: open or closed, rigid or flexible, through modes."""
+"""The reference torque of a motion in the mechanism's scheme, for open and closed, rigid and flexible mechanisms,
+through all modes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,9 +17,9 @@ Array = NDArray[np.float64]
 
 def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matrix_form) -> tuple[Array, Array]:
     """Return t and the feed-forward torque tau of the first `ticks` ticks of a motion, in the mechanism's scheme. t
-    (ticks,): the middles (k + 1/2) dt of the ticks, s. tau (ticks, J): torques of the streamed joints, N m or N. A
-    mechanism with modes goes through the modes of the motion (a Trajectory). Raise Refused if closed loops reach a
-    singular pose.
+    (ticks,): the middles (k + 1/2) dt of the ticks, s. tau (ticks, J): torques of the streamed joints, N m or N. If the
+    mechanism has modes, the motion (a Trajectory) says when they change. Raise Refused if closed loops reach a singular
+    pose.
     """
     if has_modes(model.mechanism):
         tau = _through_modes(model, motion, ticks, lambda part, own: torque(part, own[0], own[1], convert)[1])
@@ -35,7 +36,7 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
 def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
     """Return torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments.
 
-    With flexible links, or with modes, t must be the middles of the first N ticks. Flexible links are integrated in
+    With flexible links or modes, t must be the middles of the first N ticks. For flexible links the integration has
     finer ticks.
     """
     if has_modes(model.mechanism):
@@ -47,7 +48,8 @@ def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
 
 
 def _near(model: Model, motion: Motion) -> dict[str, float] | None:
-    """Return the pose from which a mode's loops are closed, with the positions at which a motion enters the mode."""
+    """Return the pose at which the search for a mode's closed loops starts. The pose has the positions at which a
+    motion enters the mode."""
     if not isinstance(motion, Later):
         return None
     q = np.asarray(motion.at(np.array([0.0]))[0], float)[0]
@@ -58,8 +60,9 @@ def _through_modes(model: Model, motion: Motion, ticks: int,
                    part_torque: Callable[[Model, tuple[Motion, int]], Array]) -> Array:
     """Return torques (ticks, J) of the streamed joints through the modes of a motion.
 
-    Passive joints get 0. The cuts' forces rise and fall by shares (`femtorque.codegen.model.modes.shares`). If all
-    joints are actuated, any share is exact, and the other share belongs to the torque without cuts.
+    Passive joints get 0. At a change of mode, the constraint forces rise and fall gradually
+    (`femtorque.codegen.model.modes.shares`). If all joints are actuated, any weighted mean of the torques with and
+    without constraint forces is exact.
     """
     mechanism = model.mechanism
     switches = getattr(motion, "modes", ())
@@ -88,12 +91,13 @@ def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
 
 
 def closed_form(assembly: Assembly, convert: Conversion) -> Conversion:
-    """Return the conversion with the loops closed, or with open loops if the mechanism asks for the partition alone."""
+    """Return the conversion for closed loops. If the mechanism's allocation is "partition", return the conversion for
+    open loops."""
     return convert if assembly.model.mechanism.control.allocation == "partition" else assembly.conversion(convert)
 
 
 def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tuple[Array, Array]:
-    """Return t and torques of all joints, like `torque`."""
+    """Return t and torques of all joints, with the interface of `torque`."""
     dt = model.dt
     middles = (np.arange(ticks, dtype=float) + 0.5) * dt
     q, qd, _ = motion.at(np.arange(ticks + 1) * dt)

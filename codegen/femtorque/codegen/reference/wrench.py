@@ -1,7 +1,7 @@
 """An external wrench on one link, and the joint torques that balance it.
 
 Force, N, and moment, N m, act *on* the link, in global axes. The force acts at the origin of the link's frame, and the
-moment is about this origin. The link may be any link, also a link on a fixed or locked joint.
+moment is about this origin. Any link is allowed, even a link on a fixed or locked joint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from femtorque.codegen.mechanism import BASE, Mechanism, Vector
 from femtorque.codegen.model import GROUND, Conversion, Model, levers, placed_links, pose, rotate
 from femtorque.codegen.reference.rigid import recursion
 
-LARGEST = 1e9  # N, N m: bound of every number, as in mechanism files
+LARGEST = 1e9  # N, N m: maximum magnitude of every number, as in mechanism files
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Wrench:
 
     @staticmethod
     def of(link: str, numbers: Sequence[float]) -> Wrench:
-        """Return the wrench of FX FY FZ MX MY MZ. Raise BadInput for NaN and infinite numbers."""
+        """Return the wrench from the numbers FX FY FZ MX MY MZ. Raise BadInput for NaN and infinite numbers."""
         values = np.array(numbers, float)
         if not np.all(np.abs(values) <= LARGEST):
             raise BadInput("femtorque torque", "--wrench", " ".join(f"{x:g}" for x in values),
@@ -39,9 +39,10 @@ class Wrench:
 
 
 def wrench_torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversion = recursion) -> NDArray[np.float64]:
-    """Return torques (..., n) that a wrench adds at positions q (..., n), as a load on a node of {P}, Eqs 5-15.
+    """Return torques (..., n) that a wrench adds at positions q (..., n). The wrench is a load on a node of {P}, Eqs
+    5-15.
 
-    Raise BadInput for an unknown link and a link that does not move.
+    Raise BadInput if the link is unknown or does not move.
     """
     body, at_link = place(model.mechanism, wrench.link)
     at = pose(model, q)
@@ -53,9 +54,9 @@ def wrench_torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversio
 
 
 def place(mechanism: Mechanism, link: str) -> tuple[int, Vector]:
-    """Return the body that carries a link, and the link's origin in the body's frame.
+    """Return the body that carries a link, and the origin of the link's frame in the body's frame.
 
-    Raise BadInput for an unknown link and a link that does not move.
+    Raise BadInput if the link is unknown or does not move.
     """
     source, places = mechanism.source or mechanism.name, placed_links(mechanism)
     if link not in places:

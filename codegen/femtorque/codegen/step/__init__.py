@@ -1,4 +1,5 @@
-"""One tick of the inverse dynamics as a graph of expressions: built, searched, printed as C."""
+"""One tick of the inverse dynamics as a graph of expressions. The graph is built, optimised by a search, and printed as
+C."""
 
 import lazy_loader
 

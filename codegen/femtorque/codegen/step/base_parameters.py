@@ -1,18 +1,19 @@
-"""Frames and base parameters: the description of a model that makes the step cheapest.
+"""Frames and base parameters: the description of a model for which the step needs the fewest instructions.
 
-Every body has a frame like Denavit and Hartenberg's, with z along its joint's axis. The joint's frame is the parent's
-body frame after an offset, a turn gamma about the parent's z and a turn alpha about the new x. The joint turns the body
-frame about z by theta. theta includes constant angles about z, so gamma is 0 for one child of each body.
+Every body has a Denavit-Hartenberg frame, whose z is the axis of its joint. The joint's frame results from the parent's
+body frame by an offset, a rotation gamma about the parent's z and a rotation alpha about the new x. The joint rotates
+the body frame about z by theta. theta includes constant angles about z, so gamma is 0 for one child of each body.
 
 Consecutive joints with parallel axes form a *group*. The joints of a group share the frame of the group's first joint,
-which does not turn with these joints. theta then counts from this frame (theta_3 = q_2 + q_3), and vectors need no
-rotation between the bodies of a group.
+which does not rotate with these joints. theta is then measured from this frame (theta_3 = q_2 + q_3), and vectors need
+no rotation between the bodies of a group.
 
-Take a needle along a revolute joint's axis with mass mu, first moment nu along the axis and inertia kappa about the two
-axes across. The needle has the same motion on the body as on the parent. These three amounts can therefore be shifted
-from each body to its parent until three of the body's inertial parameters are zero. On the ground the amounts vanish
-(Khalil, Bennis and Gautier's regrouping, done numerically). A prismatic joint turns nothing, so the whole inertia of
-its body goes to the parent.
+A needle is a fictitious body on the axis of a revolute joint: mass mu, first moment nu along the axis, and inertia
+kappa about the two axes perpendicular to it. The needle moves equally whether it belongs to the body or to the parent.
+The mass mu, first moment nu and inertia kappa can therefore be shifted from each body to its parent until three of the
+body's inertial parameters are zero. At the ground the quantities disappear (Khalil, Bennis and Gautier's regrouping,
+computed numerically). A prismatic joint does not rotate its body, so the whole inertia of its body is shifted to the
+parent.
 """
 
 from dataclasses import dataclass, replace
@@ -24,40 +25,41 @@ from femtorque.codegen.common import arctan2, norm, product
 from femtorque.codegen.mechanism import Matrix, Vector
 from femtorque.codegen.model import GROUND, PARALLEL, Model, Pose, joint_axes, pose, skew
 
-SAME_ANGLE = 1e-10  # rad; mechanism files write pi with ten or twelve digits
-TINY = 1e-12  # share of a body's size; smaller coordinates and inertias are rounding errors
+SAME_ANGLE = 1e-10  # rad; mechanism files give pi with ten or twelve digits
+TINY = 1e-12  # relative to a body's size; smaller coordinates and inertias are rounding errors
 
-# An origin is not shifted farther than this many times the longest offset: the common normal of nearly parallel axes
-# is far away, and moments about a far point are differences of large numbers.
+# The shift of an origin is at most this multiple of the longest offset. The common normal of nearly parallel axes is
+# far away, and moments about a distant point are differences of large numbers.
 FARTHEST = 1.5
 
-# No more mass is shifted than this many times the mass of all bodies: it would be a first moment over a short
-# offset, and forces would be differences of large numbers.
+# The shifted mass is at most this multiple of the mass of all bodies. A larger mass would come from a first moment over
+# a short offset, and forces would be differences of large numbers.
 HEAVIEST = 2.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Free choices for one joint, of which step/search.py takes the cheapest."""
+    """Choices for one joint. step/search.py selects those that need the fewest instructions."""
 
-    origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or as "given"
-    mass: str = "own"  # made zero by the shift of mu: the body's "own" mass, or the "parent"'s first moment along x
-    # the number that the shift of kappa makes zero: J_yy ("yy") or J_xx ("xx") of a moment from J, or G_zz ("zz") of
-    # one from A and second moments of mass G
+    origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or unchanged ("given")
+    mass: str = "own"  # which number the shift of mu makes zero: the body's mass ("own"), or the first moment along x
+                       # of its parent ("parent")
+    # which number the shift of kappa makes zero: J_yy ("yy") or J_xx ("xx"), for a moment that is computed from J, or
+    # G_zz ("zz"), for a moment that is computed from A and the second moments of mass G
     kappa: str = "zz"
-    axes: str = "body"  # axes of the link's part of {P}: the joint's "frame" or the "body"
+    axes: str = "body"  # axes of the link's contribution to {P}: the joint's "frame" or the "body"
 
 
 @dataclass(frozen=True)
 class ReducedBody:
-    """A body in its frame (z along the joint). theta = turn + sum of sign * q over the group up to this body."""
+    """A body in its frame (z along the joint). theta = turn + sum of sign * q over the group, up to this body."""
 
     joint: int
     parent: int
     children: tuple[int, ...]
     prismatic: bool
     sign: float  # sign of the joint's position along z
-    first: int  # index of the first member of the group, or of the joint if it continues no group
+    first: int  # index of the first member of the group; the joint's index if it does not continue a group
     gamma: tuple[float, float]  # cosine, sine
     alpha: tuple[float, float]
     offset: Vector  # from the parent's origin, in the parent's body frame; m
@@ -65,7 +67,7 @@ class ReducedBody:
     mass: float
     moment: Vector  # mass times centre of gravity, body frame, kg m
     inertia: Matrix  # about the origin, body frame, kg m^2
-    mass_of: frozenset[int] = frozenset()  # bodies whose masses belong to `mass` after regrouping
+    mass_of: frozenset[int] = frozenset()  # bodies whose masses contribute to `mass` after regrouping
     moment_of: frozenset[int] = frozenset()
     inertia_of: frozenset[int] = frozenset()
 
@@ -86,10 +88,11 @@ class Tree:
     bodies: tuple[ReducedBody, ...]
     choices: tuple[Choice, ...]
     length: float  # unit of length inside the step, m
-    gravity: tuple[Vector, ...]  # gravity's direction in the frame of each joint on the ground (zero elsewhere)
+    gravity: tuple[Vector, ...]  # direction of gravity in the frame of each joint on the ground (zero for all other
+                                 # joints)
 
     def is_upright(self, j: int) -> bool:
-        """Return True if a body turns only about the z of its frame."""
+        """Return True if a body rotates only about the z axis of its frame."""
         first = self.bodies[self.bodies[j].first]
         return first.parent == GROUND and not first.prismatic
 
@@ -103,7 +106,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Scales:
-    """Factors of a body's base parameters in a step: mass, moment, inertia, offset, and, for a body on the ground,
+    """Factors on a body's base parameters in a step: mass, moment, inertia, offset, and, for a body on the ground,
     weight.
     """
 
@@ -115,7 +118,8 @@ class Scales:
 
 
 def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: float = 1.0) -> Tree:
-    """Return frames and regrouped parameters of a model under the choices (one per joint) and unit of length (m)."""
+    """Return frames and regrouped parameters of a model for given choices (one per joint) and a given unit of length
+    (m)."""
     n = model.n
     choices = choices or (Choice(),) * n
     placed = pose(model, np.zeros(n))
@@ -179,7 +183,7 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
 
 def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int], choices: tuple[Choice, ...],
              size: float) -> list[Vector]:
-    """Return origins, shifted along their own axes."""
+    """Return origins that are shifted along their joint axes."""
     n = model.n
     origin, at = list(placed.origin.copy()), placed.origin
     feet: list[tuple[Vector | None, Vector | None]] = [(None, None)] * n
@@ -192,7 +196,7 @@ def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int
         if b.prismatic:
             continue
         parent_foot, child_foot = feet[j]
-        if first[j] != j:  # a group lies in one plane, so its members have no offset along z
+        if first[j] != j:  # the members of a group are in one plane, so they have no offset along z
             origin[j] = origin[j] + z[j] * product(z[j], origin[b.parent] - origin[j])
             continue
         group = [i for i in range(n) if first[i] == j]
@@ -207,13 +211,13 @@ def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int
 
 
 def _primary(model: Model, j: int, first: list[int]) -> int | None:
-    """Return the child towards which a body's x axis points: a child in the same group, or else the first child."""
+    """Return the child towards which a body's x axis points: a child in the same group, otherwise the first child."""
     children = model.bodies[j].children
     return next((c for c in children if first[c] != c), children[0] if children else None)
 
 
 def _foot(o: Vector, z: Vector, other_o: Vector, other_z: Vector) -> Vector | None:
-    """Return the point of axis (o, z) that is nearest to the other axis, or None for parallel axes."""
+    """Return the point on axis (o, z) that is nearest to a second axis, or None for parallel axes."""
     normal = _normal(z, other_z)
     sine2 = float(product(normal, normal))
     if sine2 < PARALLEL**2:
@@ -223,7 +227,7 @@ def _foot(o: Vector, z: Vector, other_o: Vector, other_z: Vector) -> Vector | No
 
 def _directions(model: Model, placed: Pose, z: NDArray[np.float64], origin: list[Vector], first: list[int],
                 size: float) -> tuple[list[Vector], list[Vector]]:
-    """Return x axes of the joint frames and of the body frames, at joint zero, global."""
+    """Return x axes of the joint frames and of the body frames, at joint zero, in global axes."""
     n = model.n
     x_frame: list[Vector] = [np.zeros(3)] * n
     x_body: list[Vector] = [np.zeros(3)] * n
@@ -255,39 +259,41 @@ def _directions(model: Model, placed: Pose, z: NDArray[np.float64], origin: list
 
 
 def _cross(a: Vector, b: Vector) -> Vector:
-    """Return the cross product of two plain vectors, many times faster than numpy.cross."""
+    """Return the cross product of two numeric vectors, many times faster than numpy.cross."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def _normal(a: Vector, b: Vector) -> Vector:
     """Return a x b of unit vectors.
 
-    The result is perpendicular to both up to rounding, even for nearly parallel vectors.
+    The result is perpendicular to both vectors up to rounding, even if they are nearly parallel.
     """
     return _cross(a - b if product(a, b) > 0.0 else a + b, b)
 
 
 def _towards(v: Vector, other: Vector) -> Vector:
-    """Return v or -v, whichever is nearer to the other vector."""
+    """Return v or -v: the vector that has the smaller angle to `other`."""
     return v if product(v, other) >= 0.0 else -v
 
 
 def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
-    """Return the unit vector across z that is nearest to `towards`, or nearest to another vector if `towards` lies
-    along z.
+    """Return the unit vector perpendicular to z that is nearest to `towards`. If `towards` is along z, use a different
+    vector.
     """
     for candidate in (towards, *others):
         across = candidate - z * product(z, candidate)
         length = float(norm(across))
         if length > max(tiny, 1e-9 * float(norm(candidate))):
             across = across / length
-            across = across - z * product(z, across)  # a second time, since the remainder may have been short
+            across = across - z * product(z, across)  # applied twice, because after the first time the remainder may be
+                                                      # small
             return across / norm(across)
     raise AssertionError("three axes cannot all lie along z")
 
 
 def _angle(a: Vector, b: Vector, z: Vector) -> float:
-    """Return the angle from a to b about z, rad. Quarter turns up to rounding become exact."""
+    """Return the angle from a to b about z, rad. Angles that differ from quarter turns only by rounding become
+    exact."""
     angle = float(arctan2(product(_cross(a, b), z), product(a, b)))
     quarters = round(angle / (0.5 * np.pi))
     return 0.5 * np.pi * quarters if abs(angle - 0.5 * np.pi * quarters) < SAME_ANGLE else angle
@@ -298,20 +304,20 @@ def _tidy(v: Vector, size: float) -> Vector:
 
 
 def _direction(v: Vector) -> Vector:
-    """Return the unit vector, or zero for zero."""
+    """Return the unit vector; for a zero vector return zero."""
     length = float(norm(v))
     v = _tidy(v / length, 1.0) if length else v
     return np.where(np.abs(np.abs(v) - 1.0) < TINY, np.sign(v), v)
 
 
 def _tidy_turn(pair: tuple[float, float]) -> tuple[float, float]:
-    """Return cosine and sine. Values that are 0 or 1 up to rounding become exact."""
+    """Return cosine and sine. Values that differ from 0 or 1 only by rounding become exact."""
     c, s = (0.0 if abs(x) < PARALLEL else float(np.sign(x)) if abs(abs(x) - 1.0) < TINY else float(x) for x in pair)
     return c, s
 
 
 def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float) -> tuple[ReducedBody, ...]:
-    """Shift the needles from the tips to the ground."""
+    """Regroup the bodies by shifting needles from the tips to the ground."""
     mass = np.array([b.mass for b in bodies])
     moment = np.array([b.moment for b in bodies])
     inertia = np.array([b.inertia for b in bodies])

@@ -1,6 +1,6 @@
-"""The C of a graph of expressions: one statement per named live value, block by block.
+"""Conversion of a graph of expressions to C: one statement per named live value, block by block.
 
-Only this module knows how C writes a node: names of arrays and frames, units of positions, signs, literals.
+Only this module knows how a node is written in C: names of arrays and frames, units of positions, signs, literals.
 """
 
 import re
@@ -10,28 +10,28 @@ from dataclasses import dataclass, field
 from femtorque.codegen.step.graph import (
     Argument, Call, Const, Expr, Graph, Input, Op, Place, Result, Statement, Store, Value)
 
-WIDTH = 76  # columns, without the indentation of a function
-DIGITS = 14  # digits of a constant, since further digits depend on the computer's linear algebra
+WIDTH = 76  # columns, excluding the indentation of a function
+DIGITS = 14  # digits of a constant; further digits depend on the computer's linear-algebra library
 LITERAL = re.compile(r"\bFT_C\((-?[0-9.]+(?:e[-+]?[0-9]+)?)\)")  # a constant in the C
-SHORT, AGREEING = 9, 12  # a number with SHORT digits replaces a constant with which it agrees to AGREEING digits
+SHORT, AGREEING = 9, 12  # a number with SHORT digits replaces a constant if both agree to AGREEING digits
 
 METRE, TURN = "FT_METRE_UNIT", "FT_TURN_UNIT"
 
 
 @dataclass
 class Block:
-    """Consecutive lines of C under one comment."""
+    """Consecutive lines of C with one comment."""
 
     comment: str
     lines: list[str]
-    provenance: list[str] = field(default_factory=list)  # comment on the parameters in the block's numbers
+    provenance: list[str] = field(default_factory=list)  # text about the parameters behind the block's numbers
 
 
 @dataclass(frozen=True)
 class Names:
-    """Names of a graph's places in C. structs: structs of the arrays that are members. results: struct of all results.
-    units: units of positions, one per joint. whole: array of the positions as whole numbers. frames: numbers of turning
-    frames in the state.
+    """C names of a graph's variables. structs: structs of which the arrays are members. results: struct of all results.
+    units: units of positions, one per joint. whole: array of the integer positions. frames: numbers of rotating frames
+    in the state.
     """
 
     structs: Mapping[str, str] = field(default_factory=dict)
@@ -62,14 +62,14 @@ class Printer:
     """Printer of a graph. blocks: live statements in order."""
 
     def __init__(self, graph: Graph, names: Names | None = None, provenance: Sequence[list[str]] = ()) -> None:
-        """Print the graph. provenance: the C's comment on each link's parameters."""
+        """Print the graph as C. provenance: the C's comment on each link's parameters."""
         self.graph, self.names = graph, names or Names()
         self.seen, self.live = graph.live()
         self.defining = {s.expr.index: s for s in graph.statements if isinstance(s, Value) and s in self.live}
         self.wanted = {e.call for i in self.seen if isinstance(e := graph.nodes[i], Result)}
         self.shared = self._shared()
         self.printed: set[Statement] = set()
-        self.called: dict[int, str] = {}  # {index: name}, if it differs from the graph's name
+        self.called: dict[int, str] = {}  # {index: name}, where the name differs from the graph's name
         self.blocks: list[Block] = []
         for number, title in enumerate(graph.blocks):
             lines = [line for s in graph.statements if s in self.live and s.block == number for line in self._lines(s)]
@@ -78,7 +78,7 @@ class Printer:
                 self.blocks.append(Block(title, lines, provenance=said))
 
     def _shared(self) -> dict[int, str]:
-        """Return names for unnamed expressions that are needed more than once."""
+        """Return names for unnamed expressions that are used more than once."""
         uses: dict[int, int] = {}
         operands = [a for i in self.seen for a in self.graph.nodes[i].args]
         for e in operands + [e for s in self.live if not isinstance(s, Value) for e in s.needs]:
@@ -114,7 +114,7 @@ class Printer:
         return f"{a}u" if isinstance(a, int) else self.text(a)
 
     def _defined(self, e: Expr) -> list[str]:
-        """Return the lines that must come before an operand has a name."""
+        """Return the lines that define an operand, if they are not printed yet."""
         if e.index in self.defining:
             return self._lines(self.defining[e.index])
         if isinstance(e, Result):
@@ -129,7 +129,7 @@ class Printer:
         return lines
 
     def _loaded(self, e: Result) -> list[str]:
-        """Load a number of the state that is needed more than once."""
+        """Load a number of the state that is used more than once."""
         if e.index not in self.shared or e.index in self.called:
             return []
         line = f"const ft_real {self.shared[e.index]} = {self._name(e)};"
@@ -141,17 +141,18 @@ class Printer:
         return _with_sign(*self._signed(e))
 
     def _value(self, e: Expr) -> str:
-        """Return the text of the value behind a name."""
+        """Return the C text of the value that a name denotes."""
         minus, text, kind = self._formula(e, e.negated)
         return self._all_negative(e) if minus and kind == "sum" else _with_sign(minus, text, kind)
 
     def _all_negative(self, e: Expr) -> str:
-        """Return minus a sum, beginning with a product, since the sign of a product costs nothing."""
+        """Return the negative of a sum. The text begins with a product, because the sign of a product costs no
+        instruction."""
         (_, a, kind_a), (_, b, kind_b) = sorted(map(self._signed, e.args), key=lambda part: part[2] != "product")
         return f"-{f'({a})' if kind_a == 'sum' else a} - {f'({b})' if kind_b == 'sum' else b}"
 
     def _name(self, e: Expr) -> str:
-        """Return the name of a value in the C, or "" for a value without a statement."""
+        """Return the C name of a value, or "" for a value without a statement."""
         if e.index in self.called:
             return self.called[e.index]
         if isinstance(e, Result):
@@ -161,7 +162,7 @@ class Printer:
         return self.names.of(e.place) if isinstance(e, Input) else e.name
 
     def _signed(self, e: Expr) -> tuple[bool, str, str]:
-        """Return the text of an expression or of its negative: True for the negative, the text, and its kind (sum,
+        """Return a text for an expression or for its negative: True if it is the negative, the text, and its type (sum,
         product or atom).
         """
         if name := self._name(e):
@@ -171,7 +172,7 @@ class Printer:
         return self._formula(e)
 
     def _formula(self, e: Expr, negate: bool = False) -> tuple[bool, str, str]:
-        """Return sign, text and kind of an operation without a name."""
+        """Return sign, text and type of an unnamed operation."""
         assert isinstance(e, Op)
         if e.op == "neg":
             minus, text, kind = self._signed(e.args[0])
@@ -200,9 +201,9 @@ def _atom(text: str, kind: str) -> str:
 
 
 def literal(value: float) -> str:
-    """Return a literal of the chosen precision with 14 digits.
+    """Return a literal with 14 digits, in the selected precision.
 
-    A shorter number that differs only by rounding replaces it.
+    If a shorter number differs from it only by rounding, this number replaces it.
     """
     size = abs(float(value))
     short = float(f"{size:.{SHORT}g}")
@@ -213,7 +214,7 @@ def literal(value: float) -> str:
 
 
 def wrapped_c(line: str, room: int = WIDTH) -> list[str]:
-    """Return a statement as lines of at most `room` columns, cut before operators and after the commas of calls."""
+    """Return a statement as lines of at most `room` columns, broken before operators and after the commas of calls."""
     lines = []
     while len(line) > room:
         cut = max(line.rfind(operator, 0, room - 1) for operator in (" + ", " - "))

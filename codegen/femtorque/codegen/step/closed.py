@@ -1,20 +1,21 @@
-"""The closed loops' part of a tick, as a graph: closure at s_k, velocity matrix, velocities and accelerations.
+"""The closed loops' part of a tick, as a graph: loop residual at s_k, velocity matrix, velocities and accelerations.
 
-Every anchor, with its columns of J_c, is carried inwards from its link to the body that carries both sides of the cut.
-The frames' sines are exact, from integer positions. The previous tick has predicted the dependent joints' positions,
-and the residual corrects these positions. Single precision gives the residual to 1e-7 of the mechanism's size.
-Positions enter only through sines and cosines.
+The recursion moves every anchor and its columns of J_c inwards, from the anchor's link to the body that carries both
+sides of the cut. The sines of the frames are exact, computed from integer positions. The previous tick has predicted
+the dependent joints' positions, and the residual corrects these positions. Single precision gives the residual to 1e-7
+of the mechanism's size. Positions affect the equations only through sines and cosines.
 
-Plane rotations (Givens) make [J_d | J_i | r] triangular. The rotations need no search for pivots, so the code is the
-same in every pose. A diagonal entry is the distance of a column from the columns before it, and vanishes only at
-singular poses. Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i. G gives the dependent joints'
-velocities. G' carries the dependent joints' torques to the independent joints: tau_i + G' tau_d equals tau_i + J_ci'
-lambda, where lambda makes every dependent row zero.
+Plane rotations (Givens) make [J_d | J_i | r] upper triangular. The rotations need no search for pivots, so the code
+does not depend on the pose. A diagonal entry is the distance of a column from the span of the columns before it, and is
+zero only at singular poses. Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i. G gives the
+dependent joints' velocities. G' maps the dependent joints' torques to the independent joints: tau_i + G' tau_d equals
+tau_i + J_ci' lambda, where lambda makes every dependent row zero.
 
-With the velocities, the anchors are carried inwards once more. The result is the anchors' acceleration at constant
-joint velocities, b = dJ_c/dt qd. These rotations and back-substitution also give qdd_d = G qdd_i - J_d^-1 b. All
-velocities and accelerations are therefore products and sums of the independent joints' velocities and accelerations.
-Differences of rounded positions or increments would have errors of 1e-7 / dt^2 and 1e-7 qd / dt.
+With the velocities, a second inward recursion over the anchors follows. The result of the second recursion is the
+anchors' acceleration at constant joint velocities, b = dJ_c/dt qd. These rotations and this back-substitution also give
+qdd_d = G qdd_i - J_d^-1 b. All velocities and accelerations are therefore sums of products of the independent joints'
+velocities and accelerations. Differences of rounded positions would have errors of 1e-7 / dt^2, differences of rounded
+increments 1e-7 qd / dt.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ DRY = Function("ft_dry", "ft_real", cost=8)
 
 @dataclass(frozen=True)
 class Angle:
-    """The angle of a turning frame: the sum of sign * q over some joints."""
+    """The angle of a rotating frame: the sum of sign * q over some joints."""
 
     members: tuple[tuple[int, int], ...]  # (joint, sign)
 
 
 @dataclass
 class Carried:
-    """A vector that is carried inwards, with its derivatives by the joints' positions. path: maps on the way from the
-    tip, which later carry the vector's velocity.
+    """A vector of the inward recursion, with its derivatives with respect to the joints' positions. path: maps from the
+    tip to the present frame, which later transform the vector's velocity.
     """
 
     now: Vec3
@@ -57,7 +58,7 @@ class Carried:
 
 @dataclass(frozen=True)
 class Moving:
-    """Velocity of a vector, and its acceleration at constant joint velocities, in half ticks."""
+    """Velocity of a vector, and its acceleration at constant joint velocities. The unit of time is half a tick."""
 
     velocity: Vec3
     bias: Vec3
@@ -68,7 +69,7 @@ class Moving:
 
 @dataclass
 class Row:
-    """An equation: entries per joint, residual `left`, and the number that a `Rotation` uses."""
+    """An equation: coefficients per joint, residual `left`, and the number by which a `Rotation` refers to it."""
 
     entries: dict[int, Expr]
     left: Expr
@@ -87,7 +88,7 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Member:
-    """A revolute joint of a group of parallel joints on a path, with its sign, and its body axes in the group's axes at
+    """A revolute joint in a group of parallel joints on a path: its sign, and its body axes in the group's axes at
     angle zero.
     """
 
@@ -98,8 +99,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Group:
-    """Consecutive joints of a path that share one frame: revolute joints about parallel axes, or one slide. R (3, 3):
-    group frame (z along the axis) in the axes of the body that carries it."""
+    """Consecutive joints of a path that share one frame: revolute joints with parallel axes, or one prismatic joint. R
+    (3, 3): group frame (z along the axis) in the axes of the body that carries it."""
 
     members: tuple[Member, ...]
     slides: bool
@@ -120,18 +121,18 @@ class Eliminated:
 
 @dataclass
 class LoopStep:
-    """The graph of the loops' solution.
+    """The graph that solves the loop equations.
 
-    Inputs by name: r[i] (cosine and sine of angle i), p[j] (whole position), velocity[j], acceleration[j] (of
-    independent joints, in half ticks). Outputs: x[d], G[e], velocity[d], acceleration[d], margin[d] (positive in
-    regular poses).
+    Inputs by name: r[i] (cosine and sine of angle i), p[j] (integer position), velocity[j], acceleration[j] (of
+    independent joints, with half a tick as the unit of time). Outputs: x[d], G[e], velocity[d], acceleration[d],
+    margin[d] (positive in regular poses).
     """
 
     assembly: Assembly
     graph: Graph = field(default_factory=Graph)
     angles: list[Angle] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)  # joints whose whole position is needed
-    entries: list[tuple[int, int]] = field(default_factory=list)  # of G: (dependent, independent)
+    positions: list[int] = field(default_factory=list)  # joints whose integer position is needed
+    entries: list[tuple[int, int]] = field(default_factory=list)  # of G: (dependent joint, independent joint)
 
     def __post_init__(self) -> None:
         self.rows = 0  # ever numbered
@@ -159,7 +160,7 @@ class LoopStep:
 
     # ---- one cut
     def _cut(self, c: int, cut: Cut) -> list[Row]:
-        """Return the kept equations of a cut."""
+        """Return the independent equations of a cut."""
         kept = [row for number, row in self.assembly.kept if number == c]
         name, along = f"c{c + 1}", cut.loop.type in ALONG
         rows: list[Row] = []
@@ -186,10 +187,10 @@ class LoopStep:
         return rows
 
     def _couplings(self) -> list[Row]:
-        """Return the equations of mimic joints, in the cuts' units.
+        """Return the equations of mimic joints, in the units of the cuts' equations.
 
-        Only the residual of these equations uses whole positions. The rounding of this residual is harmless, because it
-        affects only sines and cosines.
+        Only the residual of these equations depends on integer positions. The rounding error of this residual is
+        harmless, because it affects only sines and cosines.
         """
         equations, rows = self.assembly.equations, list[Row]()
         for number, c in enumerate(equations.couplings):
@@ -203,7 +204,7 @@ class LoopStep:
         return rows
 
     def _position(self, joint: int) -> int:
-        """Return the place of a joint's whole position among the inputs p."""
+        """Return the input that is the integer position of a joint."""
         if joint not in self.positions:
             self.positions.append(joint)
         return self.positions.index(joint)
@@ -278,7 +279,7 @@ class LoopStep:
         return groups
 
     def _slid(self, group: Group, y: Carried, is_point: bool) -> Carried:
-        """Return y shifted along a slide's axis."""
+        """Return y, shifted along the axis of a prismatic joint."""
         if not is_point:
             return y
         j = group.members[0].joint
@@ -291,10 +292,10 @@ class LoopStep:
         return Carried(now, {**y.columns, j: self._fixed(axis)}, [*y.path, on])
 
     def _turned(self, group: Group, y: Carried, is_point: bool, name: str) -> Carried:
-        """Return y in the group's frame, with the sum of the members' link vectors, each turned by its angle."""
+        """Return y in the group's frame. Add the sum of the members' link vectors, each rotated by its angle."""
         tip, last = self._zero(), len(group.members) - 1
         columns: dict[int, Vec3] = {}
-        parts: list[tuple[Angle, Vec3]] = []  # link vectors, from the last member inwards
+        parts: list[tuple[Angle, Vec3]] = []  # link vectors, beginning with the last member
         path = y.path
         for place, member in reversed(list(enumerate(group.members))):
             angle = Angle(tuple((m.joint, m.sign) for m in group.members[: place + 1]))
@@ -319,7 +320,7 @@ class LoopStep:
         return Carried(tip, columns, [*path, on])
 
     def _spin(self, angle: Angle) -> Expr:
-        """Return the velocity of a frame's angle."""
+        """Return the angular velocity of a frame."""
         if angle not in self.spins:
             total = self.graph.const(0.0)
             for j, sign in angle.members:
@@ -328,12 +329,13 @@ class LoopStep:
         return self.spins[angle]
 
     def _spun(self, angle: Angle, v: Vec3) -> Moving:
-        """Return velocity w z x v and acceleration -w^2 v (across z) of a vector that is fixed in a turning frame."""
+        """Return velocity w z x v and acceleration -w^2 v (perpendicular to z) of a vector that is fixed in a rotating
+        frame."""
         velocity = v.z_cross(self._spin(angle))
         return Moving(velocity, velocity.z_cross(self._spin(angle)))
 
     def _turn(self, angle: Angle, y: Carried, name: str) -> Carried:
-        """Return y turned about z by an angle."""
+        """Return y, rotated about z by an angle."""
         if angle not in self.angles:
             self.angles.append(angle)
         i = self.angles.index(angle)
@@ -351,7 +353,7 @@ class LoopStep:
         return Carried(now, columns, [*y.path, on])
 
     def _mapped(self, R: Array, y: Carried) -> Carried:
-        """Return y in other, fixed axes."""
+        """Return y in different axes that are fixed to the same body."""
         columns = {j: self._times(R, column) for j, column in y.columns.items()}
 
         def on(m: Moving) -> Moving:
@@ -361,7 +363,8 @@ class LoopStep:
 
     # ---- elimination
     def _solve(self, rows: list[Row]) -> dict[int, dict[int, Expr]]:
-        """Solve for correction and velocity matrix. Return the velocity matrix, by dependent and independent joint."""
+        """Compute the correction and the velocity matrix. Return the velocity matrix, indexed by dependent and
+        independent joint."""
         a, graph = self.assembly, self.graph
         for number, joint in enumerate(a.dependent):
             graph.block(f'"{a.model.bodies[joint].joint.name}" out of all equations but one')
@@ -385,7 +388,8 @@ class LoopStep:
         return G
 
     def _back(self, right: list[Expr], name: Callable[[int], str]) -> dict[int, Expr]:
-        """Return -J_d^-1 times a rotated right-hand side with one entry per pivot. The result is by dependent joint."""
+        """Return -J_d^-1 times a rotated right-hand side that has one entry per pivot. The keys of the result are
+        dependent joints."""
         found: dict[int, Expr] = {}
         for p, side in reversed(list(zip(self.pivots, right, strict=True))):
             for j, entry in p.entries.items():
@@ -395,7 +399,7 @@ class LoopStep:
         return found
 
     def _move(self, G: dict[int, dict[int, Expr]]) -> None:
-        """Form velocities and accelerations of the dependent joints."""
+        """Compute velocities and accelerations of the dependent joints."""
         a, graph = self.assembly, self.graph
         graph.block("Velocities of the dependent joints")
         self.velocities = {i: graph.input("velocity", i) for i in a.independent}
@@ -425,7 +429,8 @@ class LoopStep:
             graph.output("acceleration", d, led + own[joint])
 
     def _rotate(self, number: int, joint: int, touched: list[Row]) -> list[Row]:
-        """Make one row the joint's pivot row, eliminate the joint from the other rows, and store the pivot's margin."""
+        """Choose one row as the joint's pivot row, eliminate the joint from the remaining rows, and store the pivot's
+        margin."""
         graph, zero, name = self.graph, self.graph.const(0.0), f"e{number + 1}"
         columns = sorted({j for row in touched for j in row.entries} - {joint})
         kept, left = touched[0], list[Row]()
@@ -462,9 +467,9 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, 
 
     Inputs: the tree's torques open[j], and G[e] and velocity[d] of the loops. half: half a tick, s, the unit of time in
     velocities. Friction of passive joints is added to their torques. Independent and redundant joints together must
-    give Q = tau_i + G' tau_d. The redundant joints' torques solve (W_r + G_r W_i G_r') tau_r = G_r W_i Q, with tau_i =
-    Q - G_r' tau_r. This minimises tau_a' W tau_a with every passive row zero. partition: return the open tree's torques
-    unchanged.
+    produce Q = tau_i + G' tau_d. The redundant joints' torques solve (W_r + G_r W_i G_r') tau_r = G_r W_i Q, with tau_i
+    = Q - G_r' tau_r. The solution minimises tau_a' W tau_a, while every passive row is zero. partition: return the open
+    tree's torques unchanged.
     """
     graph = Graph()
     free, bound, places = assembly.independent, assembly.dependent, {i: k for k, i in enumerate(assembly.actuated)}
@@ -520,7 +525,8 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, 
 
 
 def _positive_solve(graph: Graph, A: list[list[Expr]], b: list[Expr]) -> list[Expr]:
-    """Return x of A x = b for a symmetric positive A, by L D L' without pivots from the lower triangle."""
+    """Return x of A x = b for a symmetric positive definite A. The method is L D L' of the lower triangle, without
+    pivoting."""
     n = len(b)
     L: list[list[Expr]] = [[graph.const(0.0)] * n for _ in range(n)]
     D: list[Expr] = []

@@ -1,12 +1,12 @@
 """The step of trees with flexible links, as a graph: the recursions of reference/discrete_flexible.py in body frames.
 
-Every piece of the tree has a frame with z along its joint's axis, turned with the joint. A flexible link's root has the
-link's axes. The tip has these axes turned by the slopes. Units are the same as in nodal.py: time is in half ticks, so
-velocities are u - du and accelerations du. Inertias are multiplied by 4 / dt^2, and forces are in N m (N). Modal
-coordinates are multiplied by 2 / dt, which makes their inertia 1.
+Every piece of the tree has a frame that rotates with its joint. The frame's z is the axis of the joint. The root of a
+flexible link has the link's axes. The tip has these axes, rotated by the slopes. Units are those of nodal.py: the unit
+of time is half a tick, so velocities are u - du and accelerations du. Inertias are multiplied by 4 / dt^2, and forces
+are in N m (N). Modal coordinates are multiplied by 2 / dt, which makes their inertia 1.
 
-The C of ft_flexible.c (emit/flexible.py) computes the inner part of a flexible link. The step calls this C five times
-per tick, for the tip's motion, the link's shortening, the tip's motion without a load, the correction of this motion,
+The C of ft_flexible.c (emit/flexible.py) computes the modes of a flexible link. In each tick, the step calls this C
+five times: for the tip's motion, the link's shortening, the tip's motion without a load, the correction of this motion,
 and the load on the hub.
 """
 
@@ -97,9 +97,9 @@ f and n are in N m (N).
 
 @dataclass(frozen=True)
 class Load:
-    """Load of everything on a piece, about its origin, in its body frame. force: force of the predicted motion. given:
-    force that is added because springs beyond deflect under `force`. straight: force with straight links. led: force
-    due to the constant length of links.
+    """Load that a piece and all pieces on it exert, about its origin, in its body frame. force: force of the predicted
+    motion. given: force that is added because springs farther out deflect under `force`. straight: force with straight
+    links. led: force that results from the constant length of links.
     """
 
     force: SpatialForce
@@ -110,13 +110,13 @@ class Load:
 
     @staticmethod
     def of(force: SpatialForce, inertia: ArticulatedInertia) -> Load:
-        """Return a load of straight links without springs."""
+        """Return the load as it would be with straight links and without springs."""
         none = SpatialForce.zero(force.f.x.graph)
         return Load(force, inertia, none, force.f, none)
 
     @property
     def final(self) -> SpatialForce:
-        """Return the force with deflected springs."""
+        """Return the force after the deflection of springs."""
         return self.force + self.given
 
     def __add__(self, other: Load) -> Load:
@@ -128,11 +128,11 @@ class Load:
                     rotation(self.straight), self.led.map(rotation))
 
     def turned(self, E: np.ndarray) -> Load:
-        """Return the load in axes with the components E."""
+        """Return the load in the axes whose components are E."""
         return self.map(lambda v: times(E, v), lambda A: A.map(lambda v: times(E, v)).symmetric())
 
     def shift(self, d: Vec3) -> Load:
-        """Return the load about a new point. d: vector from the new point to the old origin."""
+        """Return the load about a different point. d: vector from this point to the old origin."""
         return Load(self.force.shift(d), self.inertia.shift(d), self.given.shift(d), self.straight, self.led.shift(d))
 
     def bind(self, name: str) -> Load:
@@ -142,7 +142,7 @@ class Load:
                     self.straight.bind(f"p{name}"), self.led.bind(f"lf{name}", f"ln{name}"))
 
     def about_parent(self, d: Vec3, name: str) -> Load:
-        """Return this load about the parent's origin. d: vector from there to the old origin."""
+        """Return this load about the parent's origin. d: vector from that origin to the old origin."""
         force, C = self.force.bind(f"f{name}_t", f"n{name}_o"), self.inertia.C.bind(f"C{name}_o")
         moved = replace(self, force=force, inertia=replace(self.inertia, C=C)).shift(d)
         force = SpatialForce(moved.force.f, moved.force.n.bind(f"n{name}_t"))
@@ -185,7 +185,7 @@ class FlexibleStep:
         return self.graph.call(RESPONSE[len(b)], name, FLEXIBLE, *S, *b)
 
     def settle(self, i: int) -> None:
-        """Store the torques of the driven joints beyond piece i."""
+        """Store the torques of the driven joints that piece i carries."""
         for k in self.tree.beyond(i):
             if k != i and self.tree.pieces[k].joint in self.number:
                 self.joint(k).settle()
@@ -198,12 +198,12 @@ class FlexibleStep:
     # ---- what is to be emitted
     @property
     def rolls(self) -> bool:
-        """Return True if a flexible link turns about its own axis."""
+        """Return True if a flexible link rotates about its axis."""
         return any(isinstance(node, FlexibleLink) and node.rolls for node in self.nodes)
 
     @property
     def nested(self) -> bool:
-        """Return True if a flexible link hangs on a bending part."""
+        """Return True if a flexible link is on a component that bends."""
         return any(isinstance(s, Call) and s.function is CORRECT for s in self.graph.statements)
 
     @property
@@ -212,7 +212,7 @@ class FlexibleStep:
 
     @property
     def turning(self) -> list[int]:
-        """Return the pieces of driven joints whose turning frames the step needs."""
+        """Return the pieces of driven joints whose rotating frames the step needs."""
         _, live = self.graph.live()
         pairs = {node.i: node.pair[0] for node in self.nodes
                  if isinstance(node, RigidBody) and node.i not in self.springs and not node.piece.prismatic}
@@ -220,18 +220,19 @@ class FlexibleStep:
 
 
 class Node(ABC):
-    """A piece of the tree, with an outward pass from its parent and an inward pass from its load."""
+    """A piece of the tree. The outward pass of a piece begins from its parent, and the inward pass from its load."""
 
     motion: FrameMotion  # as predicted
     calm: FrameMotion  # motion with straight links and constant spring velocities
-    sent: Load  # load of this piece and all pieces beyond on the parent
+    sent: Load  # load of this piece and of all pieces that it carries, acting on the parent
 
     def __init__(self, step: FlexibleStep, i: int, name: str) -> None:
         self.step, self.graph, self.i, self.piece, self.name = step, step.graph, i, step.tree.pieces[i], name
         self.E, self.d = self._frame()
 
     def _frame(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return rotation and origin of the piece's frame at position zero, in its parent's body frame."""
+        """Return rotation and origin of the piece's frame in its parent's body frame, with the joint at position
+        zero."""
         axes = self.step.axes
         parent = np.eye(3) if self.piece.parent == GROUND else axes[self.piece.parent]
         return _tidy(product(parent.T, self.piece.R0, axes[self.i])), product(parent.T, self.piece.p0)
@@ -242,16 +243,17 @@ class Node(ABC):
 
     @abstractmethod
     def branch(self, beyond: bool) -> None:
-        """Walk out to the tips and back. beyond: true if a part that bends or deflects carries the piece."""
+        """Process the branch outwards to the tips and back inwards. beyond: true if the piece is on a component that
+        bends or deflects."""
 
     @abstractmethod
     def correct(self, de: Vec3, da: Vec3) -> None:
-        """Correct this piece and all pieces beyond by a change de, da of the parent's accelerations."""
+        """Correct this piece and all pieces that it carries for a change de, da of the parent's accelerations."""
 
     @abstractmethod
     def lead(self, da: Vec3, by: str) -> None:
-        """Add the effect of an acceleration da of the parent, due to link `by`, to the forces of all driven joints from
-        here on.
+        """The parent's acceleration has changed by da, because of link `by`. From now on add its effect to the forces
+        of all driven joints.
         """
 
     def carried(self, calm: bool = False) -> FrameMotion:
@@ -272,7 +274,7 @@ class Node(ABC):
         return total.bind(self.name)
 
     def _own(self, beyond: bool) -> Load:
-        """Return the load of only this piece."""
+        """Return the load of this piece alone."""
         piece, Q, unit, motion = self.piece, self.step.axes[self.i], self.step.unit, self.motion
         com = _small(product(Q.T, piece.com))
         J = _small(product(Q.T, piece.inertia, Q) - product(piece.mass * skew(com), skew(com)))
@@ -284,11 +286,11 @@ class Node(ABC):
 
 
 class RigidBody(Node):
-    """Body moved by a driven joint."""
+    """A body that a driven joint moves."""
 
     pair: Pair
     force: Expr  # torque of the joint before it is stored
-    about: Load  # load of this piece and all pieces beyond, about the piece's origin
+    about: Load  # load of this piece and of all pieces that it carries, about the piece's origin
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         super().__init__(step, i, str(step.tree.pieces[i].mover + 1))
@@ -312,7 +314,7 @@ class RigidBody(Node):
         return self.graph.bind(self.graph.input("q", self._j) - (u + u), f"q{self.name}")
 
     def slide(self) -> Vec3:
-        """Return the position of a slide along z, m."""
+        """Return the position of a prismatic joint along z, m."""
         zero = self.graph.const(0.0)
         return Vec3(zero, zero, self._position())
 
@@ -337,7 +339,7 @@ class RigidBody(Node):
         self.calm = self._moved(self.carried(calm=True), velocity, quiet, f"{self.name}_s")
 
     def _velocities(self) -> tuple[Expr, Expr, Expr]:
-        """Return velocity and acceleration of the joint, and the acceleration without bending and deflection."""
+        """Return velocity and acceleration of the joint, and its acceleration without bending and deflection."""
         change = self.graph.input("du", self._j)
         return self.graph.bind(self.graph.input("u", self._j) - change, f"qd{self.name}"), change, change
 
@@ -346,7 +348,7 @@ class RigidBody(Node):
         return c, s
 
     def _moved(self, at: FrameMotion, velocity: Expr, change: Expr, name: str) -> FrameMotion:
-        """Return the motion of the body frame from the motion at position zero."""
+        """Return the motion of the body frame, computed from the motion at position zero."""
         if self.piece.prismatic:
             w, e, a = at.w, at.e, at.at(self.slide())
             coriolis = velocity + velocity
@@ -373,22 +375,23 @@ class RigidBody(Node):
         return self.gathered(beyond)
 
     def _along(self, force: SpatialForce) -> Expr:
-        """Return the component of a force and moment along the joint."""
+        """Return the component of a force and moment along the joint axis."""
         return force.f.z if self.piece.prismatic else force.n.z
 
     def _held(self, force: Expr, total: Load) -> Expr:
-        """Return the torque, with the parts due to the constant length of links and due to a spring at the drive."""
+        """Return the torque, together with its components from the constant length of links and from a spring at the
+        drive."""
         force = force + self._along(total.led)
         if not self.stiffness:
             return force
         return force + self.stiffness * self.graph.bind(self._position() - self.joint.rest, f"stretch{self.name}")
 
     def _given(self, total: Load, beyond: bool) -> Load:
-        """Return the load that the joint passes to its parent."""
+        """Return the load that the joint transmits to its parent."""
         return total
 
     def _sent(self, total: Load) -> Load:
-        """Return the load in the parent's frame."""
+        """Return the load, expressed in the parent's frame."""
         if self.piece.prismatic:
             total = total.shift(self.slide())
         else:
@@ -407,7 +410,8 @@ class RigidBody(Node):
         self._corrected(self.turned(de), self.turned(da))
 
     def _corrected(self, de: Vec3, da: Vec3) -> None:
-        """Return changes de, da of the body frame. The joint's own acceleration does not change."""
+        """Return the changes de, da of the body frame's accelerations. The acceleration of the joint itself does not
+        change."""
         de, da = de.bind(f"de{self.name}"), da.bind(f"da{self.name}")
         more = self._along(self.about.inertia.answer(de, da))
         self.force = self.graph.bind(self.force + more, f"F{self.name}_d")
@@ -427,7 +431,8 @@ class RigidBody(Node):
 
 
 class SpringJoint(RigidBody):
-    """A body on a joint that only a spring holds. The joint deflects under its load and its parent's motion."""
+    """A body on a joint whose only torque comes from a spring. The joint deflects under its load and under the motion
+    of its parent."""
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         super().__init__(step, i)
@@ -483,7 +488,7 @@ class SpringJoint(RigidBody):
         return replace(total, given=given, inertia=total.inertia.reduce(response, self.of_one))
 
     def _corrected(self, de: Vec3, da: Vec3) -> None:
-        """Move the spring, and correct the pieces beyond."""
+        """Move the spring joint, and correct all pieces that it carries."""
         graph, name = self.graph, self.name
         pushed = graph.bind(self.of_one.f @ da + self.of_one.n @ de, f"push{name}")
         d = graph.bind(self.moved - self.compliance * pushed, f"d{name}")
@@ -497,11 +502,11 @@ class SpringJoint(RigidBody):
             child.correct(de, da)
 
     def _led(self, da: Vec3, by: str) -> None:
-        """Do nothing, because a spring has no drive."""
+        """Do nothing, because a spring joint has no drive."""
 
 
 class Bend(NamedTuple):
-    """Bending of a tip in one plane: deflection and slope, with velocities and predicted accelerations."""
+    """Bending of a tip in one plane: deflection and slope, with their velocities and predicted accelerations."""
 
     at: Expr
     slope: Expr
@@ -512,7 +517,7 @@ class Bend(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """A plane of bending: number of the first mode, and number of modes."""
+    """A bending plane: number of the first mode, and number of modes."""
 
     first: int
     modes: int
@@ -544,7 +549,8 @@ class Vec4(NamedTuple):
 
 
 class Twist(NamedTuple):
-    """The turn about the tip's own x: cosine and sine, and derivatives by deflection and slope in y, then in z."""
+    """The rotation of the tip about its x axis: cosine and sine, and the derivatives with respect to deflection and
+    slope in y, then in z."""
 
     pair: Pair
     by: Vec4
@@ -552,8 +558,8 @@ class Twist(NamedTuple):
 
 @dataclass(frozen=True)
 class Roll:
-    """The turn of a tip about its own x due to its coordinates, in the root frame. answer: response of the load to an
-    angular acceleration of 1 about x. moments: moments about x of the coordinates without this turn.
+    """The rotation of a tip about its x axis that its coordinates cause, in the root frame. answer: response of the
+    load to an angular acceleration of 1 about x. moments: moments about x of the coordinates without this rotation.
     """
 
     axis: Vec3
@@ -576,15 +582,16 @@ class Roll:
         return self.by[r] * self.moments[c] + self.by[c] * self.moments[r]
 
     def with_it(self, answers: list[SpatialForce]) -> list[SpatialForce]:
-        """Return the load's responses to the coordinates, with this turn."""
+        """Return the load's responses to the coordinates, including this twist."""
         return [a + self.answer.map(lambda v, k=k: k * v) for a, k in zip(answers, self.by, strict=True)]  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
 class Tip:
     """Effect of a tip's coordinates, alternately deflections and slopes, on the tip's load. axes: axes of the
-    coordinates. roll: twist of the tip due to the coordinates. d: corrections of their accelerations so far. S: lower
-    triangle of G^-1 + H. H: inertia of the load. forces: R, at the root, for an acceleration of 1 of each coordinate.
+    coordinates. roll: twist of the tip that the coordinates cause. d: present corrections of their accelerations. S:
+    lower triangle of G^-1 + H. H: inertia of the load. forces: R, at the root, for an acceleration of 1 of each
+    coordinate.
     """
 
     axes: list[Vec3]
@@ -599,8 +606,8 @@ class Tip:
         return _sum(self.H[max(r, c), min(r, c)] * d[c] for c in range(len(d)))
 
     def change(self, d: Sequence[Expr]) -> tuple[Vec3, Vec3]:
-        """Return angular acceleration and acceleration of the tip, in the root frame, from the accelerations of its
-        coordinates.
+        """Return angular acceleration and acceleration of the tip, in the root frame, that result from the
+        accelerations of its coordinates.
         """
         de = da = Vec3.zero(d[0].graph)
         for r, axis in enumerate(self.axes):
@@ -611,15 +618,15 @@ class Tip:
 
 
 class FlexibleLink(Node):
-    """The piece at a flexible link's tip, with the link from its root on the hub to the tip."""
+    """The piece at a flexible link's tip. The piece includes the link from its root on the hub to the tip."""
 
-    tip: Tip | None = None  # only if the link hangs on a bending part
+    tip: Tip | None = None  # only if the link is on a component that bends
     turns: tuple[Pair, Pair] | None = None  # rotation of the tip by the slopes
     twist: Twist | None = None
     carried_kg = 0.0  # by the tip
     moment: Vec3  # first moment of the tip's load, in the tip's frame
-    straight: Vec3  # force of the tip on its load if all links were straight
-    response: list[list[Expr]]  # response of the tip to its root for a link on a bending part, phi A^-1 c
+    straight: Vec3  # force of the tip on its load, computed as if all links were straight
+    response: list[list[Expr]]  # response of the tip to its root, phi A^-1 c, for a link on a component that bends
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         k = step.tree.beams.index(i)
@@ -634,7 +641,7 @@ class FlexibleLink(Node):
         return not self.root.w.x.is_zero
 
     def _other(self, plane: str) -> int:
-        """Return the first mode of the other plane, or of this plane if it is the only plane."""
+        """Return the first mode of the second plane; of this plane if there is only one."""
         return self.planes.get("z" if plane == "y" else "y", self.planes[plane]).first
 
     # ---- outwards
@@ -715,8 +722,8 @@ class FlexibleLink(Node):
         return c, s
 
     def _twisted(self, y: Bend, z: Bend, w: Vec3, e: Vec3) -> tuple[Vec3, Vec3]:
-        """Return w, e of the tip in the axes turned by the slopes, with the turn about x that avoids torsion of the
-        beam."""
+        """Return w, e of the tip in the axes rotated by the slopes. The result includes the rotation about x that
+        avoids torsion of the beam."""
         graph, name, by = self.graph, self.name, 1.0 / self.link.length
         rolls = (by * z.slope, -(by * z.at + 0.5 * z.slope), -(by * y.slope), by * y.at - 0.5 * y.slope)
         r = Vec4(*(graph.bind(x, f"roll{name}_{k + 1}") for k, x in enumerate(rolls)))
@@ -731,13 +738,14 @@ class FlexibleLink(Node):
                 Vec3(e.x + change, e.y + w.z * velocity, e.z - w.y * velocity).bind(f"e{name}_x"))
 
     def _axis(self) -> Vec3:
-        """Return the tip's x in the root frame."""
+        """Return the tip's x axis in the root frame."""
         assert self.turns is not None
         (cy, sy), (cz, sz) = self.turns
         return Vec3(self.graph.bind(cy * cz, f"x{self.name}_x"), self.graph.bind(sy * cz, f"x{self.name}_y"), sz)
 
     def _slope_axis(self) -> Vec3:
-        """Return the axis of a slope in z, in the root frame. It is -y of the frame turned by the slope in y."""
+        """Return the axis of a slope in z, in the root frame. This axis is -y of the frame rotated by the slope in
+        y."""
         assert self.turns is not None
         c, s = self.turns[0]
         return Vec3(s, -c, self.graph.const(0.0))
@@ -746,13 +754,13 @@ class FlexibleLink(Node):
         return self._rolled(self._sloped(v))
 
     def _sloped(self, v: Vec3) -> Vec3:
-        """Return a vector in the axes turned by the slopes."""
+        """Return a vector, expressed in the axes rotated by the slopes."""
         assert self.turns is not None
         v, (c, s) = v.turn(self.turns[0]), self.turns[1]
         return Vec3(c * v.x + s * v.z, v.y, c * v.z - s * v.x)
 
     def _rolled(self, v: Vec3) -> Vec3:
-        """Return a vector of the axes turned by the slopes in the tip's axes."""
+        """Return a vector of the axes rotated by the slopes, expressed in the tip's axes."""
         if self.twist is None:
             return v
         c, s = self.twist.pair
@@ -768,7 +776,8 @@ class FlexibleLink(Node):
 
     # ---- the length that a bent link keeps
     def _drawn(self) -> Drawn:
-        """Form the shortening of the link. The modes keep the effect of tension on them."""
+        """Compute the shortening of the link. The function stores the force of the tension on the modes in the
+        state."""
         graph, n = self.graph, self.n
         graph.block(f'Flexible link "{self.link.name}": tension')
         sums = [graph.const(0.0)] * 8
@@ -780,9 +789,9 @@ class FlexibleLink(Node):
         return Drawn((u[0], u[1], u[2]), (u[3], u[4], u[5]), (u[6], u[7]))
 
     def _led(self, drawn: Drawn, tip: Load | None) -> SpatialForce:
-        """Form the force at the link's root that the link's constant length adds for driven joints.
+        """Compute the force at the link's root that results from the link's constant length, for driven joints.
 
-        The forces of the driven joints that the link carries are increased too.
+        Increase the forces of the driven joints that the link carries too.
         """
         n, zero, calm = self.n, self.graph.const(0.0), self.calm_root
         x = Vec3(self.graph.const(1.0), zero, zero)
@@ -804,7 +813,7 @@ class FlexibleLink(Node):
         return SpatialForce(f, moment).bind(f"lf{n}_r", f"ln{n}_r")
 
     def _led_by(self, u: tuple[Expr, Expr, Expr]) -> Vec3:
-        """Return the additional acceleration of a point, or a first moment, that shortening moves by u along x."""
+        """Return the additional acceleration of a point, or of a first moment, that shortening moves by u along x."""
         at, velocity, change = u
         w, e, swing = self.calm_root.w, self.calm_root.e, velocity + velocity
         return Vec3(at * (w.y * w.y + w.z * w.z) - change, -(swing * w.z + at * (e.z + w.x * w.y)),
@@ -817,7 +826,7 @@ class FlexibleLink(Node):
 
     # ---- the march
     def _free(self, plane: str) -> tuple[Expr, ...]:
-        """Return the accelerations of a tip without a load in one plane."""
+        """Return the accelerations of a tip without a load, in one plane."""
         graph, modes, w, e, a = self.graph, self.planes[plane], self.root.w, self.root.e, self.root.a
         if plane == "y":
             pull, pull_x, fling = a.y, e.z + w.x * w.y, w.z * w.z + w.x * w.x
@@ -836,8 +845,9 @@ class FlexibleLink(Node):
 
     def _marched(self, free: dict[str, tuple[Expr, ...]], s: Load,
                  beyond: bool) -> tuple[dict[str, tuple[Expr, ...]], Load]:
-        """Return forces on the tip's coordinates and the corrected load, with tip and load moving together. beyond:
-        true if the link hangs on a bending part. The pieces beyond are then corrected together with this part.
+        """Return the forces on the tip's coordinates, and the corrected load, for the coupled motion of tip and load.
+        beyond: true if the link is on a component that bends. The function then also corrects the pieces that the tip
+        carries.
         """
         graph, n, name, none, one = self.graph, self.n, self.name, self.step.zero(), self.graph.const(1.0)
         zero, places = graph.const(0.0), range(len(self.coordinates))
@@ -894,27 +904,29 @@ class FlexibleLink(Node):
         return self.bend.get("y", none), self.bend.get("z", none)
 
     def _drawn_by(self, part: str) -> Vec4:
-        """Return the derivatives of the tip's shortening by deflection and slope, at their values or velocities."""
+        """Return the derivatives of the tip's shortening with respect to deflection and slope. The arguments are their
+        values or their velocities."""
         by, none = 1.2 / self.link.length, self.graph.const(0.0)
         y, z = (self.graph.bind(by * getattr(bend, part), f"by{self.n}{plane}_{part}")
                 for plane, bend in zip("yz", self._bends(), strict=True))
         return Vec4(y, none, z, none)
 
     def _beside(self) -> Vec4:
-        """Return the first moment of the load along the axis, per deflection or slope.
+        """Return how far each deflection or slope moves the load's first moment along the axis.
 
-        The moment is zero if a part beyond bends.
+        The value is zero if a component beyond the tip bends.
         """
         none = self.graph.const(0.0)
         stiff = self.step.tree.stiff_beyond(self.i)
         return Vec4(none, -self.moment.y if stiff else none, none, -self.moment.z if stiff else none)
 
     def _curved(self) -> Vec4:
-        """Return forces on the tip's coordinates of third order in the Lagrangian, as predicted."""
+        """Return the forces on the tip's coordinates that come from third-order terms of the Lagrangian, for the
+        predicted motion."""
         return Vec4(*(a + b for a, b in zip(self._round(), self._off_the_end(), strict=True)))
 
     def _round(self) -> Vec4:
-        """Return forces of a deflection that moves around the link's axis, and of a deflection under a transverse
+        """Return the forces of a deflection that rotates around the link's axis, and of a deflection under a transverse
         acceleration.
         """
         graph, n, unit, none, (y, z) = self.graph, self.n, self.step.unit, self.graph.const(0.0), self._bends()
@@ -934,9 +946,9 @@ class FlexibleLink(Node):
         return Vec4(-of_y, none, of_z, none)
 
     def _off_the_end(self) -> Vec4:
-        """Return forces of a load beside the tip's axis or beyond its end.
+        """Return the forces of a load beside the tip's axis or beyond its end.
 
-        Two motions move this load along the link.
+        Two effects move this load along the link.
         """
         graph, n, bends, whirl = self.graph, self.n, self._bends(), self.whirl
         by, by_velocity, beside = self._drawn_by("at"), self._drawn_by("velocity"), self._beside()
@@ -982,9 +994,9 @@ class FlexibleLink(Node):
         return replace(total, straight=self.straight + (m * calm.a + calm.swung(Vec3(S.x, zero, zero))))
 
     def _reduced(self, inertia: ArticulatedInertia) -> ArticulatedInertia:
-        """Return the inertia about the root of a link that bends when its hub's motion changes. c: part of the modes in
-        the motion of the root r; R: forces on the tip's coordinates due to r; B = phi A^-1 c. The inertia is M - c'A^-1
-        c + B'G^-1 B - Q'(G^-1 + H)^-1 Q, Q = R + G^-1 B."""
+        """Return the inertia at the root of a link that bends when its hub's motion changes. c: effect of the root's
+        motion r on the modes. R: forces on the tip's coordinates that result from r. B = phi A^-1 c. The inertia is M -
+        c'A^-1 c + B'G^-1 B - Q'(G^-1 + H)^-1 Q, with Q = R + G^-1 B."""
         inertia = inertia.general()
         L, N, I = inertia.full
         full = [[*L[r], *N[r]] for r in range(3)] + [[*(N[c][r] for c in range(3)), *I[r]] for r in range(3)]
@@ -1005,9 +1017,9 @@ class FlexibleLink(Node):
                        I=Mat3.of(lambda r, c: full[3 + r][3 + c]).symmetric())
 
     def _root_response(self) -> tuple[list[list[Expr]], list[list[Expr]]]:
-        """Return c'A^-1 c (6, 6) and phi A^-1 c (T, 6) of the root's accelerations (a, e).
+        """Return c'A^-1 c (6, 6) and phi A^-1 c (T, 6) for the root's accelerations (a, e).
 
-        If the link is bent in one plane, e about its own axis moves the modes of the other plane.
+        If the link bends in one plane, e about its axis moves the modes of the second plane.
         """
         graph, link, unit, zero = self.graph, self.link, self.step.unit, self.graph.const(0.0)
         A = [[zero] * 6 for _ in range(6)]
@@ -1040,12 +1052,12 @@ class FlexibleLink(Node):
         return A, B
 
     def _resistance(self, plane: str) -> np.ndarray:
-        """Return each mode's force for an acceleration of 1, with stiffness and damping over a tick."""
+        """Return each mode's force for an acceleration of 1, including stiffness and damping over a tick."""
         K, dt = self.link.stiffness[plane], self.step.tree.dt
         return 4.0 / square(dt) + K + 2.0 * self.link.damping * K / dt
 
     def _stiffness(self) -> np.ndarray:
-        """Return G^-1 of the tip's coordinates: deflection and slope of each plane."""
+        """Return G^-1 for the tip's coordinates: deflection and slope of each plane."""
         phi, size = np.array([self.link.tip, self.link.slope]), len(self.coordinates)
         result = np.zeros((size, size))
         for k, plane in enumerate(self.planes):
@@ -1054,7 +1066,7 @@ class FlexibleLink(Node):
 
     # ---- corrections
     def correct(self, de: Vec3, da: Vec3) -> None:
-        """Move the link with the changed accelerations of its hub, and correct the pieces beyond."""
+        """Move the link with the changed accelerations of its hub, and correct all pieces that it carries."""
         graph, n, zero, places = self.graph, self.n, self.graph.const(0.0), range(len(self.coordinates))
         da = times(self.E.T, da + de.cross(self.step.vec(self.d))).bind(f"da{n}_r")
         de = times(self.E.T, de).bind(f"de{n}_r")
@@ -1089,11 +1101,11 @@ def _sum(terms: Iterable[Expr]) -> Expr:
 
 
 def _tidy(A: np.ndarray) -> np.ndarray:
-    """Return entries that are 0 or 1 up to rounding as exact numbers."""
+    """Return the matrix with entries that differ from 0 or 1 only by rounding made exact."""
     A = np.where(np.abs(A) < TINY, 0.0, A)
     return np.where(np.abs(np.abs(A) - 1.0) < TINY, np.sign(A), A)
 
 
 def _small(A: np.ndarray) -> np.ndarray:
-    """Return A without entries that are rounding errors of other entries."""
+    """Return A without entries that are only rounding errors of larger entries."""
     return np.where(np.abs(A) < TINY * max(float(np.abs(A).max()), 1e-30), 0.0, A)

@@ -1,7 +1,7 @@
-"""Common parts of the steps of trees: turning frames, vectors of expressions in them, positions of slides.
-
-base_parameters.py gives the frames and inertial parameters. Joints with parallel axes share one frame, which does not
-turn with these joints. A body's own frame is the shared frame turned about z by the body's pair of cosine and sine.
+"""Code that the steps of all trees share: rotating frames, vectors of expressions in them, positions of prismatic
+joints. base_parameters.py computes the frames and inertial parameters. Joints with parallel axes share one frame, which
+does not rotate with these joints. The frame of a body is the shared frame, rotated about z. The body's cosine and sine
+give the angle.
 """
 
 from abc import ABC, abstractmethod
@@ -15,21 +15,23 @@ from femtorque.codegen.step.spatial_algebra import Pair, Vec3
 
 Members = Sequence[tuple[int, int]]  # (joint, sign)
 
-EXACT_BELOW_HZ = 400  # rate below which the leapfrog's error would be visible: half of the square of half a tick's turn
+EXACT_BELOW_HZ = 400  # rate below which the leapfrog's error would matter: half of the square of half a tick's rotation
 DIGITS = 14  # digits of constants that are sums of products of the file's numbers
 
 
 class FrameStep(ABC):
-    """The graph of one step of a tree, with turning pairs. turn: the C function that turns a pair by an angle and
-    returns the pair before the turn. increment: the input with half of a joint's displacement in the tick. With closed
-    loops this displacement contains corrections of positions, unlike u.
+    """The graph of one step of a tree, in which the cosine and sine of every frame rotate with the frame. turn: the C
+    function that rotates a cosine and sine by an angle and returns the values before the rotation. increment: the input
+    with half of a joint's displacement in the tick. In closed mechanisms this displacement includes corrections of
+    positions, unlike u.
     """
 
     turn = Function("ft_turn_on", "ft_pair", ("c", "s"), cost=11)
     carry = Function("ft_carry", "void", cost=4)
 
     def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
-        """Build the graph. shared: angles, as sums of signed joints, whose exact pairs are given as r[0], r[1], ..."""
+        """Build the graph. shared: angles, as sums of signed joints; the inputs r[0], r[1], ... are their exact cosines
+        and sines."""
         self.model, self.tree, self.length = model, tree, tree.length
         self.shared = [dict(members) for members in shared]
         self.graph = Graph()
@@ -39,8 +41,8 @@ class FrameStep(ABC):
 
     # ---- the walk over the tree
     def _walk(self) -> None:
-        """Walk every branch out to its tips and back, one branch after the other, because no branch needs values of
-        another.
+        """Process every branch outwards to its tips and back inwards, one branch after the other, because branches do
+        not depend on each other.
         """
         for b in self.tree.bodies:
             if b.parent == GROUND:
@@ -54,11 +56,11 @@ class FrameStep(ABC):
 
     @abstractmethod
     def _outwards(self, j: int) -> None:
-        """Bind the values that body j gets from its parent."""
+        """Bind names to the values that body j gets from its parent."""
 
     @abstractmethod
     def _inwards(self, j: int) -> None:
-        """Bind the torque of joint j, and the values that the parent gets from body j."""
+        """Bind names to the torque of joint j, and to the values that the parent gets from body j."""
 
     # ---- frames
     def _zero(self) -> Vec3:
@@ -70,11 +72,11 @@ class FrameStep(ABC):
         return Vec3(zero, zero, self._position(j))
 
     def _back(self, j: int, v: Vec3) -> Vec3:
-        """Return a vector of the body's own frame in the joint's frame."""
+        """Return a vector of the body's frame, expressed in the joint's frame."""
         return v if v.is_along_z else v.turn_back(self._pair(j))
 
     def _pair(self, j: int) -> Pair:
-        """Return cosine and sine of theta_j. The frame turns by the sum of its members' increments."""
+        """Return cosine and sine of theta_j. The frame rotates by the sum of its members' increments."""
         if j not in self.pairs:
             if found := self._shared(j):
                 self.pairs[j] = found
@@ -87,7 +89,7 @@ class FrameStep(ABC):
         return self.pairs[j]
 
     def _turn_half(self, j: int) -> Expr:
-        """Return half of the turn of the frame of joint j in the tick after s_k."""
+        """Return half of the rotation of joint j's frame in the tick after s_k."""
         w: Number = 0.0
         for i in self.tree.members(j):
             w = self.graph.input(self.increment, i) * self.tree.bodies[i].sign + w
@@ -95,9 +97,9 @@ class FrameStep(ABC):
         return self.graph.bind(w, f"turn{j + 1}_half")
 
     def _shared(self, j: int) -> Pair | None:
-        """Return cosine and sine from a shared pair, turned by the constant angle between the two frames.
+        """Return the cosine and sine of a shared angle, rotated by the constant angle between the two frames.
 
-        Return None without a shared pair.
+        Return None if no shared angle belongs to this frame.
         """
         b = self.tree.bodies[j]
         members = {i: int(self.tree.bodies[i].sign) for i in self.tree.members(j)}
@@ -119,7 +121,7 @@ class FrameStep(ABC):
 
     # ---- torques
     def _carry(self, j: int, what: str, now: Vec3) -> Vec3:
-        """Return three numbers of {P} <- {P} + {dp}, which belong to the state."""
+        """Return three numbers of the state, updated by {P} <- {P} + {dp}."""
         return Vec3(*(x if x.is_zero else self.graph.call(self.carry, f"{what}{j + 1}_{axis}",
                                                             Place("P", j, f"{what}.{axis}"), x)[0]
                       for axis, x in zip("xyz", now, strict=True)))
@@ -135,18 +137,18 @@ class FrameStep(ABC):
     # ---- what is to be emitted
     @property
     def turning(self) -> list[int]:
-        """Return the bodies whose turning frames the step needs."""
+        """Return the bodies whose rotating frames the step needs."""
         _, live = self.graph.live()
         return [j for j, (c, _) in sorted(self.pairs.items()) if isinstance(c, Result) and c.call in live]
 
     @property
     @abstractmethod
     def intro(self) -> list[str]:
-        """Return the comment at the head of the C."""
+        """Return the comment for the head of the C file."""
 
 
 def untilt(a: Vec3, b: ReducedBody) -> Vec3:
-    """Return a vector of the parent's body frame in the joint's frame, by constant turns about z and x."""
+    """Return a vector of the parent's body frame in the joint's frame, with constant rotations about z and x."""
     (cg, sg), (ca, sa) = b.gamma, b.alpha
     x, y, z = cg * a.x + sg * a.y, cg * a.y - sg * a.x, a.z
     return Vec3(x, ca * y + sa * z, ca * z - sa * y)
@@ -159,6 +161,6 @@ def tilt(a: Vec3, b: ReducedBody) -> Vec3:
 
 
 def tidy(value: float) -> float:
-    """Return a constant without the last bits, which are rounding errors of products."""
+    """Return a constant without its last bits, which are rounding errors of products."""
     rounded = float(f"{value:.{DIGITS}g}")
     return 0.0 if abs(rounded) < 1e-12 else rounded

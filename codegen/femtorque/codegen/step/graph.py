@@ -1,10 +1,10 @@
-"""Expressions of the emitted step. Each expression exists once, constants are folded, and dead expressions are not
-printed.
+"""Expressions of the emitted step. Each expression exists only once, constants are folded, and unused expressions are
+not printed.
 
-A `Graph` owns its expressions. Equal expressions are one object (hash-consing), so common subexpressions cost nothing.
-Multiplication by 0 and 1 and addition of 0 vanish at once. Signs move outwards and end in a subtraction. A named
-expression becomes a statement of the C if a live value needs it. Nodes do not contain C: only c_text.py knows the names
-in C.
+A `Graph` owns its expressions. Equal expressions are one object (hash-consing), so common subexpressions are computed
+once. Multiplication by 0 and 1 and addition of 0 are removed when the expression is formed. Negative signs move
+outwards and end in a subtraction. A named expression becomes a C statement if a live value depends on it. Nodes contain
+no C text: only c_text.py knows the names in C.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Place:
-    """A number of an array: an input (u[3]), state (P[2]) or result (tau[0]) of a tick. part: member of a struct in the
-    array.
+    """An element of an array: an input (u[3]), state (P[2]) or result (tau[0]) of a tick. part: member of a struct in
+    the array.
     """
 
     array: str
@@ -28,7 +28,7 @@ class Place:
 @dataclass(frozen=True)
 class Function:
     """A C function that a step calls. parts: members of its result; empty for a plain number or no result. acts: true
-    if it changes state, and must be called even without a use of its results. cost: instructions.
+    if it changes the state, so that it must be called even if its results are not used. cost: instructions.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Function:
 
 
 class Expr:
-    """A node of the graph. name: name of the value, or of minus the value if `negated`. minus: the expression whose
+    """A node of the graph. name: name of the value, or of its negative if `negated`. minus: the expression whose
     negative the node is.
     """
 
@@ -96,7 +96,7 @@ class Input(Expr):
 
 
 class Fixed(Input):
-    """A number of a table that never changes."""
+    """An element of a constant table."""
 
     __slots__ = ("value",)
 
@@ -106,7 +106,7 @@ class Fixed(Input):
 
 
 class Result(Expr):
-    """Result of a call, or a part of the result."""
+    """The result of a call, or a member of this result."""
 
     __slots__ = ("call", "part")
 
@@ -116,18 +116,19 @@ class Result(Expr):
 
     @property
     def in_state(self) -> Place | None:
-        """Return the number of the state that has the result, or None if the function returns the result."""
+        """Return the state variable that receives the result; None if the function returns the result."""
         place = self.call.arguments[0]
         return place if isinstance(place, Place) and self.call.function.returns == "void" else None
 
 
 class Op(Expr):
-    """add | sub | mul | neg | inverse of other nodes."""
+    """An operation on other nodes: add | sub | mul | neg | inverse."""
 
     __slots__ = ("op", "args", "minus")
 
     def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...]) -> None:
-        self.graph, self.name, self.negated = graph, "", False  # no super, because a search makes a million nodes
+        self.graph, self.name, self.negated = graph, "", False  # no call of super, because a search creates a million
+                                                                # nodes
         self.op, self.args, self.minus = op, args, args[0] if op == "neg" else None
         nodes = graph.nodes
         self.index = len(nodes)
@@ -139,7 +140,7 @@ Number: TypeAlias = Expr | float | int
 
 @dataclass(eq=False)
 class Statement:
-    """One line of the step, in a block."""
+    """One statement of the step, which belongs to a block."""
 
     block: int
 
@@ -191,7 +192,8 @@ class Graph:
     nodes: list[Expr] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
-    provenance: dict[int, int] = field(default_factory=dict)  # {block: link whose parameters are the block's numbers}
+    provenance: dict[int, int] = field(default_factory=dict)  # {block: the link whose parameters are behind the block's
+                                                              # numbers}
     table: dict[tuple[str, int, int], Op] = field(default_factory=dict)
     constants: dict[float, Const] = field(default_factory=dict)
     places: dict[Place, Input] = field(default_factory=dict)
@@ -223,7 +225,7 @@ class Graph:
         return self.places[place]
 
     def fixed(self, array: str, index: int, part: str, value: float) -> Expr:
-        """Return a number of a table. A zero is not read."""
+        """Return the text of a number in a table. A zero is not read."""
         if value == 0.0:
             return self._constant(0.0)
         place = Place(array, index, part)
@@ -298,7 +300,8 @@ class Graph:
 
     # ---- statements
     def block(self, title: str, of: int = -1) -> int:
-        """Begin a new block of the C under this comment, for all later statements. of: the link of the block's numbers.
+        """Begin a new block of the C with this comment, for all later statements. of: the link whose parameters are
+        behind the block's numbers.
         """
         self.blocks.append(title)
         self.current = len(self.blocks) - 1
@@ -307,16 +310,16 @@ class Graph:
         return self.current
 
     def enter(self, block: int) -> int:
-        """Continue in another block, and return the present block."""
+        """Continue in a different block, and return the present block."""
         left, self.current = self.current, block
         return left
 
     def bind(self, expr: Expr, name: str) -> Expr:
-        """Name a computed expression.
+        """Give a computed expression a name.
 
-        A copy or negative of a named expression keeps the old name. A difference is reversed, so that it has the sign
-        of the name. If a reversal would cost an instruction, the expression keeps its sign, and the name shows the
-        sign.
+        If the expression is a copy or negative of a named expression, the old name remains. A difference is reversed if
+        this gives it the sign of the name. If this would cost an instruction, the expression keeps its sign, and the
+        name shows that it denotes the negative.
         """
         minus = expr.minus
         inner = minus or expr
@@ -327,19 +330,20 @@ class Graph:
         return expr
 
     def output(self, array: str, index: int, expr: Expr) -> None:
-        """Store a result. Everything that the result needs is then live."""
+        """Store a result. All expressions that the result needs are then live."""
         self.statements.append(Store(self.current, Place(array, index), expr))
 
     def call(self, function: Function, name: str, *arguments: Argument,
              after: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
-        """Return the results of a function by parts. name: common name of the results."""
+        """Return the results of a function by members. name: common name of the results."""
         call = Call(self.current, function, name, arguments, after)
         self.statements.append(call)
         return tuple(Result(self, call, part) for part in function.parts or ("",))
 
     # ---- analysis
     def live(self) -> tuple[set[int], set[Statement]]:
-        """Return the indices of the live expressions, and the live statements, in a search backwards from the stores.
+        """Return the indices of the live expressions and the live statements, found by a backward search from the
+        stores.
         """
         needed = bytearray(len(self.nodes))
         kept: set[Statement] = {
@@ -347,7 +351,7 @@ class Graph:
         for s in kept:
             for e in s.needs:
                 needed[e.index] = 1
-        for e in reversed(self.nodes):  # operands precede their node
+        for e in reversed(self.nodes):  # operands come before the node that uses them
             if needed[e.index]:
                 for a in e.args:
                     needed[a.index] = 1
@@ -365,7 +369,8 @@ class Graph:
         return read | {a.array for s in kept if isinstance(s, Call) for a in s.arguments if isinstance(a, Place)}
 
     def cost(self) -> int:
-        """Return the estimated instructions: one per operation, load, store and constant, and the cost of functions."""
+        """Return the estimated number of instructions: one per operation, load, store and constant, and the cost of
+        functions."""
         seen, kept = self.live()
         nodes, total = self.nodes, len(seen)
         for i in seen:
@@ -376,8 +381,7 @@ class Graph:
 
 
 class Values:
-    """Values of nodes, in the number type of `leaf`. leaf: returns the value of a node that is not computed from other
-    nodes.
+    """Values of nodes, in the number type that `leaf` returns. leaf: returns the value of a node without operands.
     """
 
     def __init__(self, leaf: Callable[[Expr], Any]) -> None:

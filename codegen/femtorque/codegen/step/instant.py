@@ -1,7 +1,7 @@
-"""Torques at one instant, from positions, velocities and accelerations, as a graph without ticks. The recursion is the
-same as in nodal.py, with half a tick of one second. Increments then equal velocities and accelerations, and base
-parameters need no factor. No state is kept between two calls. Every turning frame has its exact sine and cosine: `turn`
-from the caller, or the pairs of closed loops if they exist.
+"""Torques at one instant, from positions, velocities and accelerations, as a graph without ticks. The recursion is that
+of nodal.py, with a half tick of one second. Increments then equal velocities and accelerations, and base parameters
+need no factor. There is no state between two calls. Every rotating frame has its exact sine and cosine. Sine and cosine
+are the caller's `turn`, or in closed mechanisms the shared values of the loops.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,8 @@ HALF_TICK_OF_A_SECOND = 2.0  # s, of a tick
 class InstantTorque(NodalStep):
     """The graph of torques at one instant.
 
-    Inputs by name: q[j] of slides and springs (rad or m), qd[j], qdd[j], turn[j] (cosine and sine of theta_j).
+    Inputs by name: q[j] of prismatic joints and springs (rad or m), qd[j], qdd[j], turn[j] (cosine and sine of
+    theta_j).
     """
 
     at_rest = incremental = False
@@ -46,12 +47,12 @@ class InstantTorque(NodalStep):
 
     @property
     def turning(self) -> list[int]:
-        """Return the bodies whose own turning frames the graph needs."""
+        """Return the bodies for which the graph needs a separate rotating frame."""
         live = (self.graph.nodes[i] for i in self.graph.live()[0])
         return sorted({e.place.index for e in live if isinstance(e, Input) and e.place.array == "turn"})
 
 
 class InstantWeight(InstantTorque):
-    """Torques at rest, which hold weight and springs."""
+    """Torques at rest, which balance weight and springs."""
 
     at_rest = True

@@ -1,4 +1,4 @@
-"""The links of a model, each in its own axes: z along the joint, the node at the centre of gravity."""
+"""The links of a model, each in its original axes: z along the joint, the node at the centre of gravity."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from femtorque.codegen.model import GROUND, Model, frame_to_axis
 
 @dataclass(frozen=True)
 class Link:
-    """Constants of a link in link axes.
+    """Constants of a link, in link axes.
 
-    R (3, 3): the link axes at joint zero in the parent's axes, by columns. l (3,): place of the joint in the parent's
-    axes, m. c (3,): place of the node, m. mass: kg. inertia (3, 3): about the node, kg m^2.
+    R (3, 3): the link axes at joint zero in the parent's axes, as columns. l (3,): origin of the joint in the parent's
+    axes, m. c (3,): position of the node, m. mass: kg. inertia (3, 3): about the node, kg m^2.
     """
 
     parent: int
@@ -28,7 +28,7 @@ class Link:
 
 
 def links(model: Model) -> tuple[Link, ...]:
-    """Return every body of a model as a link with its node, z along its joint."""
+    """Return every body of a model as a link with its node, and z along its joint."""
     turned = [frame_to_axis(body.axis) for body in model.bodies]
     found = []
     for body, own in zip(model.bodies, turned, strict=True):
@@ -40,7 +40,7 @@ def links(model: Model) -> tuple[Link, ...]:
 
 
 def _tidied(x: NDArray[np.float64], size: float) -> NDArray[np.float64]:
-    """Return x with exact zeros and ones in place of entries that differ only by rounding."""
+    """Return x. Entries that differ from zero or one only by rounding become exact."""
     near = np.round(x)
     x = np.where(np.abs(x) < 1e-12 * size, 0.0, x)
     return np.where((np.abs(x - near) < 1e-12) & (size == 1.0), near, x)

@@ -1,17 +1,18 @@
-"""The step of any tree, as a graph: increments of nodal momenta update {P}, and {tau} = [L][T]{P}.
-
-base_parameters.py gives frames and base parameters. The half increments u on both sides of s_k have the mean m = u -
-du, and du is half of their gain. Outwards, every link gets the mean w of its half turns and half of their gain, e. Then
+"""The step of any tree, as a graph: increments of nodal momenta update {P}, and {tau} = [L][T]{P}. base_parameters.py
+computes frames and base parameters. The half increments u on both sides of s_k have the mean m = u - du, and du is half
+of their change. In the outward recursion, every link gets the mean w of its half turns, and half of their change, e.
+Then
 
     A = e x + w x (w x,     a_child = a + A l,     {p} = M a + A (M c),  M c x a + J e + w x J w,
 
 are half of the gains of axes, joint's place and momenta over the ticks beside s_k, to second order in the tick. Masses
-are regrouped, which is exact for turns of any size. The momenta then belong to base parameters, and {P} of a joint is
-not the load of its bearing. du comes from the motion, and is not the difference of two rounded increments. No value in
-the step is larger than the forces, so the noise of single precision is small at any tick rate.
+are regrouped. The regrouping is exact for rotations of any size. The momenta then belong to base parameters, and {P} of
+a joint is not the load of its bearing. du comes from the motion. The input du is not the difference of two rounded
+increments. All values in the step are smaller than the forces, so the noise of single precision is small at any tick
+rate.
 
-Inertias are divided by dt^2 / 4, so results are torques. The unit of length is one of the mechanism's offsets, whose
-products then vanish.
+Inertias are divided by dt^2 / 4, so results are torques. The unit of length is one of the mechanism's offsets, because
+products with this offset then disappear.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from femtorque.codegen.step.frames import FrameStep, Members, tilt, untilt
 from femtorque.codegen.step.graph import Expr
 from femtorque.codegen.step.spatial_algebra import Mat3, SpatialForce, Vec3, swing, times
 
-ROUNDED = 1e-13  # tolerance of a mass that equals the unit of mass
+ROUNDED = 1e-13  # tolerance for a mass that equals the unit of mass
 
 INTRO = """
 The step on increments at the sample s_k. A joint moves by 2 u_k in the tick
@@ -119,7 +120,7 @@ class NodalStep(FrameStep):
         self.own[j] = self._carried(j, force.bind(f"f{name}{ending}", f"n{name}{ending}")), in_body
 
     def _increments(self, j: int) -> tuple[Expr, Expr]:
-        """Return the mean half increment of joint j, and half of the gain."""
+        """Return the mean half increment of joint j, and half of its change."""
         gain = self.graph.input("du", j)
         return self.graph.bind(self.graph.input("u", j) - gain, f"m{j + 1}"), gain
 
@@ -135,7 +136,7 @@ class NodalStep(FrameStep):
     def _offset(self, j: int) -> Vec3:
         """Return the offset from the parent's origin.
 
-        If j continues a group, the offset is in the group's frame, else in the body frame.
+        If j continues a group, the offset is in the group's frame, otherwise in the body frame.
         """
         b = self.tree.bodies[j]
         if b.continues:
@@ -144,7 +145,7 @@ class NodalStep(FrameStep):
         return Vec3.of(self.graph, b.offset / self.length)
 
     def _in_body(self, which: str, j: int) -> Vec3:
-        """Return w, e or a of body j in the body frame."""
+        """Return w, e or a of body j, expressed in the body frame."""
         v = self._in("", which, j)
         if self.tree.bodies[j].prismatic or v.is_along_z:
             return v
@@ -193,12 +194,12 @@ class NodalStep(FrameStep):
         self.from_body[b.parent].append(force.shift(self._offset(j)))
 
     def _carried(self, j: int, now: SpatialForce) -> SpatialForce:
-        """Return the link's part of {P}, updated to this tick."""
+        """Return the link's contribution to {P}, updated to this tick."""
         return SpatialForce(self._carry(j, "F", now.f), self._carry(j, "Phi", now.n))
 
     def _own(self, b: ReducedBody) -> tuple[SpatialForce, bool]:
-        """Return the gain of momentum of the link alone, and True if the gain is in body axes, False in the joint's
-        frame.
+        """Return the change of momentum of the link alone. The flag is True if the change is in body axes, False if it
+        is in the joint's frame.
         """
         j, unit, name, in_body = b.joint, self.inertia_unit, str(b.joint + 1), self._in_own_axes(b)
         force = SpatialForce.zero(self.graph)
@@ -220,7 +221,7 @@ class NodalStep(FrameStep):
         return force, in_body
 
     def _in_own_axes(self, b: ReducedBody) -> bool:
-        """Return True if the link's part of {P} is in body axes, False if it is in the joint's frame."""
+        """Return True if the link's contribution to {P} is in body axes, False if it is in the joint's frame."""
         if b.prismatic:
             return False
         if self.tree.is_upright(b.joint):
@@ -230,13 +231,14 @@ class NodalStep(FrameStep):
         return bool(np.any(b.inertia)) and not self._is_about_z(b)
 
     def _is_about_z(self, b: ReducedBody) -> bool:
-        """Return True if the link's turn does not change its moments in the joint's frame."""
+        """Return True if the link's rotation does not change its moments in the joint's frame."""
         if self.tree.is_upright(b.joint) and not np.any(b.inertia[:2, 2]):
             return True
         return np.array_equal(b.inertia, np.diag(np.diag(b.inertia))) and b.inertia[0, 0] == b.inertia[1, 1]
 
     def _reach(self, b: ReducedBody) -> float:
-        """Return the length that multiplies the pair of a link. A pair that only turns levers then is the lever."""
+        """Return the length by which the cosine and sine of a link's frame are multiplied. If they only rotate a lever
+        arm, this length is the lever arm."""
         of_body = self._in_own_axes(b) or np.any(b.inertia) and not self._is_about_z(b)
         others = [c for c in b.children if not self.tree.bodies[c].continues]
         if not self.incremental or self.shared or b.prismatic or of_body or others:
@@ -246,9 +248,9 @@ class NodalStep(FrameStep):
         return float(norm(lever[:2])) or 1.0
 
     def _moment(self, b: ReducedBody, frame: str) -> Vec3:
-        """Return the sum of m p x A p over a link's points p.
+        """Return the sum of m p x A p over the points p of a link.
 
-        It is J e + w x J w, or the equal expression in G, the sum of m p p'.
+        The sum equals J e + w x J w, or an expression in G, the sum of m p p'.
         """
         j, unit = b.joint, self.inertia_unit
         if self.tree.choices[j].kappa != "zz" or self.tree.is_upright(j):
@@ -257,19 +259,19 @@ class NodalStep(FrameStep):
         A, G = self._A(frame, j), Mat3.fixed(self.graph, b.second_moments, unit).symmetric()
 
         def lopsided(r: int, c: int, k: int) -> Expr:
-            """Return (A G)_rc - (A G)_cr; k is the third axis."""
+            """Return (A G)_rc - (A G)_cr. k is the third axis."""
             return A[r][k] * G[c][k] - A[c][k] * G[r][k] + (A[r][c] * G[c][c] - A[c][r] * G[r][r]) + (
                 A[r][r] - A[c][c]) * G[r][c]
 
         return Vec3(lopsided(2, 1, 0), lopsided(0, 2, 1), lopsided(1, 0, 2))
 
     def _in(self, frame: str, which: str, j: int) -> Vec3:
-        """Return w, e or a of link j in the joint's frame, or in the body frame ("_b")."""
+        """Return w, e or a of link j, expressed in the joint's frame, or in the body frame ("_b")."""
         return self._in_body(which, j) if frame else {"w": self.w, "e": self.e, "a": self.a}[which][j]
 
     # ---- what is to be emitted
     def scales(self, j: int) -> Scales:
-        """Return the factors of a body's base parameters in the C."""
+        """Return the factors on a body's base parameters in the C."""
         b, unit, length = self.tree.bodies[j], self.inertia_unit, self.length
         reach = self.reach[b.parent] if b.continues else 1.0
         return Scales(square(length) * unit, length * unit / self.reach[j], unit, 1.0 / (length * reach),

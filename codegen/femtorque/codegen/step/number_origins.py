@@ -1,8 +1,8 @@
-"""Origins of the numbers of an emitted step, link by link: the only source of the C's comments about numbers.
+"""Origins of the numbers in an emitted step, link by link. All comments of the C about numbers come from this module.
 
-A step does not use the links' masses, but base parameters (base_parameters.py): sums over a link and its load, in units
-in which most factors are one. This module gives each parameter's name, value, links, and number in the C. The printed
-step has the links' own parameters.
+A step uses base parameters instead of the links' masses (base_parameters.py). Base parameters are sums over a link and
+its load, in units in which most factors are one. This module returns each parameter's name, value, links, and number in
+the C. The printed step uses the links' original parameters.
 """
 
 from collections.abc import Iterable
@@ -23,15 +23,15 @@ from femtorque.codegen.step.printed import PrintedStep
 Array = NDArray[np.float64]
 AXES = "xyz"
 DIGITS, WIDTH = 9, 68
-KEPT = "\N{NO-BREAK SPACE}"  # a space without a line break
-AGREES = 1e-11  # tolerance of a number that is written with 14 digits
+KEPT = "\N{NO-BREAK SPACE}"  # a space at which a line is not broken
+AGREES = 1e-11  # tolerance for a number that is written with 14 digits
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter with its name in the theory and its value in `unit` (SI). origin: the links and payloads whose
-    numbers are in it. number: literal in the C.
+    """A parameter with its name in the theory and its value in `unit` (SI). origin: the links and payloads whose values
+    it contains. number: literal in the C.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Parameter:
 
 
 def provenance(step: NodalStep | PrintedStep) -> tuple[tuple[Parameter, ...], ...]:
-    """Return, for every body of a step in the order of joints, the parameters that are numbers of the emitted C."""
+    """Return, for every body of a step in the order of joints, the parameters behind the numbers of the emitted C."""
     if isinstance(step, PrintedStep):
         return of_links(step.model, step.unit)
     live, found = _constants(step.graph), []
@@ -57,12 +57,12 @@ def _constants(graph: Graph) -> set[float]:
 
 
 def _is_in(number: float, live: set[float]) -> bool:
-    """Return True if a number is in the C. A factor of one is not in the C."""
+    """Return True if the C contains a number. A factor of one does not appear in the C."""
     return abs(number - 1.0) < AGREES or any(abs(number - x) <= AGREES * x for x in live)
 
 
 def solids(model: Model) -> tuple[tuple[str, ...], ...]:
-    """Return the links and payloads that make up each body."""
+    """Return the links and payloads that each body contains."""
     found: list[list[str]] = [[] for _ in model.bodies]
     placed = placed_links(model.mechanism)
     for link in model.mechanism.links:
@@ -84,7 +84,7 @@ def _base(step: NodalStep, j: int) -> Iterable[Parameter]:
     if b.mass:
         yield Parameter("m", b.mass, "kg", of(b.mass_of), b.mass * s.mass)
     yield from _vector("m c", b.moment, "kg m", of(b.moment_of), s.moment)
-    if step.tree.is_upright(j):  # the link turns about z alone
+    if step.tree.is_upright(j):  # the link rotates only about z
         yield from _tensor("J", b.inertia * [0.0, 0.0, 1.0], of(b.inertia_of), s.inertia)
     elif step.tree.choices[j].kappa != "zz":
         yield from _tensor("J", b.inertia, of(b.inertia_of), s.inertia)
@@ -116,8 +116,8 @@ def _tensor(name: str, J: Array, origin: tuple[str, ...], scale: float) -> Itera
 
 
 def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
-    """Return parameters of a step with flexible links, by piece: rigid pieces in the joint's axes, and mass and length
-    of bending pieces.
+    """Return the parameters of a step with flexible links, by piece: those of rigid pieces in the joint's axes, and
+    mass and length of bending pieces.
     """
     live, found = _constants(step.graph), []
     for piece, axes in zip(step.tree.pieces, step.axes, strict=True):
@@ -135,7 +135,7 @@ def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
 
 
 def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
-    """Return parameters of a step in link axes. Masses and inertias are multiplied by `unit`."""
+    """Return the parameters of a step in link axes. Masses and inertias are multiplied by `unit`."""
     found: list[tuple[Parameter, ...]] = []
     for link, name, body in zip(links(model), solids(model), model.bodies, strict=True):
         rows = [Parameter("m", link.mass, "kg", name, link.mass * unit), *_vector("c", link.c, "m", name, 1.0),
@@ -149,7 +149,7 @@ def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
 
 
 def of_friction(assembly: Assembly, half: float) -> tuple[tuple[Parameter, ...], ...]:
-    """Return, for every joint, the friction in the allocation of torques, with velocities per half tick."""
+    """Return, for every joint, the friction that the allocation of torques includes, with velocities per half tick."""
     friction, found = PassiveFriction.of(assembly.model), []
     for j, body in enumerate(assembly.model.bodies):
         name, viscous, coulomb, width = (body.joint.name,), *(
@@ -166,7 +166,7 @@ def of_friction(assembly: Assembly, half: float) -> tuple[tuple[Parameter, ...],
 
 
 def comment(rows: Iterable[Parameter], width: int = WIDTH) -> list[str]:
-    """Return the lines of the C comment about a link's parameters. Parameters of the same links are together."""
+    """Return the lines of the C comment about a link's parameters. Parameters of the same links are listed together."""
     groups: dict[tuple[str, ...], list[Parameter]] = {}
     for row in rows:
         groups.setdefault(row.origin, []).append(row)

@@ -1,12 +1,12 @@
-"""The step of any tree by nodal forces, as a graph: the paper's step of reference/printed.py in link axes.
+"""The step of any tree by nodal forces, as a graph: the paper's step of reference/printed.py, in link axes.
 
-Every link has its own axes: z along its joint, the origin at the joint, the node at its centre of gravity. A table of
-the emitted C has the links' masses, inertias and levers, without zeros.
+Every link has its original axes: z along the joint, the origin at the joint, the node at its centre of gravity. A table
+in the emitted C contains the links' masses, inertias and lever arms, except for zeros.
 
-The turn of a link over a tick is e = sin(angle / 2) axis, with its cosine. A joint's half increment u is half of its
-angle. The tick after s_k has e, the tick before s_k has b, and d = e - b. Products of the parent's d and of the joint's
-du give d without this subtraction. The second differences of all nodes, and the increments of their momenta, then need
-no difference of large numbers. Apart from factors of cosines,
+The rotation of a link over a tick is e = sin(angle / 2) axis, together with its cosine. A joint's half increment u is
+half of its rotation. e belongs to the tick after s_k, b to the tick before s_k, and d = e - b. Products of the parent's
+d and of the joint's du give d without this subtraction. The second differences of all nodes, and the increments of
+their momenta, are then no differences of large numbers. Apart from factors of cosines,
 
     A = d x + sum of e (e x, over both ticks,   a_child = a + A l,   F = M (a + A c),   Phi = J d + sum of e x J e.
 
@@ -30,7 +30,7 @@ from femtorque.codegen.step.links import Link, links
 from femtorque.codegen.step.spatial_algebra import Mat3, Pair, Vec3
 
 TABLE, GROUNDS = "ft_link", "ft_ground"
-SAME = 1e-9  # share of a principal inertia; smaller differences count as equal
+SAME = 1e-9  # relative to a principal inertia; a smaller difference counts as equal
 
 INTRO = """
 The paper's step. The node of a link is at its centre of gravity, where its
@@ -68,7 +68,7 @@ v is the velocity of a slide. k is a value that is used twice.
 
 
 def as_tree(model: Model, found: Sequence[Link]) -> Tree:
-    """Return the links' own axes as a Tree, without groups and without regrouping."""
+    """Return the links' original axes as a Tree, without groups and without regrouping."""
     bodies = tuple(ReducedBody(
         joint=j, parent=link.parent, children=body.children, prismatic=link.slides, sign=1.0, first=j,
         gamma=(1.0, 0.0), alpha=(1.0, 0.0), offset=link.l, turn=0.0, mass=link.mass, moment=link.mass * link.c,
@@ -78,8 +78,8 @@ def as_tree(model: Model, found: Sequence[Link]) -> Tree:
 
 @dataclass(frozen=True)
 class Turn:
-    """The turn of a link over the ticks beside s_k: e with its cosine w in the tick after s_k, and their gains d and dw
-    over the tick before.
+    """The rotation of a link over the two ticks around s_k: e with its cosine w in the tick after s_k, and their
+    changes d and dw since the tick before.
     """
 
     e: Vec3
@@ -129,13 +129,14 @@ class PrintedStep(FrameStep):
         return Vec3(*(self._entry(j, f"{part}[{k}]", x) for k, x in enumerate(v)))
 
     def _inertia(self, j: int) -> Mat3:
-        """Return [J] by rows, from six entries."""
+        """Return [J] by rows, from its six independent entries."""
         places = {(0, 0): "xx", (1, 1): "yy", (2, 2): "zz", (0, 1): "xy", (0, 2): "xz", (1, 2): "yz"}
         J = self.links[j].inertia * self.unit
         return Mat3.of(lambda r, c: self._entry(j, f"J.{places[min(r, c), max(r, c)]}", J[min(r, c), max(r, c)]))
 
     def _rows(self, j: int) -> Mat3:
-        """Return R', the link's axes X, Y, Z at joint zero in the parent's axes. Ones are not in the table."""
+        """Return R', whose rows are the link's axes X, Y, Z at joint zero in the parent's axes. The table does not
+        contain ones."""
         def entry(r: int, c: int) -> Expr:
             value = float(self.links[j].R[c, r])
             return self.graph.const(value) if abs(value) in (0.0, 1.0) else self._entry(j, f"{'XYZ'[r]}[{c}]", value)
@@ -143,7 +144,8 @@ class PrintedStep(FrameStep):
         return Mat3.of(entry)
 
     def _lever(self, j: int) -> Vec3:
-        """Return l, from the parent's joint to this joint, in the parent's axes, with the slide's position."""
+        """Return l, the vector from the parent's joint to this joint, in the parent's axes. For a prismatic joint, l
+        includes its position."""
         l = self._vector(j, "l", self.links[j].l)
         if self.links[j].slides:
             l = (l + self._position(j) * self._rows(j).z).bind(f"l{j + 1}")
@@ -174,7 +176,7 @@ class PrintedStep(FrameStep):
         return v if v.is_along_z else v.turn(self._pair(j)).bind(name)
 
     def _turned_on(self, j: int, on: Turn) -> Turn:
-        """Return the parent's turn in link axes, followed by the joint's turn about z."""
+        """Return the parent's rotation in link axes, followed by the joint's rotation about z."""
         c, s, s_b, dc, ds = self.graph.call(
             self.halves, f"turn{j + 1}", self.graph.input("u", j), self.graph.input("du", j))
         e, d, b = on.e, on.d, on.b.bind(f"b{j + 1}_p")
@@ -185,7 +187,7 @@ class PrintedStep(FrameStep):
                     c * on.dw + dc * bw - (s * d.z + ds * b.z))
 
     def _slid(self, j: int, turn: Turn) -> Vec3:
-        """Return half of the second difference due to a slide along z."""
+        """Return half of the second difference that a displacement along z causes."""
         graph = self.graph
         u, du = graph.input("u", j), graph.input("du", j)
         e, w, b, bw = turn.e, turn.w, turn.b, turn.bw
@@ -198,8 +200,8 @@ class PrintedStep(FrameStep):
                     (du + du) - (fast * (e.x * e.x + e.y * e.y) - fast_b * (b.x * b.x + b.y * b.y)))
 
     def _shared(self, j: int) -> Pair | None:
-        """Return the pair of the joint's own angle, from one shared pair, or from two shared pairs whose angles differ
-        by this angle.
+        """Return cosine and sine of the joint's angle, computed from one shared angle, or from two shared angles whose
+        difference is this angle.
         """
         wanted, pairs = {j: 1}, []
         for k, angle in enumerate(self.shared):
@@ -220,7 +222,7 @@ class PrintedStep(FrameStep):
         return None
 
     def _gain(self, j: int) -> tuple[Vec3, Mat3]:
-        """Return o, the gain of the turn, and q, the sum of e e' over both ticks."""
+        """Return o, the change of the rotation, and q, the sum of e e' over both ticks."""
         if j not in self.gained:
             turn = self.turns[j]
             back = self.graph.enter(self.outward_block[j])
@@ -263,7 +265,7 @@ class PrintedStep(FrameStep):
         self.sent[link.parent].append((S, N, self._lever(j)))
 
     def _moment(self, j: int) -> Vec3:
-        """Return J o + sum of e x J e, the sum as the antisymmetric part of q J."""
+        """Return J o + sum of e x J e. The sum is the antisymmetric part of q J."""
         J, (o, q) = self._inertia(j), self._gain(j)
         own = self.links[j].inertia
 
@@ -273,7 +275,7 @@ class PrintedStep(FrameStep):
             return self.graph.const(0.0) if same else J[r][r] - J[c][c]
 
         def lopsided(r: int, c: int, k: int) -> Expr:
-            """Return (q J)_rc - (q J)_cr; k is the third axis."""
+            """Return (q J)_rc - (q J)_cr. k is the third axis."""
             return (q[r][c] * apart(c, r) + J[r][c] * (q[r][r] - q[c][c])
                     + (q[r][k] * J[k][c] - q[c][k] * J[k][r]))
 

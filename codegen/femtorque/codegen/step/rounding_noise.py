@@ -1,24 +1,24 @@
-"""The noise of single precision in the emitted torque: an absolute amount per joint, independent of the torque.
+"""The noise that single precision causes in the emitted torque: an absolute value per joint, independent of the torque.
 
-Every rounding errs by up to eps / 2 of the rounded number (eps = 2^-23). The step gets the gain of the unrounded
-increments, and forms no small number as a difference of large numbers. Therefore
+Every rounding causes an error of up to eps / 2 times the rounded number (eps = 2^-23). The step gets the change of the
+unrounded increments as an input, and computes no small number as a difference of large numbers. Therefore
 
     floor_j = (c eps + f + w^2 / 2) |T|_j.
 
-|T|_j is the force of joint j with its spring. The recursion of the step gives |T|_j with absolute values of all terms,
-for the worst case of the motion, because cancellation does not reduce rounding errors. A body adds about a dozen
-roundings of random sign, mostly of smaller numbers. c is sixteen roundings of the largest number, all of one sign.
+|T|_j is the force of joint j with its spring. The recursion of the step computes |T|_j with absolute values of all
+terms. The worst case of the motion counts, because cancellation does not reduce rounding errors. A body adds about a
+dozen rounding errors of random sign, mostly of smaller numbers. c is sixteen rounding errors of the largest number, all
+with the same sign. w is half of the fastest frame's rotation in a tick, rad. The leapfrog method
+(templates/ft_trig.h.j2) preserves the length of the vector (cosine, sine) to w^2 / 2. The angle drifts by w^3 / 3 per
+tick until the frame is recomputed exactly, so f = 2 n w^3 / 3 for n frames. The exact recomputation of a frame also
+removes the rounding errors of 2 n ticks at once. The signs of these errors are random, so c grows with the square root
+of 2 n.
 
-w is half of the fastest frame's turn in a tick, rad. The leapfrog (templates/ft_trig.h.j2) keeps the length of a pair
-to w^2 / 2. The angle drifts by w^3 / 3 per tick until the frame is made exact again, so f = 2 n w^3 / 3 for n frames.
-Making a frame exact also removes the roundings of 2 n ticks at once. Their signs are random, so c grows by the root of
-2 n.
+In closed loops, increments of the dependent joints are products of the independent joints' increments, which are
+rounded several times. Near a singular pose, the solution amplifies rounding errors by the inverse of the margin. G'
+maps the dependent joints' torques, and their noise, to the independent joints.
 
-In closed loops, increments of the dependent joints are products of the independent joints' increments, rounded a few
-times. Near a singular pose the solution magnifies rounding errors by the inverse of the margin. G' carries the
-dependent joints' torques, and their noise, to the independent joints.
-
-The floor does not grow with the tick rate or with the motion's duration. Relative to the torque the floor is largest
+The floor does not grow with the tick rate or with the motion's duration. Relative to the torque, the floor is highest
 for small torques, as in slow motions, without gravity, or at a wrist.
 """
 
@@ -30,13 +30,14 @@ from femtorque.codegen.step.base_parameters import Tree, arrange
 from femtorque.codegen.step.frames import EXACT_BELOW_HZ
 
 EPS = 2.0**-23
-ROUNDINGS = 8.0  # sixteen roundings of the largest number, all of one sign
+ROUNDINGS = 8.0  # sixteen rounding errors of the largest number, all with the same sign
 
 Joints = NDArray[np.float64]  # shape (J, N)
 
 
 def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
-    """Return the largest error (J,), N m or N, of single precision in a motion. positions (N, J): one row per tick."""
+    """Return the largest error (J,), N m or N, that single precision causes in a motion. positions (N, J): one row per
+    tick."""
     if not model.mechanism.constrained:
         return _of_tree(model, positions)
     assembly = assemble(model)
@@ -65,7 +66,7 @@ def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
 
     turning = [sum(tree.bodies[i].sign * signed[i] for i in tree.members(j)) for j in range(model.n)]
     w = 0.5 * dt * float(np.abs(turning).max()) if control.rate_hz >= EXACT_BELOW_HZ else 0.0
-    between = 2.0 * model.n if w else 0.0  # ticks from one exact turn of a frame to the next
+    between = 2.0 * model.n if w else 0.0  # ticks from one exact recomputation of a frame to the next
     return ((ROUNDINGS + np.sqrt(between)) * EPS + between * w**3 / 3.0 + 0.5 * w**2) * T
 
 
@@ -78,8 +79,8 @@ def _turning_path(tree: Tree, j: int) -> list[int]:
 
 
 def _absolute(tree: Tree, accelerations: Joints, slid: Joints, base: NDArray[np.float64]) -> Joints:
-    """Return forces of every joint (J, N) from accelerations (J, N), without any cancellation. slid (J, N): positions
-    of slides. base (N,): acceleration of the ground instead of gravity.
+    """Return the forces of every joint (J, N) from accelerations (J, N), with absolute values of all terms. slid (J,
+    N): positions of prismatic joints. base (N,): acceleration of the ground that replaces gravity.
     """
     arm = [np.linalg.norm(b.offset) + slid[b.joint] for b in tree.bodies]
     W, V = np.zeros_like(accelerations), np.zeros_like(accelerations)

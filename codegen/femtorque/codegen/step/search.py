@@ -1,12 +1,12 @@
-"""The search for the cheapest step over frames, base parameters and unit of length, by the graph's count of
-instructions.
+"""The search for the step with the fewest instructions, over frames, base parameters and unit of length.
 
-The choices of a joint are tried one at a time. The C keeps links apart (FT_KEEP_ORDER), branch after branch, so that a
-compiler needs fewer registers. A further link costs more in a long chain than in a short chain, because the first links
-and the last link are cheapest. assurance/bench/test_step_instructions.py has the totals.
+The search tries the choices of a joint one at a time. The C separates the code of links (FT_KEEP_ORDER), branch after
+branch, so that a compiler needs fewer registers. A further link costs more in a long chain than in a short chain,
+because the first links and the last link need the fewest instructions. assurance/bench/test_step_instructions.py has
+the totals.
 
-Two ideas had no gain. One was the compiler's scheduling flags. The other was common normals of nearly parallel axes,
-which are far away, so that the noise of single precision rises with the lever arms.
+Two options gave no advantage. The compiler's scheduling flags did not save instructions. Common normals of nearly
+parallel axes are far away, and the noise of single precision increases with these lever arms.
 """
 
 import json
@@ -34,7 +34,7 @@ OPTIONS = {
     "axes": ("frame", "body"),
 }
 PASSES = 2
-EFFORT = 420  # most bodies in one search, about half a second
+EFFORT = 420  # maximum number of bodies in one search; the search then takes about half a second
 FILE = "step.json"  # in the cache
 
 Step = NodalStep | PrintedStep
@@ -50,7 +50,7 @@ def plain_step(model: Model, shared: Sequence[Members] = ()) -> Step:
 
 @put_off()
 def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
-    """Return the graph of the step with the cheapest choices."""
+    """Return the graph of the step with the choices that need the fewest instructions."""
     first = plain_step(model, shared)
     if isinstance(first, PrintedStep):  # nothing to choose
         return first
@@ -62,7 +62,8 @@ def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
 
 
 def instant_of(model: Model, form: type[InstantTorque], shared: Sequence[Members] = ()) -> InstantTorque:
-    """Return the graph of torques at one instant with the cheapest choices. form: with motion, or at rest."""
+    """Return the graph of torques at one instant with the choices that need the fewest instructions. form: with motion,
+    or at rest."""
     def made(tree: Tree) -> InstantTorque:
         return form(model, tree, shared)
 
@@ -73,7 +74,7 @@ def _found_before(model: Model, what: str, shared: Sequence[Members], make: Call
                   search: Callable[[], Form]) -> Form:
     """Return the result of a search.
 
-    The user's cache keeps the result under the mechanism and the code of the search.
+    The user's cache stores the result. The key of the result covers the mechanism and the code of the search.
     """
     key = key_of("step", what, canonical(model.mechanism), str(EFFORT), repr([list(map(tuple, m)) for m in shared]),
                  np.__version__, *sources(Path(codegen.__file__).parent, "*.py"))
@@ -100,10 +101,12 @@ def _found_before(model: Model, what: str, shared: Sequence[Members], make: Call
 
 
 def cheapest(model: Model, first: Form, make: Callable[[Tree], Form]) -> Form:
-    """Return the cheapest graph, in instructions, that `make` forms of a tree. first: the first candidate.
+    """Return the graph with the fewest instructions of all graphs that `make` builds from a tree. first: the first
+    candidate.
 
-    The choices are tried joint by joint, one at a time, and kept if the graph's count of instructions falls. Then the
-    mechanism's offsets are tried as the unit of length, since their products then vanish.
+    The search tries the choices one at a time, joint by joint. The search keeps a choice if the graph has fewer
+    instructions. The search then tries the mechanism's offsets as the unit of length, because products with the chosen
+    offset then disappear.
     """
     best, choices, length = first, first.tree.choices, first.tree.length
     cost, effort = best.graph.cost(), model.n
@@ -140,7 +143,7 @@ def cheapest(model: Model, first: Form, make: Callable[[Tree], Form]) -> Form:
 
 
 def _matters(tree: Tree, j: int, option: str) -> bool:
-    """Return True if a choice of a joint can change the graph."""
+    """Return True if a choice for a joint can change the graph."""
     b = tree.bodies[j]
     if b.prismatic or option == "origin":
         return not b.prismatic and not b.continues

@@ -1,6 +1,7 @@
-"""Vectors, forces and matrices of expressions, for the recursions of all forms of the step.
+"""Vectors, forces and matrices of expressions, for the recursions in all forms of the step.
 
-Components are nodes of one graph. Zeros and ones vanish at once (graph.py).
+The components are nodes of one graph. Operations with zeros and ones are removed when the expression is formed
+(graph.py).
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Vec3:
         return self.x.is_zero and self.y.is_zero
 
     def turn(self, pair: Pair) -> Vec3:
-        """Return the components in a frame turned about z."""
+        """Return the components in a frame that is rotated about z."""
         c, s = pair
         return Vec3(c * self.x + s * self.y, c * self.y - s * self.x, self.z)
 
@@ -115,7 +116,7 @@ class Mat3:
         return Mat3.of(lambda r, c: self[c][r])
 
     def symmetric(self) -> Mat3:
-        """Return the symmetric matrix with the same upper triangle."""
+        """Return the symmetric matrix that has this upper triangle."""
         return Mat3.of(lambda r, c: self[min(r, c)][max(r, c)])
 
     def map(self, rotation: Callable[[Vec3], Vec3]) -> Mat3:
@@ -123,7 +124,7 @@ class Mat3:
         return Mat3(*map(rotation, Mat3(*map(rotation, self.T)).T))
 
     def turn_back(self, pair: Pair) -> Mat3:
-        """Return R A R' for a symmetric A, where R turns about z by the pair's angle."""
+        """Return R A R' for a symmetric A. R rotates about z by the angle of this cosine and sine."""
         c, s = pair
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
         cc, ss, cs = c * c, s * s, c * s
@@ -143,7 +144,7 @@ class Mat3:
                     Vec3(new_xz, yz, ss * xx + 2.0 * (cs * xz) + cc * zz)).symmetric()
 
     def roll_back(self, pair: Pair) -> Mat3:
-        """Return R A R' for a symmetric A, where R turns about x by the pair's angle."""
+        """Return R A R' for a symmetric A. R rotates about x by the angle of this cosine and sine."""
         c, s = pair
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
         cc, ss, cs = c * c, s * s, c * s
@@ -167,7 +168,7 @@ def times(M: Array, v: Vec3) -> Vec3:
 
 
 def swing(w: Vec3, e: Vec3) -> Mat3:
-    """Return the matrix of e x + w x (w x, which gives the acceleration of points that turn with w and e."""
+    """Return the matrix of e x + w x (w x. The matrix gives the acceleration of points that rotate with w and e."""
     xx, yy, zz = (a * a for a in w)
     xy, xz, yz = w.x * w.y, w.x * w.z, w.y * w.z
     return Mat3(Vec3(-(yy + zz), xy - e.z, xz + e.y), Vec3(xy + e.z, -(xx + zz), yz - e.x),
@@ -189,7 +190,7 @@ class SpatialForce:
         return SpatialForce(self.f + other.f, self.n + other.n)
 
     def shift(self, d: Vec3) -> SpatialForce:
-        """Return the force about a new point. d: vector from the new point to the old origin."""
+        """Return the force about a different point. d: vector from this point to the old origin."""
         return SpatialForce(self.f, self.n + d.cross(self.f))
 
     def map(self, rotation: Callable[[Vec3], Vec3]) -> SpatialForce:
@@ -224,9 +225,9 @@ class FrameMotion:
 
 @dataclass(frozen=True, slots=True)
 class ArticulatedInertia:
-    """Change of the force and moment of a load on an origin due to changes da and de of the origin's accelerations.
-    Rigid bodies: f += m da + de x C, n += C x da + I de. If a part deflects: f += L da + N de and n += N' da + I de. m:
-    mass in kg times `unit`. C: first moment. I: None if the change of the moment is not needed."""
+    """The change of the force and moment that a load exerts at an origin, when the origin's accelerations change by da
+    and de. Rigid bodies: f += m da + de x C, n += C x da + I de. If a component deflects: f += L da + N de and n += N'
+    da + I de. m: mass in kg times `unit`. C: first moment. I: None if no function needs the change of the moment."""
 
     kg: float
     unit: float
@@ -246,7 +247,7 @@ class ArticulatedInertia:
         return self.L, self.N, self.I
 
     def general(self) -> ArticulatedInertia:
-        """Return the inertia in the general form with L and N."""
+        """Return the inertia in the general form, with L and N."""
         if self.L is not None:
             return self
         graph = self.C.x.graph
@@ -271,7 +272,7 @@ class ArticulatedInertia:
         return SpatialForce(L @ da + N @ de, N.T @ da + I @ de)
 
     def shift(self, d: Vec3) -> ArticulatedInertia:
-        """Return the inertia about a new point. d: vector from the new point to the old origin."""
+        """Return the inertia about a different point. d: vector from this point to the old origin."""
         moved = self.C + self.m * d
         if self.I is None:
             return replace(self, C=moved)
@@ -286,13 +287,13 @@ class ArticulatedInertia:
         return replace(self, C=moved, I=(Mat3.of(lambda r, c: I[r][c] + before[r][c] + after[c][r])).symmetric(), N=new)
 
     def map(self, rotation: Callable[[Vec3], Vec3], symmetric: Callable[[Mat3], Mat3]) -> ArticulatedInertia:
-        """Return the inertia in other axes. symmetric: the same rotation, applied to a symmetric matrix."""
+        """Return the inertia in different axes. symmetric: the same rotation, applied to a symmetric matrix."""
         return replace(self, C=rotation(self.C), I=self.I and symmetric(self.I), L=self.L and symmetric(self.L),
                        N=self.N and self.N.map(rotation))
 
     def reduce(self, response: SpatialForce, of: SpatialForce) -> ArticulatedInertia:
-        """Return the inertia with a deflecting coordinate. of: force and moment per unit of the coordinate. response:
-        `of` divided by the coordinate's resistance.
+        """Return the inertia of a load with a coordinate that deflects. of: force and moment per unit of the
+        coordinate. response: `of` divided by the coordinate's effective inertia.
         """
         L, N, I = self.general().full
         L, N, I = (Mat3.of(lambda r, c, A=A, x=x, y=y: A[r][c] - x[r] * y[c])  # type: ignore[misc]

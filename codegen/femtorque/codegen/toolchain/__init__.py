@@ -1,4 +1,4 @@
-"""Compilers of the step for this machine, and of the board's image."""
+"""Compilers of the step for this computer, and of the image for the board."""
 
 import lazy_loader
 

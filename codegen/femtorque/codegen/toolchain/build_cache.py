@@ -1,6 +1,6 @@
-"""Earlier results of `build` from the same input, which save emission, compilation and measurement. The input is the
-mechanism and every program file that may affect the result. An image counts only in its folder, with the sources from
-which it was built.
+"""Cache of earlier results of `build`. With equal input, it saves emission, compilation and measurement. The key of a
+result covers the mechanism and every program file that may affect the result. An image in its folder counts only if all
+sources of its build are unchanged there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from femtorque.codegen.toolchain.build_result import FOLDERS, BuildResult, exist
 
 ROOMS = (house("codegen"), FIRMWARE, house("hil"), house("host"))
 PACKAGES = ("numpy", "scipy", "jinja2", "unicorn", "capstone", "platformio", "scons")
-LATER = ".platformio/appstate.json"  # PlatformIO changes this file
+LATER = ".platformio/appstate.json"  # PlatformIO modifies this file
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Known:
                             *(part for room in ROOMS for part in sources(room))))
 
     def image(self, out: Path) -> BuildResult | None:
-        """Return the image in a folder, if the image and all sources there come from a build."""
+        """Return the image in a folder, if a build wrote the image and all sources there."""
         found = self._read("image")
         out = out.resolve()
         if found is None or any(_hash(out / name) != value for name, value in found["files"].items()):
@@ -54,7 +54,7 @@ class Known:
         self._write("image", {"digest": digest, "files": hashes})
 
     def cost(self) -> dict[str, Any] | None:
-        """Return the cost of the image on the virtual board."""
+        """Return the measured cost of the image on the virtual board."""
         return self._read("cost")
 
     def keep_cost(self, cost: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""An image in its folder, with identity and sizes in build.json."""
+"""Files of an image in its folder. build.json contains its identity and sizes."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ PRODUCTS = ("firmware.elf", "firmware.bin", "build.json")
 
 @dataclass(frozen=True)
 class BuildResult:
-    """The content of build.json, and the place of the image. Sizes are in bytes. digest: 64 hexadecimal digits."""
+    """The content of build.json, and the path of the image. Sizes are in bytes. digest: 64 hexadecimal digits."""
 
     name: str
     board: str
@@ -27,25 +27,25 @@ class BuildResult:
 
 
 def record(out: Path, result: BuildResult) -> None:
-    """Write build.json. The file contains no path and no date, so equal inputs give equal bytes."""
+    """Write build.json. The file contains no path and no date, so equal inputs give bit-identical files."""
     fields = {k: v for k, v in asdict(result).items() if k not in ("elf", "image")}
     text = json.dumps(fields | _hashes(out), indent=2)
     place(out / "build.json", (text + "\n").encode())
 
 
 def place(path: Path, content: bytes) -> None:
-    """Write a file under another name, then rename it. After an interruption the old file remains."""
+    """Write a file under a temporary name, then rename it. If the process is interrupted, the old file remains."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_bytes(content)
-    except OSError as error:  # the error of a full disk names no file
+    except OSError as error:  # Python's error for a full disk names no file
         error.filename = str(path)
         raise
     part.replace(path)
 
 
 def existing(out: Path, digest: str) -> BuildResult | None:
-    """Return the image of an earlier build, if it is complete and of this configuration."""
+    """Return the image of an earlier build, if it is complete and has this configuration."""
     try:
         fields = json.loads((out / "build.json").read_text(encoding="utf-8"))
         if fields["digest"] != digest or any(fields.pop(name) != value for name, value in _hashes(out).items()):

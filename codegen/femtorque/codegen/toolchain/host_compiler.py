@@ -1,6 +1,6 @@
-"""The host's C compiler, for libraries that cffi loads. Flags that affect results are the same as for the chip
-(-ffp-contract=off; optimisation levels have no effect). Single precision therefore equals the chip's numbers bit for
-bit. The user's cache keeps libraries under the hash of sources and flags.
+"""The C compiler of this computer, for libraries that cffi loads. Compiler flags that affect results are the same as
+for the chip (-ffp-contract=off; optimisation levels have no effect). In single precision, the results are therefore
+bit-identical to the chip's results. The user's cache stores libraries under the hash of sources and flags.
 """
 
 import os
@@ -21,15 +21,17 @@ from femtorque.codegen.common.errors import Refused
 
 Precision = Literal["single", "double"]
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror")
-LAYOUTS = "layouts.c"  # checks at compile time only
-LIBRARY = "library.so"  # the only file of an entry in the cache
-ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno")  # one rounding per operation and root, so host and chip agree
-LIGHTLY = ("-O1",)  # for code whose compilation takes longer than its run
+LAYOUTS = "layouts.c"  # this file only makes compile-time checks
+LIBRARY = "library.so"  # the only file in an entry of the cache
+ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno")  # each operation and each root is rounded once, so that host and
+                                                       # chip agree
+LIGHTLY = ("-O1",)  # for code whose compilation takes longer than its execution
 
 
 @cache
 def compiler() -> str:
-    """Return the host's C compiler: $CC, or else cc, gcc or clang from PATH. Raise Refused without a compiler."""
+    """Return the C compiler of this computer: $CC, or else cc, gcc or clang from PATH. Raise Refused if there is no
+    compiler."""
     for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
         if name and (found := shutil.which(name)):
             return found
@@ -42,9 +44,8 @@ def precision_flags(precision: Precision) -> tuple[str, ...]:
 
 def library(sources: dict[str, str], precision: Precision = "single", flags: tuple[str, ...] = ("-O2",),
             below: tuple[Path, ...] = ()) -> Path:
-    """Compile C files {name: text} with their headers into one shared library, and return its path in the cache.
-
-    below: libraries that the files call. Raise Refused with the compiler's first error.
+    """Compile C files {name: text} with their headers to one shared library, and return its path in the cache. below:
+    libraries whose functions the files call. Raise Refused that quotes the compiler's first error.
     """
     options = (*flags, *ARITHMETIC, *WARNINGS, *precision_flags(precision), "-fPIC", "-shared")
     texts = (text for item in sorted(sources.items()) for text in item)
@@ -55,8 +56,8 @@ def library(sources: dict[str, str], precision: Precision = "single", flags: tup
 def build(
     sources: dict[str, str], cdef: str, precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
 ) -> tuple[cffi.FFI, Any]:
-    """Compile C files like `library`, and load them. Return (ffi, lib) with the declarations `cdef`. Raise Refused also
-    if a header has another layout for a struct of `cdef`.
+    """Compile C files as `library` does, and load them. Return (ffi, lib) with the declarations `cdef`. Raise Refused
+    also if a header defines a struct of `cdef` with a different layout.
     """
     ffi = cffi.FFI()
     ffi.cdef(cdef)
@@ -64,14 +65,14 @@ def build(
 
 
 def build_by_headers(sources: dict[str, str], flags: tuple[str, ...] = ("-O2",)) -> tuple[cffi.FFI, Any]:
-    """Compile and load like `build`, with declarations from the headers."""
+    """Compile and load as `build` does, with declarations from the headers."""
     ffi = cffi.FFI()
     ffi.cdef(declarations(sources))
     return ffi, ffi.dlopen(str(library(sources, flags=flags)))
 
 
 def build_above(ffi: cffi.FFI, below: dict[str, str], sources: dict[str, str]) -> tuple[cffi.FFI, Any]:
-    """Compile and load C files that call those of `build_by_headers(below)` and share its types."""
+    """Compile and load C files that call the files of `build_by_headers(below)` and share their types."""
     headers = {name: text for name, text in below.items() if name.endswith(".h")}
     above = cffi.FFI()
     above.include(ffi)
@@ -80,7 +81,8 @@ def build_above(ffi: cffi.FFI, below: dict[str, str], sources: dict[str, str]) -
 
 
 def declarations(sources: dict[str, str], known: Iterable[str] = ()) -> str:
-    """Return the headers except `known`, each after its includes. All directives but whole numbers are removed."""
+    """Return the headers except `known`. Each header follows the headers that it includes. All preprocessor directives
+    but integer definitions are removed."""
     found = dict.fromkeys(known, "")
 
     def add(name: str) -> None:
@@ -101,15 +103,16 @@ def declarations(sources: dict[str, str], known: Iterable[str] = ()) -> str:
 
 
 def texts(folder: Path, *patterns: str) -> dict[str, str]:
-    """Return the matching files of a folder, by name."""
+    """Return the matching files in a folder, by name."""
     paths = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 def layouts(ffi: cffi.FFI, sources: dict[str, str]) -> str:
-    """Return C that compiles only if every struct of a header has the layout that `ffi` knows.
+    """Return C that compiles only if every struct of a header has the layout that `ffi` assumes.
 
-    Python and C then agree on each member's offset and size. Raise ValueError if no header defines a struct.
+    Python and C then agree on the offset and size of each member. Raise ValueError if no header defines one of the
+    structs.
     """
     headers = {name: text for name, text in sorted(sources.items()) if name.endswith(".h")}
     included: list[str] = []

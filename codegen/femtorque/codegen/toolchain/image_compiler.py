@@ -1,7 +1,8 @@
-"""Compiler of images with PlatformIO's commands but without PlatformIO, whose start takes a quarter of a build. The
-inputs are the same as PlatformIO's: platformio.ini and the project's scripts flags.py, libraries.py and stamp.py. The
-scripts run in the part of SCons's environment that they use. If a text was compiled before, its object comes from the
-cache. tests/codegen/toolchain/test_platformio.py compares the bytes with PlatformIO's.
+"""Compiler of images that runs the same commands as PlatformIO, but without PlatformIO, whose start takes a quarter of
+the build time. The inputs are those of PlatformIO: platformio.ini and the project's scripts flags.py, libraries.py and
+stamp.py. The scripts run with a replacement for SCons's environment. The replacement provides the functions that the
+scripts use. If a text was compiled earlier, its object comes from the cache. tests/codegen/toolchain/test_platformio.py
+compares the bytes with PlatformIO's.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ from femtorque.codegen.common import entry_of, found, kept, key_of, program
 from femtorque.codegen.emit import COMPILER
 
 OBJCOPY = "arm-none-eabi-objcopy"
-HERE = Path("/proc/self/cwd")  # one name for every working folder, so that no object depends on the folder
-BATCH = 4  # files per call, because the compiler's start takes a sixth of a file's time
+HERE = Path("/proc/self/cwd")  # this path is equal for every working folder, so that no object file depends on the
+                               # folder
+BATCH = 4  # files per compiler call, because the compiler's start takes a sixth of the time for a file
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 
 
 class Failed(Exception):
-    """A refusal by the compiler or the linker. args[0] is its output."""
+    """An error of the compiler or linker. args[0] is its output."""
 
 
 class Environment:
-    """The part of SCons's environment that a project's scripts use."""
+    """A replacement for SCons's environment, with the functions that a project's scripts use."""
 
     def __init__(self) -> None:
         self.variables: dict[str, list[str]] = {"CCFLAGS": [], "LINKFLAGS": [], "LIBS": []}
@@ -67,7 +69,7 @@ class Environment:
         return self.variables[name]
 
     def flags_of(self, source: str) -> list[str]:
-        """Return the flags of one source, without options that only set the language."""
+        """Return the compiler flags of one source file. Flags for C++ alone are absent."""
         for callback, pattern in self.middleware:
             if fnmatch(source, pattern):
                 return callback(self, source)
@@ -75,7 +77,7 @@ class Environment:
 
 
 class Options:
-    """The options in the project's files."""
+    """The build options in the project's files."""
 
     def __init__(self, project: Path) -> None:
         self.project = project
@@ -117,7 +119,7 @@ class Sources:
         self.headers = {Path(name).name: name for name in self.texts if name.endswith(".h")}
 
     def parts(self, unit: str) -> Iterator[str]:
-        """Yield name and text of a source and of all its includes."""
+        """Yield name and text of a source file and of all files that it includes."""
         found, front = {unit}, [unit]
         while front:
             names = INCLUDE.findall(self.texts[front.pop()])
@@ -129,7 +131,8 @@ class Sources:
 
 
 def bare(text: str) -> str:
-    """Return C with blanks for comments, line by line. Comments contain names of mechanisms, but objects do not."""
+    """Return C line by line, with all comments replaced by blanks. Comments contain names of mechanisms, but object
+    files do not."""
     return COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found[0][0] == "/" else found[0], text)
 
 
@@ -147,7 +150,7 @@ def compile_image(project: Path, out: Path, done: Callable[[str], None]) -> None
 
 
 def compile_objects(project: Path, options: Options, done: Callable[[str], None]) -> list[Path]:
-    """Return the objects of all units, in the cache."""
+    """Return the object files of all compilation units, stored in the cache."""
     sources = Sources(project)
     with tempfile.TemporaryDirectory(prefix="femtorque-") as place:
         folder = Path(place)

@@ -1,5 +1,6 @@
-"""The streamed path on this computer: knots -> ring -> quintic -> ft_step, in the image's C. The library contains the
-application's motion and the emitted step, without control law and link. Arrays are its input and output.
+"""The image's C for streamed motions, on this computer: knots -> ring buffer -> quintic polynomial -> ft_step. The
+library contains the trajectory functions of the application and the emitted step, but no control law and no link. Input
+and output of this C are arrays.
 """
 
 from typing import Any
@@ -126,7 +127,8 @@ long ft_path_torque(long knots, long held, const void *state,
 
 
 class CompiledPath:
-    """The streamed path of one mechanism. step: the emitted step, if known. Raise Refused if the C does not compile."""
+    """The path library of one mechanism. step: the emitted step, if the caller has it. Raise Refused if the C does not
+    compile."""
 
     def __init__(self, mechanism: Mechanism, precision: Precision = "single",
                  step: dict[str, str] | None = None) -> None:
@@ -137,25 +139,23 @@ class CompiledPath:
         self.ffi, self.lib = build(_sources(mechanism, step), declarations, precision, LIGHTLY)
 
     def torque(self, knots: Knots) -> NDArray[Any]:
-        """Return tau_ID (N, J), N m or N, at the middles of all ticks of a motion, from knots in wire units."""
+        """Return tau_ID (N, J), N m or N, at the middles of all ticks of a motion. knots: in wire units."""
         q = np.asarray(knots.position, np.int64)
         if self.turns.integer is np.int64:
             q = q << 32
         return self.run(q, knots.rate, knots.acceleration, mode=knots.mode)[0]
 
     def torque_at(self, positions: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> NDArray[Any]:
-        """Return torques from knots (K, J) in rad or m, which are rounded to this precision."""
+        """Return torques from knots (K, J) in rad or m. The function rounds positions to integers of this precision."""
         return self.run(self.turns.of(positions), rates, accelerations)[0]
 
     def run(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike, held: int = -1,
             mode: ArrayLike | None = None, state: bytes | None = None) -> tuple[NDArray[Any], ...]:
-        """Return (torque, u, target), each (N, J), from integer positions (K, J), rates and accelerations (rad or m,
-        s).
-
+        """Return (torque, u, target), each (N, J). q: integer positions (K, J). rates and accelerations: rad or m, s.
         held: ticks at rest at the first knot before the motion, as on a board in HOLD; -1: start half a tick before the
         first knot. mode (K,): mode from each knot on. state: state of a board's step, from which the run continues;
         single precision. u: half of the travel from each tick's middle to the next, rad or m. target: integer positions
-        at the ticks' ends. Raise Refused if loops or modes stop the motion.
+        at the ticks' ends. Raise Refused if closed loops or modes stop the motion.
         """
         if state is not None and len(state) != self.lib.ft_path_state_bytes():
             raise AssertionError("the board's step keeps other things than this one")
@@ -177,7 +177,7 @@ class CompiledPath:
 
 
 def _sources(mechanism: Mechanism, step: dict[str, str] | None) -> dict[str, str]:
-    """Return the C files: emitted files, the application's motion, and the loop over arrays."""
+    """Return the C files: emitted files, the application's trajectory functions, and a C loop over arrays."""
     emitted = sources.sources(mechanism, None, step=step)
     files = {n: t for n, t in emitted.items() if n not in ("ft_digest.h", "ft_messages.c")}
     names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]

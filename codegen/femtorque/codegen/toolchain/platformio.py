@@ -1,7 +1,7 @@
-"""Flash image of a mechanism: a self-contained PlatformIO project in a folder, built and examined. The folder has all
-sources (application, chip folder, emitted C), platformio.ini, and a development platform that takes arm-none-eabi-gcc
-from PATH. Users can therefore call `pio run` there, offline. Without platformio.local.ini, the project uses
-PlatformIO's platform and toolchain.
+"""Flash image of a mechanism. The image is built from a self-contained PlatformIO project in a folder, and examined.
+The folder contains all sources (application, chip folder, emitted C), platformio.ini, and a development platform that
+uses arm-none-eabi-gcc from PATH. Users can therefore call `pio run` in this folder, without a network. Without
+platformio.local.ini, the project uses the platform and toolchain of PlatformIO's registry.
 """
 
 import importlib.util
@@ -40,8 +40,8 @@ Progress = Callable[[int, int, str], None]  # done, total, what
 
 # ---------------------------------------------------------------- the project
 
-CALL_GRAPH = "firmware.elf.ltrans0.ltrans.ci"  # call graph of the whole image, which the compiler writes at linking
-SIGN = b"`femtorque build` copies this file"  # mark in every platformio.ini from `femtorque build`
+CALL_GRAPH = "firmware.elf.ltrans0.ltrans.ci"  # call graph of the whole image, which the compiler writes during linking
+SIGN = b"`femtorque build` copies this file"  # mark that `femtorque build` writes to every platformio.ini
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Project:
 
 
 def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -> Project:
-    """Return the project of one mechanism. Raise BadInput with the joints if board, motors or encoders are missing."""
+    """Return the project of one mechanism. Raise BadInput that names the joints concerned if board, motors or encoders
+    are missing."""
     if mechanism.board is None:
         refuse(mechanism, "board", None, "is required to build an image",
                f'write [board] use = "{DEFAULT_BOARD}"' if mechanism.source != mechanism.urdf else
@@ -87,7 +88,8 @@ def _settings(chip: Chip) -> bytes:
 
 
 def assemble(mechanism: Mechanism, out: Path, feedforward: bool = True) -> Path:
-    """Write the project of one mechanism to `out`, and return `out`. Files with the right content are not written."""
+    """Write the project of one mechanism to `out`, and return `out`. A file whose content is already correct is not
+    written."""
     _write(out, project(mechanism, feedforward).files)
     return out
 
@@ -103,7 +105,7 @@ _OF_WIRES = ("src/chip/ft_wires.c", "src/chip/ft_half_duplex.c")
 
 
 def unused(mechanism: Mechanism) -> list[str]:
-    """Return the project's sources for drives or features that this mechanism does not have."""
+    """Return the project's source files for drives or features that this mechanism does not have."""
     own = fieldbus.families(mechanism)
     parts = {part for family in FAMILIES.values() for part in family.parts}
     spoken = {part for family in own for part in family.parts}
@@ -119,7 +121,7 @@ def unused(mechanism: Mechanism) -> list[str]:
 
 
 def _claim(out: Path) -> None:
-    """Raise BadInput if a folder has foreign files, because a build would replace and remove sources."""
+    """Raise BadInput if a folder has foreign files, because a build would replace and remove source files."""
     sign, theirs = out / "platformio.ini", [p.name for p in out.glob("*") if not p.name.startswith(".")]
     if theirs and not (sign.is_file() and SIGN in sign.read_bytes()):
         raise BadInput(out, "folder", None, "is not empty and holds no project of `femtorque build`, so nothing in it "
@@ -129,7 +131,8 @@ def _claim(out: Path) -> None:
 def _write(out: Path, files: dict[str, bytes]) -> None:
     """Write changed files.
 
-    The file that marks the folder comes first. Remove sources that no longer belong to the project.
+    The file that marks the folder as a project is written first. Remove source files that no longer belong to the
+    project.
     """
     for name, content in sorted(files.items(), key=lambda file: file[0] != "platformio.ini"):
         path = out / name
@@ -162,9 +165,9 @@ SCons.Script.main()
 
 
 def _offline() -> dict[str, bytes]:
-    """Return platformio.local.ini and a PlatformIO core folder that needs no registry.
+    """Return platformio.local.ini and a PlatformIO core folder with which PlatformIO needs no registry.
 
-    The core expects its SCons package with an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
+    PlatformIO's core requires its SCons package to have an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
     """
     package = {"name": "tool-scons", "version": _scons_package_version(), "description": "SCons of this environment"}
     spec = {"owner": "platformio", "id": None, "name": "tool-scons", "requirements": None, "uri": None}
@@ -191,10 +194,11 @@ def _scons_package_version() -> str:
 
 def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True,
                 pil: bool = False) -> BuildResult:
-    """Assemble the project in `out`, build it like `pio run`, examine the image, and write build.json. PlatformIO runs
-    only if environment variables (PLATFORMIO_...) change its options. An image of this configuration is reused from the
-    folder or the cache. Without a compiler it comes from this installation, with a warning. Raise Refused if a tool is
-    missing, the compiler refuses, the image does not fit, or it has forbidden symbols.
+    """Write the project to `out`, build it like `pio run`, examine the image, and write build.json. PlatformIO itself
+    runs only if environment variables (PLATFORMIO_...) change its options. An image of this configuration is taken from
+    the folder or the cache. Without a compiler, the image comes from this installation, with a warning. Raise Refused
+    if a tool is missing, the compiler reports an error, the image does not fit the chip, or it contains forbidden
+    symbols.
     """
     wanted = project(mechanism, feedforward, pil)
     brought = _brought(wanted)
@@ -221,8 +225,8 @@ def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = Non
 
 
 def _key(wanted: Project) -> str:
-    """Return the key of the project's image: all files, the compiler, and the variables that change PlatformIO's
-    options."""
+    """Return the key of the project's image: all files, the compiler, and the environment variables that change
+    PlatformIO's options."""
     contents = (part for name, content in sorted(wanted.files.items()) for part in (name, content))
     return key_of("image", compiler_identity(), *_variables(), *contents)
 
@@ -238,9 +242,9 @@ def brought_in(digest: str) -> Path:
 
 
 def _brought(wanted: Project) -> Path | None:
-    """Return the folder of this installation's image, for a machine without a compiler.
+    """Return the folder of this installation's image, for a computer without a compiler.
 
-    Return None if the image is incomplete or has another configuration.
+    Return None if the image is incomplete or has a different configuration.
     """
     folder = brought_in(wanted.digest)
     if shutil.which(COMPILER) is not None or existing(folder, wanted.digest) is None:
@@ -260,7 +264,7 @@ def _require_tools() -> None:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Allow one build at a time in a folder."""
+    """Allow only one build at a time in a folder."""
     out.mkdir(parents=True, exist_ok=True)
     with FileLock(out / ".lock"):
         yield
@@ -285,7 +289,7 @@ def _taken(out: Path, built: Path, wanted: Project, log: str) -> BuildResult:
 
 
 def compile_directly(project: Path, out: Path, progress: Progress | None = None) -> None:
-    """Compile a project without changes. Raise Refused with the relevant lines."""
+    """Compile a project whose files are up to date. Raise Refused with the relevant lines of the output."""
     total, made = sum(1 for _ in (project / "src").rglob("*.c")) + 2, count(1)
 
     def done(what: str) -> None:
@@ -299,7 +303,7 @@ def compile_directly(project: Path, out: Path, progress: Progress | None = None)
 
 
 def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> BuildResult:
-    """Read sizes and symbols of out/firmware.elf and its call graph in `built`. Raise Refused."""
+    """Read sizes and symbols of out/firmware.elf, and its call graph in `built`. Raise Refused."""
     elf = out / "firmware.elf"
     _refuse_symbols(elf)
     flash, ram, reserved = _sizes(elf)
@@ -315,13 +319,14 @@ def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> Bui
 
 
 def steps_of(line: str) -> list[str]:
-    """Return the files in a line of PlatformIO's log. Parallel jobs may share a line."""
+    """Return the files that one line of PlatformIO's log names. Parallel jobs may write to one line."""
     doing = "Compiling|Linking|Building"
     return re.findall(rf"(?:{doing}) \.pio\S*?/(\w+\.(?:o|elf|bin))(?=\s|$|{doing})", line)
 
 
 def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -> str:
-    """Run PlatformIO in a project, and return its output. Raise Refused with the relevant lines."""
+    """Run PlatformIO in a project folder, and return its output. Raise Refused with the relevant lines of the
+    output."""
     environment = os.environ | {
         "PLATFORMIO_CORE_DIR": str(out / ".platformio"),
         "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
@@ -342,7 +347,8 @@ def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -
                     if progress:
                         progress(done, total, what)
         except BaseException:
-            process.terminate()  # otherwise PlatformIO survives an interrupt and waits for a reader for ever
+            process.terminate()  # otherwise PlatformIO ignores the interrupt and waits for ever for a reader of its
+                                 # output
             raise
     if process.returncode != 0:
         raise Refused(_reason(out, lines))
@@ -350,7 +356,7 @@ def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -
 
 
 def _reason(out: Path, lines: list[str]) -> str:
-    """Return one line from the log of a failed build."""
+    """Return the relevant line of the log of a failed build."""
     text = "\n".join(lines)
     overflow = re.findall(r"region `(\w+)' overflowed by (\d+) bytes", text)
     if overflow:

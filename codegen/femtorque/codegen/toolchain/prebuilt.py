@@ -1,7 +1,7 @@
-"""Images of examples in a wheel, for a first look without a compiler for the chip.
+"""Images of the examples in a wheel, so that a new user needs no compiler for the chip.
 
-`make wheel` calls `python -m femtorque.codegen.toolchain.prebuilt`, which makes these images. The repository does not
-contain them. An image is used only for the configuration of its digest, and only without a compiler.
+`make wheel` calls `python -m femtorque.codegen.toolchain.prebuilt`, which builds these images. The images are not in
+the repository. An image serves only the configuration of its digest, and only if there is no compiler.
 """
 
 import shutil
@@ -16,11 +16,12 @@ from femtorque.codegen.toolchain.build_result import record
 from femtorque.codegen.toolchain.platformio import brought_in, build_image
 
 EXAMPLES = ("three_link", "four_bar", "openarm_like", "so101_sts")
-ALONE = ("three_link",)  # examples with a second image without feed-forward, for `femtorque demo`
+ALONE = ("three_link",)  # examples with a second image that has no feed-forward, for `femtorque demo`
 
 
 def make() -> list[Path]:
-    """Make all images without debug information, and return their folders. Raise Refused like `build_image`."""
+    """Build all images without debug information, and return their folders. Raise Refused under the same conditions as
+    `build_image`."""
     shutil.rmtree(PREBUILT, ignore_errors=True)
     made = [_make(name, feedforward) for name in EXAMPLES for feedforward in (True, False)
             if feedforward or name in ALONE]

@@ -1,8 +1,8 @@
-"""The largest stack of an image: the deepest path of the call graph, from GCC's figures.
+"""Upper bound on the stack of an image: the deepest path of the call graph, with GCC's stack sizes.
 
-`-fcallgraph-info=su` writes one .ci file (VCG text) per compilation, and a whole image is one compilation. Nodes have
-the size of their frames, edges are calls, and inlined code is part of its caller. This module adds frames that GCC does
-not know: exception frames of the processor, and a few functions of libgcc.
+`-fcallgraph-info=su` writes one .ci file (VCG text) per compilation. A whole image is one compilation. Nodes are
+functions with their frame sizes, edges are calls, and inlined code belongs to its caller. This module adds stack sizes
+that GCC does not report: exception frames of the processor, and frames of a few libgcc functions.
 """
 
 import re
@@ -12,16 +12,17 @@ from pathlib import Path
 
 from femtorque.codegen.common import Refused
 
-# Exception frame with the FPU's registers: 26 words, plus one word for 8-byte alignment.
+# bytes of an exception frame with the FPU's registers: 26 words, plus one word for 8-byte alignment.
 EXCEPTION_FRAME = 26 * 4 + 4
 
-# Integer helpers of libgcc are assembly and push a few registers at most.
+# The integer functions of libgcc are assembly, and push a few registers at most.
 HELPER_FRAME = 64
 HELPERS = re.compile(r"^__(aeabi_u?l?(idiv|divmod|ldivmod|lmul|lls[lr]|lasr)\w*|u?(div|mod|divmod)[ds]i[34])$")
 
 INDIRECT = "__indirect_call"
 INTERRUPT = "_interrupt"
-ENTRIES = {"ft_reset", "ft_crash_entry", "ft_crash"}  # only the processor calls these, like interrupts
+ENTRIES = {"ft_reset", "ft_crash_entry", "ft_crash"}  # only the processor calls these functions, like interrupt
+                                                      # handlers
 
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
@@ -30,7 +31,7 @@ _BYTES = re.compile(r"\\n(\d+) bytes \((\w+)")
 
 @dataclass
 class CallGraph:
-    """A call graph. frames: bytes per function (None: dynamic). calls: callees per function."""
+    """A call graph. frames: stack bytes per function (None: dynamic). calls: called functions per function."""
 
     frames: dict[str, int | None] = field(default_factory=dict)
     calls: dict[str, set[str]] = field(default_factory=dict)
@@ -50,8 +51,9 @@ def read_stack(files: Iterable[Path]) -> CallGraph:
 
 
 def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
-    """Return the graph with one name for functions with equal code. The image keeps one of these functions, and GCC
-    reports only its frame. addresses: addresses of all functions of the image, by names without files.
+    """Return the graph with one common name for functions with identical code. The image contains only one of these
+    functions, and GCC reports only the frame of this one. addresses: addresses of all functions in the image, by names
+    without files.
     """
     kept = {addresses[_plain(name)]: name for name in graph.frames if _plain(name) in addresses}
 
@@ -62,10 +64,10 @@ def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
 
 
 def stack_depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
-    """Return (bytes, path) of the deepest chain of calls from `root`.
+    """Return (bytes, path) of the deepest chain of calls that begins at `root`.
 
-    A call through a pointer may reach any function that no other function calls by name, except ENTRIES and functions
-    on the path. Raise Refused for recursion, dynamic frames and functions without figures.
+    A call through a pointer may reach any function that no function calls by name, except ENTRIES and functions on the
+    path. Raise Refused if the graph has recursion, dynamic frames or functions without a stack size.
     """
     called = {callee for callees in graph.calls.values() for callee in callees}
     pointed = {name for name in graph.frames if name not in called and name not in ENTRIES
@@ -97,22 +99,25 @@ def stack_depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
 
 
 def _plain(name: str) -> str:
-    """Return a static function's name without GCC's file prefix."""
+    """Return the name of a static function without the file prefix that GCC adds."""
     return name.rsplit(":", 1)[-1]
 
 
 @dataclass(frozen=True)
 class StackBound:
-    """A bound on the stack. bytes: largest need. path: the functions then on the stack, main program first."""
+    """An upper bound on the stack. bytes: maximum stack size. path: the functions that are on the stack at this size,
+    main program first."""
 
     bytes: int
     path: tuple[str, ...]
 
 
 def bound(graph: CallGraph, main: str = "ft_reset") -> StackBound:
-    """Return the bound: the main program's deepest path plus each interrupt once (functions `..._interrupt`).
+    """Return the bound: the deepest path of the main program plus each interrupt handler once (functions
+    `..._interrupt`).
 
-    Each interrupt has its own priority. Faults use a separate stack.
+    All interrupts have different priorities, so each can interrupt the others once. Fault handlers use a separate
+    stack.
     """
     size, path = stack_depth(graph, main)
     for name in sorted(name for name in graph.frames if name.endswith(INTERRUPT)):

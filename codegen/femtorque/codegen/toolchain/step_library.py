@@ -1,6 +1,6 @@
 """The emitted step, compiled with the host's C compiler.
 
-In single precision its results equal the chip's bit for bit.
+In single precision its results are bit-identical to the chip's results.
 """
 
 from typing import Any
@@ -137,17 +137,17 @@ def cdef_of(precision: Precision) -> str:
 
 
 class Turns:
-    """Positions in rad and m as integers of one precision."""
+    """Conversion of positions in rad and m to integers of one precision."""
 
     def __init__(self, model: Model, precision: Precision) -> None:
-        self.units = np.array([position_unit(joint) for joint in model.mechanism.streamed])  # rad or m a wire step
+        self.units = np.array([position_unit(joint) for joint in model.mechanism.streamed])  # rad or m per wire step
         self.integer: type = np.int64 if precision == "double" else np.int32
         self.real: type = np.float64 if precision == "double" else np.float32
         n = self.units.shape
         self.sample = np.dtype([("q", self.integer, n), ("u", self.real, n), ("du", self.real, n)])  # ft_sample
 
     def of(self, positions: ArrayLike) -> NDArray[Any]:
-        """Return integer positions (..., J), rounded to nearest and wrapped at whole turns."""
+        """Return integer positions (..., J), rounded to the nearest step and wrapped at whole turns."""
         steps = np.asarray(positions, np.float64) / self.units
         whole = np.floor(steps)
         if self.integer is np.int32:
@@ -156,8 +156,8 @@ class Turns:
         return ((_wrap(whole) << np.uint64(32)) + part.astype(np.uint64)).view(np.int64)
 
     def samples(self, positions: ArrayLike) -> NDArray[Any]:
-        """Return ft_sample (N-1,) of a motion from rest with positions (N, J), rad or m, one row per tick. u and du are
-        formed in double precision and then rounded.
+        """Return ft_sample (N-1,) of a motion that begins at rest. positions (N, J), rad or m, one row per tick. u and
+        du are computed in double precision and then rounded.
         """
         positions = np.asarray(positions, np.float64)
         u = 0.5 * np.diff(positions, axis=0)
@@ -176,7 +176,7 @@ class CompiledStep:
 
     def __init__(self, model: Model, precision: Precision = "single",
                  sources: dict[str, str] | None = None) -> None:
-        """Compile the step. sources: the emitted files of this model, if known."""
+        """Compile the step. sources: the emitted files of this model, if the caller has them."""
         self.model = model
         self.turns = Turns(model, precision)
         if sources is None:
@@ -192,7 +192,7 @@ class CompiledStep:
 
     def run(self, samples: NDArray[Any], modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
         """Return torques (N, J), N m or N, of N steps, one per sample (N,) of Turns.samples. modes (N, 2): as in
-        `schedule`. Raise Refused if closed loops reach a singular pose, or a mode does not fit the motion.
+        `schedule`. Raise Refused if closed loops reach a singular pose, or a mode's constraints contradict the motion.
         """
         tau: NDArray[Any] = np.empty((len(samples), len(self.turns.units)), self.turns.real)
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))
@@ -211,19 +211,17 @@ class CompiledStep:
         return self.ffi.from_buffer("uint32_t[]", np.ascontiguousarray(modes, np.uint32))
 
     def torque(self, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
-        """Return torques (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or
-        m.
-
-        modes (N+1, 2): as in femtorque.codegen.model.modes.schedule.
+        """Return torques (N, J), N m or N, at s_0..s_N-1. positions (N+2, J), rad or m: samples of a motion at
+        s_-1..s_N. modes (N+1, 2): as in femtorque.codegen.model.modes.schedule.
         """
         positions = np.asarray(positions, np.float64)
         self.start(positions[0])
         return self.run(self.turns.samples(positions), modes)[1:]
 
     def bent(self, positions: ArrayLike) -> NDArray[Any]:
-        """Return the bending coordinates (N+2, Z) of flexible links and springs at s_-1..s_N of a motion as in
-        `torque`. First come the stretches of springs from rest, rad or m, then modal coordinates, m sqrt(kg), in the
-        order of the C.
+        """Return the bending coordinates (N+2, Z) of flexible links and springs at s_-1..s_N of a motion, given as for
+        `torque`. The columns begin with the stretches of springs from rest, rad or m. Modal coordinates follow, m
+        sqrt(kg), in the order of the C.
         """
         positions, tree = np.asarray(positions, np.float64), flexible_tree(self.model.mechanism)
         links = [tree.pieces[i].tip for i in tree.beams]

@@ -1,4 +1,4 @@
-"""Joint torques against an external wrench by the emitted ft_step_wrench, on this computer."""
+"""Joint torques that balance an external wrench, computed by the emitted ft_step_wrench on this computer."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ void ft_step_wrench(const ft_turn *q, uint32_t link, const ft_real *force, const
 
 
 def sources(model: Model) -> dict[str, str]:
-    """Return {file name: text} of the wrench's C with its headers."""
+    """Return {file name: text} of the C that computes the wrench's torques, with its headers."""
     return step.headers(model) | render(model)
 
 
@@ -28,7 +28,7 @@ def emitted_wrench_torque(model: Model, q: ArrayLike, wrench: Wrench,
                           precision: Precision = "single") -> NDArray[np.float64]:
     """Return torques (N, n), N m or N, at positions q (N, n), rad or m.
 
-    Raise BadInput like femtorque.codegen.reference.wrench.torque.
+    Raise BadInput under the same conditions as femtorque.codegen.reference.wrench.torque.
     """
     place(model.mechanism, wrench.link)
     real, bits = ("double", 64) if precision == "double" else ("float", 32)

@@ -1,4 +1,4 @@
-"""Checks of a mechanism, a motion and the emitted code."""
+"""Checks of a mechanism, of a motion and of the emitted code."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The load of a mechanism's buses, and the check of this load."""
+"""The bus load of a mechanism's drives, and its check."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from femtorque.codegen.mechanism import Bus, Joint, Mechanism, refuse
 
 @dataclass(frozen=True)
 class BusLoad:
-    """A bus: joints in tree order, load of one tick's frames, and time between ticks, s."""
+    """A bus: joints in tree order, bus load of one tick's frames, and time between ticks, s."""
 
     bus: Bus
     joints: tuple[Joint, ...]
@@ -23,17 +23,18 @@ class BusLoad:
 
     @property
     def command_after(self) -> tuple[float, float]:
-        """Return the least and the largest time, s, from the beginning of a tick to a drive's receipt of its command.
+        """Return the minimum and the maximum time, s, from the beginning of a tick until a drive has received its
+        command.
 
-        The command leaves at the beginning of the next tick. The first drive has the least time, the last drive the
-        largest.
+        The board sends the command at the beginning of the next tick. The first drive receives its command after the
+        minimum time, the last drive after the maximum.
         """
         first, last = self.load.there
         return self.period + first, self.period + last
 
 
 def ages(mechanism: Mechanism) -> list[str]:
-    """Return a line for each bus whose drives are asked for positions: the age of these positions in the control law.
+    """Return a line for each bus with polled drives, which gives the age of their positions in the control law.
     """
     said = []
     for bus in mechanism.buses:

@@ -1,6 +1,6 @@
-"""Report of `femtorque check` on a mechanism: data, as tables and as plain data, and warnings. The reader refuses a
-file that cannot be right. This module warns of probable mistakes. This module also refuses gains that make the sampled
-loop unstable, and mechanisms that cannot be emitted.
+"""Report of `femtorque check` on a mechanism: its data, as tables and for JSON, and warnings. The reader refuses a
+mechanism file that is certainly wrong. This module warns about probable mistakes that the reader accepts. The module
+also refuses mechanisms from which no C can be emitted, and gains with which the sampled loop is unstable.
 """
 
 import math
@@ -28,24 +28,26 @@ from femtorque.codegen.verify.bus_budget import BusLoad, ages, bus_loads
 from femtorque.codegen.verify.motion_torques import SAG, SMALL, steep
 from femtorque.codegen.verify.plausible import doubts
 
-DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # least rate of a drive's loop, and least bandwidth of its velocity
+DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # Hz: minimum rate of a drive's loop, and minimum bandwidth of its velocity
+                                             # estimate
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, and have double eigenvalues at one
-SINGULAR = 1e-9  # least ratio of smallest to largest eigenvalue of the mass matrix, scaled to a unit diagonal
+SINGULAR = 1e-9  # minimum ratio of the smallest to the largest eigenvalue of the mass matrix, scaled to a unit diagonal
 LIMITS = tuple(f.name for f in fields(Limits))
 NEAR_SINGULAR = CLEAR * SINGULAR_POSE
-START_OFF = 1e-3  # rad or m, for the rounded start of a redundantly actuated joint
-SETTLED = 1e-4  # rad, m or m sqrt(kg): largest final step to the static sag
+START_OFF = 1e-3  # rad or m: tolerance for the rounded start of a redundantly actuated joint
+SETTLED = 1e-4  # rad, m or m sqrt(kg): maximum size of the last iteration's step to the static sag
 SHOWN = 2  # modes of flexible links
-FASTEST = 1.5  # fastest turn that was compared with exact chains, as a share of a flexible link's lowest frequency
-_ELECTRICAL = (1e-5, 0.1)  # s: electrical time constants, from coreless motors to large servo motors
-FAR_BELOW, LITTLE = 0.03, 0.2  # share of the stiffest ku; share of critical damping
-TINY = 1e-12  # share of the stiffest ku; less counts as zero
-COARSE = 0.2  # largest torque of one encoder count through Kv, as a share of a joint's effort
+FASTEST = 1.5  # fastest rotation in the comparisons with exact chains, divided by a flexible link's lowest frequency
+_ELECTRICAL = (1e-5, 0.1)  # s: range of electrical time constants, from coreless motors to large servo motors
+FAR_BELOW, LITTLE = 0.03, 0.2  # ratio to the stiffest ku; ratio to critical damping
+TINY = 1e-12  # relative to the stiffest ku; a smaller ku counts as zero
+COARSE = 0.2  # maximum torque that one encoder count may cause through Kv, relative to a joint's effort
 
 
 @dataclass(frozen=True)
 class BeamMode:
-    """A vibration of a mechanism with held motors at its start: undamped frequency, Hz, and share of critical damping.
+    """A vibration of a mechanism at its start, with locked motors: undamped frequency, Hz, and ratio to critical
+    damping.
     """
 
     hz: float
@@ -57,7 +59,7 @@ class BeamMode:
 
 @dataclass(frozen=True)
 class Report:
-    """Findings of a check. stability, rule: empty without motors or gains."""
+    """Findings of a check. stability, rule: empty if there are no motors or gains."""
 
     mechanism: Mechanism
     lead: int
@@ -75,7 +77,7 @@ class Report:
     beams: tuple[BeamMode, ...] = ()
 
     def data(self) -> dict[str, Any]:
-        """Return plain data for --json. Infinite limits become null."""
+        """Return the data for --json. Infinite limits become null."""
         m, c = self.mechanism, self.mechanism.control
         loop = None
         if self.stability is not None:
@@ -118,7 +120,7 @@ class Report:
 def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Report:
     """Return the report on a mechanism and on motions of it.
 
-    Raise BadInput for unstable gains and for an unsuitable board.
+    Raise BadInput for unstable gains, and for an unsuitable board.
     """
     warnings = [*mechanism.warnings, *doubts(mechanism)]
     buses = bus_loads(mechanism)
@@ -132,7 +134,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         models = [(mode.name, Model.of(in_mode(mechanism, mode.name))) for mode in mechanism.modes]
     else:
         models = [("", Model.of(in_mode(mechanism)))]
-    # refuses loops that do not close, and joints that no actuated joint holds
+    # raises an error for loops that do not close, and for joints that no actuated joint holds
     assemblies = tuple((name, assemble(model)) for name, model in models)
     for name, assembly in assemblies:
         _loops(name, assembly, warnings)
@@ -143,7 +145,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     if mechanism.flexible:
         _bending(models[0][1], warnings)
         _whirling(models[0][1], warnings)
-    joint_springs(models[0][1])  # refuses a C_mot without a stiffness to scale
+    joint_springs(models[0][1])  # raises an error for a C_mot that has no stiffness to scale
     _drives(mechanism, warnings)
     _rotors(mechanism, warnings)
     warnings += fieldbus.uncut(mechanism) + fieldbus.off_supply(mechanism)
@@ -176,13 +178,13 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
 
 
 def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:
-    """Return the smaller of each joint's gains in two modes."""
+    """For each joint, return the smaller of its gains in two modes."""
     return {name: Gains(*(min(getattr(g[name], key) for g in (a, b) if name in g) for key in ("ku", "kv")))
             for name in a | b}
 
 
 def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -> None:
-    """Warn of a motion's poses near singular poses, and of passive joints that leave their limits."""
+    """Warn about a motion's poses near singular poses, and about passive joints that leave their limits."""
     dt, source = 1.0 / mechanism.control.knot_hz, trajectory.source.name if trajectory.source else "the motion"
     ticks = round(trajectory.duration / dt)
     at_knots = replace(mechanism, control=replace(mechanism.control, rate_hz=mechanism.control.knot_hz))
@@ -223,9 +225,9 @@ def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -
 
 
 def _board(mechanism: Mechanism, warnings: list[str]) -> int:
-    """Return the board's lead in ticks.
+    """Return the lead of the board, ticks.
 
-    Motors may still be missing. Raise BadInput if the board cannot handle the mechanism.
+    The mechanism may have no motors yet. Raise BadInput if the board cannot drive the mechanism.
     """
     if mechanism.board is None:
         return 0
@@ -243,7 +245,8 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
 
 
 def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
-    """Warn of probable mistakes in the assembled loops. A mode's loops close where a motion enters the mode."""
+    """Warn about probable mistakes in the assembled loops. The loops of a mode must close at the pose where a motion
+    enters the mode."""
     model = assembly.model
     margin = float(assembly.margin(assembly.start))
     if assembly.dependent and not mode and margin < NEAR_SINGULAR:
@@ -263,9 +266,9 @@ def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
 
 
 def passive_torque(assembly: Assembly) -> dict[str, float]:
-    """Return the open tree's torque of the passive joints at rest in the assembled pose.
+    """Return the open tree's torques at the passive joints, at rest in the assembled pose.
 
-    These joints have no motor for it.
+    As these joints have no motor, other torques must balance it.
     """
     still = np.zeros(assembly.model.n)
     tau = newton_euler(assembly.model, assembly.start, still, still)
@@ -273,7 +276,7 @@ def passive_torque(assembly: Assembly) -> dict[str, float]:
 
 
 def _bending(model: Model, warnings: list[str]) -> None:
-    """Warn of links and springs whose deflections at rest are not small."""
+    """Warn about links and springs whose deflections at rest are large."""
     step, moving = Flexible(model), model.mechanism.moving
     q = np.array([moving[j].start for j in step.driven])
     z = step.sag(q)
@@ -294,7 +297,7 @@ def _bending(model: Model, warnings: list[str]) -> None:
 
 
 def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
-    """Warn of links and springs whose deflections in a motion are not small."""
+    """Warn about links and springs whose deflections in a motion are large."""
     source = trajectory.source.name if trajectory.source else "the motion"
     if not trajectory.starts_at_rest:
         return
@@ -308,7 +311,7 @@ def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
 
 
 def _beam_modes(model: Model) -> list[BeamMode]:
-    """Return the lowest vibrations of flexible links with held motors."""
+    """Return the lowest vibration modes of flexible links, with locked motors."""
     if not any(link.beam for link in model.mechanism.links):
         return []
     tree = flexible_tree(model.mechanism)
@@ -329,7 +332,7 @@ def _vibrations(K: NDArray[np.float64], M: NDArray[np.float64]) -> tuple[NDArray
 
 
 def _whirling(model: Model, warnings: list[str]) -> None:
-    """Warn of flexible links whose limits allow faster turns than the comparisons had."""
+    """Warn about flexible links whose limits allow rotations faster than in the comparisons."""
     tree = flexible_tree(model.mechanism)
     joints = tree.mechanism.moving
     q = np.array([joint.start for joint in joints])
@@ -350,7 +353,7 @@ def _whirling(model: Model, warnings: list[str]) -> None:
 
 
 def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
-    """Warn of motors, encoders and friction, joint by joint."""
+    """Warn about motors, encoders and friction, joint by joint."""
     for joint in mechanism.moving:
         key, motor = f"joint.{joint.name}", joint.motor
         sprung = joint.type != "prismatic" and not joint.elastic and (joint.stiffness or joint.c_mot)
@@ -391,7 +394,8 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
 
 
 def _rotors(mechanism: Mechanism, warnings: list[str]) -> None:
-    """Warn of drives whose rotor is not in the file, one line per kind. A rotor is often heavier than the links."""
+    """Warn about drives whose rotor inertia is not in the file, one line per type. The rotor inertia is often larger
+    than the links' inertia."""
     kinds: dict[str, list[Joint]] = {}
     for joint in mechanism.streamed:
         if joint.drive is not None and _rotorless(joint):
@@ -409,13 +413,13 @@ def _rotorless(joint: Joint) -> bool:
 
 
 def _and_more(joints: Sequence[Joint]) -> str:
-    """Return words for the joints after the first."""
+    """Return text that mentions the joints after the first."""
     return f" (and of {len(joints) - 1} more joints)" if len(joints) > 2 else (
         f" (and of {joints[1].name})" if len(joints) == 2 else "")
 
 
 def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None:
-    """Warn of an encoder whose single count makes a large torque through the observer and Kv."""
+    """Warn about an encoder whose single count causes a large torque through the observer and Kv."""
     dt = 1.0 / mechanism.control.rate_hz
     counts = joint.encoder.counts if joint.encoder is not None else (
         family_of(joint.drive.type).places.turn if joint.drive is not None else 0)
@@ -435,7 +439,8 @@ def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None
 def _regular(model: Model, warnings: list[str]) -> bool:
     """Return True if the mass matrix can be inverted at every sampled pose."""
     if model.mechanism.constrained:
-        return True  # a motion without inertia appears in a loop's assembly, or in the mass at the independent joints
+        return True  # the assembly of the loops, or the mass at the independent joints, already reveals a motion
+                     # without inertia
     masses = mass_matrix(model, sample_poses(model))
     diagonal = np.sqrt(np.maximum(np.diagonal(masses, axis1=-2, axis2=-1), 0.0))
     for i, body in enumerate(model.bodies):
@@ -451,7 +456,8 @@ def _regular(model: Model, warnings: list[str]) -> bool:
 
 
 def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], warnings: list[str]) -> None:
-    """Refuse gains that make the sampled loop unstable. Warn of gains with less than a quarter of the gain margin."""
+    """Refuse gains with which the sampled loop is unstable. Warn about gains with less than a quarter of the gain
+    margin."""
     if stability.radius > UNSTABLE:
         joint = max(mechanism.streamed, key=lambda j: max(j.gains.ku / rule[j.name].ku, j.gains.kv / rule[j.name].kv))
         fit = rule[joint.name]
@@ -471,10 +477,10 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
 
 
 def _soft(mechanism: Mechanism, stiffest: dict[str, Gains], rule: dict[str, Gains], warnings: list[str]) -> None:
-    """Warn of gains far below the stiffest gains, or with little damping.
+    """Warn about gains far below the stiffest gains, or with little damping.
 
-    A mass, rotor or gear was often changed after the choice of these gains. stiffest: gains with damping DAMPING. rule:
-    these gains within the ranges of drives' fields.
+    Often a mass, rotor or gear was changed after these gains were chosen. stiffest: the stiffest gains with damping
+    DAMPING. rule: these gains, limited to the ranges of the drives' fields.
     """
     soft: list[tuple[Joint, float]] = []
     for joint in mechanism.streamed:
@@ -494,16 +500,16 @@ def _soft(mechanism: Mechanism, stiffest: dict[str, Gains], rule: dict[str, Gain
 
 
 def _fitting(mechanism: Mechanism, rule: dict[str, Gains]) -> dict[str, Gains]:
-    """Return gains within the ranges of drives' fields."""
+    """Return the gains, limited to the ranges of the drives' fields."""
     most = {j.name: j.drive.at_joint for j in mechanism.streamed if j.drive is not None and j.drive.pd == "drive"}
     return {name: replace(g, ku=min(g.ku, most[name].kp), kv=min(g.kv, most[name].kd)) if name in most else g
             for name, g in rule.items()}
 
 
 def _where_closed(model: Model) -> Model:
-    """Return the model with the rate and the filter of the drives if the drives close all loops.
+    """If the drives close all loops, return the model with the drives' loop rate and velocity filter.
 
-    Otherwise return the model.
+    Otherwise return the model unchanged.
     """
     driven = [j for j in model.mechanism.streamed if j.actuated]
     if not all(j.drive is not None and j.drive.pd == "drive" for j in driven):
@@ -513,7 +519,7 @@ def _where_closed(model: Model) -> Model:
 
 
 def _overlay(mechanism: Mechanism, lead: int) -> None:
-    """Refuse an overlay of gains whose largest value may make the sampled loop unstable."""
+    """Refuse a gain overlay whose largest value can make the sampled loop unstable."""
     most = mechanism.safety.gain_overlay[1]
     if most <= 1.0:
         return
@@ -531,7 +537,7 @@ def _overlay(mechanism: Mechanism, lead: int) -> None:
 
 
 def _homing(model: Model, warnings: list[str]) -> None:
-    """Warn of a joint that is too weak to search for its zero against gravity at the start."""
+    """Warn about a joint that is too weak to search for its zero against gravity at the start."""
     joints = model.mechanism.moving
     sought = [i for i, j in enumerate(joints) if j.encoder is not None and j.encoder.zero in ("index", "stop")]
     if not sought:
@@ -547,7 +553,8 @@ def _homing(model: Model, warnings: list[str]) -> None:
 
 
 def _halt(mechanism: Mechanism) -> list[str]:
-    """Return a line on a debugger's halt of the board's processor: the motors that run on, and until when."""
+    """Return a line about a debugger that halts the board's processor. The line names the motors that continue to run,
+    and how long they do so."""
     if mechanism.board is None or not any(j.motor or j.drive for j in mechanism.streamed):
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -563,7 +570,8 @@ def _halt(mechanism: Mechanism) -> list[str]:
 
 
 def _weak(mechanism: Mechanism, warnings: list[str]) -> set[str]:
-    """Warn of joints that cannot hold against gravity everywhere in their ranges. Return the names of these joints."""
+    """Warn about joints that cannot hold against gravity everywhere in their ranges. Return the names of these
+    joints."""
     driven = {j.name: j for j in mechanism.streamed if j.actuated and (j.motor or j.drive)}
     efforts = {name: constants.joint_constants(mechanism, j).effort for name, j in driven.items()}
     found = overweight(mechanism, efforts)
@@ -579,9 +587,9 @@ def _weak(mechanism: Mechanism, warnings: list[str]) -> set[str]:
 
 
 def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> list[str]:
-    """Return peak and continuous torque of every motor on a board, in words.
+    """Return words for the peak and continuous torque of every motor on a board.
 
-    Warn if gravity alone overloads a motor.
+    Warn if gravity alone overheats a motor.
     """
     if mechanism.board is None:
         return []
@@ -610,9 +618,9 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
 
 
 def _touches(mechanism: Mechanism, warnings: list[str]) -> list[str]:
-    """Return the smallest torque that counts as a touch at each joint, in words.
+    """Return words for the smallest torque that counts as a contact at each joint.
 
-    Warn of thresholds within encoder noise.
+    Warn about thresholds that are within encoder noise.
     """
     if mechanism.feel is None or contact.unfelt(mechanism):
         return []

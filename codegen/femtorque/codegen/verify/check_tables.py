@@ -56,7 +56,8 @@ def _heading(report: Report) -> Text:
 
 
 def _table(title: str, *columns: str) -> Table:
-    """Return a table whose first column identifies a row. A narrow terminal folds only the other columns."""
+    """Return a table whose first column identifies a row. In a narrow terminal only the remaining columns are
+    wrapped."""
     table = Table(title=f"\n{title}" if title else None, title_justify="left", box=SIMPLE_HEAD, show_edge=False,
                   pad_edge=False, collapse_padding=True)
     for k, column in enumerate(columns):
@@ -83,7 +84,7 @@ def _joint_table(mechanism: Mechanism) -> Table:
 
 
 def _units(mechanism: Mechanism) -> tuple[str, str]:
-    """Return units of positions and torques, for the head of a column."""
+    """Return the units of positions and torques, for a column heading."""
     slides = {joint.type == "prismatic" for joint in mechanism.joints if joint.type != "fixed"}
     return {frozenset({True}): ("m", "N"), frozenset({False, True}): ("rad (m)", "N m (N)")}.get(
         frozenset(slides), ("rad", "N m"))
@@ -95,7 +96,7 @@ def _followed(mimic: Mimic) -> str:
 
 
 def _drive_table(report: Report) -> Table:
-    gains = () if report.rule else ("ku", "kv")  # the gains then have a separate table
+    gains = () if report.rule else ("ku", "kv")  # if there are gains, a separate table shows them
     x, f = _units(report.mechanism)
     table = _table("drives", "joint", "motor", "encoder", f"viscous, {f} s/{x}", f"coulomb, {f}", *gains)
     for j in report.mechanism.moving:
@@ -108,14 +109,14 @@ def _drive_table(report: Report) -> Table:
 
 
 def _dry(friction: Friction) -> str:
-    """Return Coulomb friction, and further friction terms of the file."""
+    """Return Coulomb friction, and the further friction terms that the file gives."""
     more = [f"{friction.stribeck:g} at rest, half of it at {friction.stribeck_velocity:g}"] if friction.stribeck else []
     more += [f"{friction.load:g} of the load"] if friction.load else []
     return " + ".join([f"{friction.coulomb:g}", *more])
 
 
 def _on_bus(drive: Drive) -> str:
-    """Return the drive that turns a joint, and its gear."""
+    """Return words for the drive that moves a joint, and for its gear."""
     return drive.type.name if drive.gear == 1.0 else f"{drive.type.name}, gear {drive.gear:g}"
 
 
@@ -133,7 +134,7 @@ def _bus_table(report: Report) -> Table:
 
 
 def motor_table(motors: Sequence[Sold]) -> Table:
-    """Return the catalogue of motors, with their torque and speed at nominal voltage."""
+    """Return the catalogue of motors, with their torque and speed at the nominal voltage."""
     table = _table("motors", "name", "V", "R, ohm", "L, mH", "K, N m/A", "rotor, kg m^2", "gear", "stall, N m",
                    "no load, rad/s", "continuous, A", "source")
     for sold in motors:
@@ -159,7 +160,8 @@ def _link_table(mechanism: Mechanism) -> Table:
 
 
 def _ground(mechanism: Mechanism) -> list[str]:
-    """Return the links on the ground in one line. A locked limb of a legged robot has many links."""
+    """Return one line about the links that are fixed to the ground. One line suffices, because a locked limb of a
+    legged robot has many links."""
     still = _left_out(mechanism)
     if not still:
         return []
@@ -171,7 +173,7 @@ def _ground(mechanism: Mechanism) -> list[str]:
 
 
 def _standing(mechanism: Mechanism) -> set[str]:
-    """Return links that nothing can move. With modes the ground changes, so the list is empty."""
+    """Return the links that no joint can move. With modes the ground link may change, so the result is empty."""
     if mechanism.modes:
         return set()
     moving, still = {joint.name for joint in mechanism.moving}, {BASE}
@@ -181,19 +183,21 @@ def _standing(mechanism: Mechanism) -> set[str]:
 
 
 def _left_out(mechanism: Mechanism) -> set[str]:
-    """Return the links on the ground, if they are too many for one row each. Otherwise return an empty set."""
+    """Return the links that are fixed to the ground, if they are too many for one table row each. Otherwise return an
+    empty set."""
     still = _standing(mechanism)
     return still if len(still) > FEW else set()
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the first names, and the number of further names."""
+    """Return the first names, and how many further names there are."""
     more = len(names) - FEW
     return ", ".join(names[:FEW]) + (f" and {more} more" if more > 0 else "")
 
 
 def _beam_table(report: Report) -> Table:
-    """Return the table of flexible links. Frequencies belong to the whole mechanism at its start with held motors."""
+    """Return the table of flexible links. The frequencies are those of the whole mechanism at its start, with locked
+    motors."""
     table = _table("flexible links", "link", "length, m", "EI about y, z, N m^2", "GJ, N m^2", "elements", "damping, s")
     for link in report.mechanism.links:
         if beam := link.beam:

@@ -15,7 +15,7 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_format(path: Path, key: str = "figure") -> None:
-    """Raise BadInput for a suffix that is no picture's. Raise Refused without matplotlib."""
+    """Raise BadInput if the suffix is not that of a picture format. Raise Refused if matplotlib is missing."""
     if path.suffix.lower() not in FORMATS:
         raise BadInput(path, key, None, f"must end in one of {', '.join(FORMATS)}")
     need("matplotlib")
@@ -29,9 +29,9 @@ def blank(width: float, height: float) -> Figure:
 
 
 def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None:
-    """Draw three panels with one curve per joint: Newton-Euler, `computed`, difference.
+    """Draw three panels with one curve per joint: the Newton-Euler torque, the torque `computed`, and their difference.
 
-    The axes are N m or N over s. Raise BadInput for a suffix that is no picture's.
+    The axes are N m or N over s. Raise BadInput if the suffix is not that of a picture format.
     """
     import matplotlib  # noqa: PLC0415 (an extra)
 

@@ -1,8 +1,8 @@
-"""Search for a number of the emitted C: places of the number, and parameters of the file in it. Numbers are of four
-kinds. Some numbers are one parameter of a link, possibly times a plain factor. Some are a product or quotient of two
-parameters, and reported as one. Some belong to a template, and are the same for every mechanism. Any other number is a
-sum of several parameters, and the number's place names the links of these parameters. Literals have 14 digits, so an
-equal number is the same literal.
+"""Search for a number in the emitted C: positions of the number, and parameters of the file that form it. There are
+four types of numbers. The first type is one parameter of a link, possibly times a simple factor. The second type is a
+product or quotient of two parameters, which the report shows as one item. The third type belongs to a template and does
+not depend on the mechanism. A number of the fourth type is a sum of several parameters. The position of the number
+names the links of these parameters. Literals have 14 digits, so equal numbers are equal literals.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from femtorque.codegen.mechanism import Link, Mechanism, Payload
 from femtorque.codegen.model import Model, has_modes, in_mode
 from femtorque.codegen.step import AXES, LITERAL, PAIRS, Parameter
 
-AGREES = 1e-12  # rounding of short literals, as a share of the number
+AGREES = 1e-12  # relative rounding error of short literals
 FACTORS = (1.0, 2.0, 0.5, 4.0, 0.25)
-MOST, PLACES = 4, 6  # largest number of products and places in a report
+MOST, PLACES = 4, 6  # maximum number of products and of positions in a report
 UNITS = {"mass": " kg", "com": " m", "inertia": " kg m^2", "length": " m", "xyz": " m", "rpy": " rad", "axis": "",
          "a": " m", "b": " m"}
 GIVEN = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(?:e([-+]?[0-9]{1,2}))?")
@@ -35,7 +35,8 @@ PARAMETER, COMBINED, SUM = "parameter", "combined", "sum"
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a number. block: the comment above the number. link: the mechanism's link of this block, if any."""
+    """Position of a number. block: the comment above the number. link: the mechanism's link that the block computes, if
+    any."""
 
     file: str
     line: int
@@ -46,8 +47,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Made:
-    """One way to form a number: factor times parameters[0], times or divided by parameters[1]. links: owners of the
-    parameters.
+    """One way to form a number: factor times parameters[0], times or divided by parameters[1]. links: the links to
+    which the parameters belong.
     """
 
     factor: float
@@ -63,8 +64,8 @@ class Made:
 
 @dataclass(frozen=True)
 class Found:
-    """A literal that was found. kind: parameter, combined, sum or method. made: the literal's possible parameters, or
-    for a sum the parameters of its block.
+    """A literal that was found. kind: parameter, combined, sum or method. made: the parameters that may form the
+    literal, or for a sum the parameters of its block.
     """
 
     literal: str
@@ -75,8 +76,8 @@ class Found:
 
 @dataclass(frozen=True)
 class Search:
-    """All numbers of a mechanism's C. rows: (link, parameter), with the step's rows first. own: number of the step's
-    rows.
+    """All numbers in a mechanism's C. rows: (link, parameter), with the rows of the step first. own: number of the
+    step's rows.
     """
 
     mechanism: Mechanism
@@ -100,7 +101,8 @@ class Search:
                       {literal: tuple(found) for literal, found in places.items()})
 
     def find(self, number: str) -> tuple[Found, ...]:
-        """Return all literals that agree with a number in the number's digits. Raise BadInput if no literal agrees."""
+        """Return all literals that equal a number within the number's digits. Raise BadInput if no literal equals
+        it."""
         digits = number.removeprefix("-").removeprefix("FT_C(").removesuffix(")").removesuffix("f").lstrip("-")
         if not (given := GIVEN.fullmatch(digits)):
             raise BadInput("command line", "--find", number, "is not a number as it stands in C",
@@ -115,7 +117,7 @@ class Search:
         return tuple(self.explain(literal) for literal in sorted(near, key=float))
 
     def explain(self, literal: str) -> Found:
-        """Explain a literal of the C."""
+        """Explain a literal of the emitted C."""
         value, places = float(literal), self.places[literal]
         links = {place.link for place in places}
         here = self._alone(literal)
@@ -130,14 +132,14 @@ class Search:
                                                      if link in near))
 
     def of_the_method(self, literal: str) -> bool:
-        """Return True if a literal is the same for every mechanism."""
+        """Return True if a literal does not depend on the mechanism."""
         if float(literal) == 0.0 or all(place.code in _templates() for place in self.places[literal]):
             return True
         here = self._alone(literal)
         return bool(here) and here[0].links == (METHOD,)
 
     def _alone(self, literal: str) -> tuple[Made, ...]:
-        """Return single parameters that equal a literal, up to a plain factor.
+        """Return the single parameters that equal a literal, up to a simple factor.
 
         Parameters of the block's links come first.
         """
@@ -157,7 +159,7 @@ class Search:
                         yield Made(k, (a, b), (x, y), True)
 
     def origin(self, parameter: Parameter) -> list[dict[str, Any]]:
-        """Return the masses, inertias and lengths of the file in a parameter."""
+        """Return the masses, inertias and lengths of the file that a parameter contains."""
         m = self.mechanism
         found: list[dict[str, Any]] = []
         for name in parameter.origin:
@@ -218,7 +220,7 @@ def _file_says(origin: dict[str, Any]) -> list[str]:
 
 
 def _written(value: object) -> str:
-    """Return a number, a vector in brackets, or the six numbers of an inertia by name."""
+    """Return the text of a number, of a vector in brackets, or of an inertia as six named numbers."""
     x = np.asarray(value, dtype=np.float64)
     if x.ndim == 2:
         return " ".join(f"{AXES[r]}{AXES[c]} {x[r, c]:.6g}" for r, c in PAIRS if r == c or x[r, c])
@@ -234,12 +236,12 @@ def _same(a: float, b: float) -> bool:
 
 
 def _distinct(found: Iterable[Made]) -> tuple[Made, ...]:
-    """Return one row of each text, so the same parameter of another function is not repeated."""
+    """Return one row for each text, so that the same parameter in a different function appears only once."""
     return tuple({str(made): made for made in reversed(list(found))}.values())[::-1]
 
 
 def _last(given: re.Match[str]) -> float:
-    """Return the place of a number's last digit."""
+    """Return the decimal value of one unit in a number's last digit."""
     fraction = given[1].partition(".")[2]
     return float(10.0 ** (int(given[2] or 0) - len(fraction)))
 
@@ -260,7 +262,7 @@ def _places(name: str, text: str, links: set[str]) -> Iterable[tuple[str, Place]
 
 @cache
 def _templates() -> frozenset[str]:
-    """Return the lines of the templates, which contain the numbers of the method."""
+    """Return the template lines that contain literals. The literals in templates belong to the method."""
     folder = Path(emit.__file__).parent / "templates"
     return frozenset(line.strip() for path in folder.glob("*.j2")
                      for line in path.read_text(encoding="utf-8").splitlines() if LITERAL.search(line))

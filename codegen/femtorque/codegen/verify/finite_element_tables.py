@@ -15,7 +15,7 @@ FULL, EMPTY = "■", "·"
 
 
 def elements_renderable(found: Elements, whole: bool) -> RenderableType:
-    """Return tables for a terminal. whole: include every element's [B], [D] and [K]."""
+    """Return tables for a terminal. whole: include [B], [D] and [K] of every element."""
     parts: list[RenderableType] = [Text(f"{found.mechanism.name}: the elements of {len(found.links)} "
                                         f"link{'s' if len(found.links) > 1 else ''}, lengths in m, forces in N")]
     for link in found.links:
@@ -33,18 +33,19 @@ def elements_renderable(found: Elements, whole: bool) -> RenderableType:
 
 
 def spy(filled: NDArray[np.bool_]) -> str:
-    """Return the pattern of zeros of a matrix (m, n), one line per row."""
+    """Return the sparsity pattern of a matrix (m, n), one line per row."""
     return "\n".join("  " + " ".join(FULL if one else EMPTY for one in row) for row in filled)
 
 
 def load_names(link: RigidLink) -> list[str]:
-    """Return names of the columns of [Lambda_i]: force at the node, sums of forces beyond every child, moment."""
+    """Return the names of the columns of [Lambda_i]: force at the node, sums of the forces beyond every child,
+    moment."""
     vectors = ("F", *(f"S{k + 1}" for k in range(len(link.children))), "Φ")
     return [f"{vector}{axis}" for vector in vectors for axis in "xyz"]
 
 
 def freedom_names(beam: Beam) -> list[str]:
-    """Return names of the 2 E freedoms of a flexible link: deflection and slope of every node but the root."""
+    """Return the names of the 2 E freedoms of a flexible link: deflection and slope of every node but the root node."""
     return [f"{name}{node + 1}" for node in range(len(beam.M) // 2) for name in ("w", "θ")]
 
 

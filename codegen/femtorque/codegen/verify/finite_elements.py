@@ -1,7 +1,7 @@
-"""The finite elements behind a mechanism's torques, and the number of constants that reach the chip.
+"""The finite elements behind a mechanism's torques, and the number of constants in the emitted step.
 
-All values come from the functions that the reference and the emission use. There is one exception: a link without a
-section in the file gets a NOMINAL section. A rigid link's torque does not depend on its section.
+All values come from the functions that compute the reference and the emitted C. The only exception is a NOMINAL section
+for a link without a section in the file. The torque of a rigid link does not depend on its section.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from femtorque.codegen.verify.find_constant import Search
 
 Array = NDArray[np.float64]
 
-NOMINAL = Section(area=np.pi * 0.01**2, radius=0.01, E=210e9, poisson=0.3)  # a round steel bar of 20 mm
-EVERYWHERE = 0.37  # rad or m from the start to a pose without symmetry, where only structural zeros are zero
-NONE = 1e-12  # share of a matrix' largest entry; a smaller entry is a structural zero
+NOMINAL = Section(area=np.pi * 0.01**2, radius=0.01, E=210e9, poisson=0.3)  # the section of a round steel bar with a
+                                                                            # diameter of 20 mm
+EVERYWHERE = 0.37  # rad or m: displacement from the start to a pose without symmetry, where only structural zeros are
+                   # zero
+NONE = 1e-12  # relative to the largest entry of a matrix; a smaller entry is a structural zero
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A beam element of a link. start, end: nodes. axes (3, 3): rotation from the element's axes, z along the element,
-    to the link's axes. B (6, 12), D (6, 6), stiffness (12, 12): Eq. 2, in the element's axes, with freedoms [u v w
+    """A beam element of a link. start, end: nodes. axes (3, 3): rotation from the element's axes (z along the element)
+    to the link's axes. B (6, 12), D (6, 6), stiffness (12, 12): Eq. 2, in the element's axes. The freedoms are [u v w
     theta_x theta_y theta_z] of the first node, then of the second. Forces N, moments N m, translations m, rotations
     rad.
     """
@@ -89,11 +91,12 @@ class RigidLink:
 
 @dataclass(frozen=True)
 class Beam:
-    """A flexible link in one plane of bending: E elements, 2 E freedoms [deflection, slope] of all nodes but the root.
+    """A flexible link in one bending plane: E elements, with 2 E freedoms [deflection, slope] of all nodes but the root
+    node.
 
     M kg, kg m, kg m^2; K N/m, N, N m; A = M / (beta dt^2) + gamma C / (beta dt) + K with C = damping K (2E, 2E each).
-    shapes (2E, 2E): columns of unit modal mass, which make M, K and A diagonal. hz (2E,): frequencies. factor (2E,): 1
-    / (beta dt^2), divided by the diagonal of A. The emitted C multiplies by `factor`.
+    shapes (2E, 2E): columns of unit modal mass, which make M, K and A diagonal. hz (2E,): natural frequencies. factor
+    (2E,): 1 / (beta dt^2), divided by the diagonal of A. The emitted C multiplies by `factor`.
     """
 
     name: str
@@ -109,7 +112,7 @@ class Beam:
 
 @dataclass(frozen=True)
 class Loops:
-    """The loops' equations. structure (m, n): nonzero entries of their Jacobian, one column per joint. order: the
+    """The equations of the loops. structure (m, n): nonzero entries of their Jacobian, one column per joint. order: the
     dependent joints in the order of elimination."""
 
     equations: tuple[str, ...]
@@ -126,8 +129,8 @@ REGROUPED = ("Masses are regrouped along the joints' axes. The torques are right
 @dataclass(frozen=True)
 class Elements:
     """All elements of a mechanism. bodies (n,): names of the links that move. accumulation (n, n): true if [T_Lambda]
-    has the block T_ij. blocks (n,): sizes of the links' blocks in {P}, which are the blocks of [T] too. constants: the
-    file's numbers in the emitted step, each once.
+    has the block T_ij. blocks (n,): sizes of the links' blocks in {P}, and of the blocks of [T]. constants: the numbers
+    of the file in the emitted step, each once.
     """
 
     mechanism: Mechanism
@@ -143,7 +146,7 @@ class Elements:
 
     @property
     def regrouped(self) -> str:
-        """Return the remark on {P} of a step that regroups masses."""
+        """Return the note about {P} for a step that regroups masses."""
         return "" if self.scheme == "printed" or self.mechanism.flexible else REGROUPED
 
     def data(self) -> dict[str, Any]:
@@ -159,7 +162,7 @@ class Elements:
 def elements_of(mechanism: Mechanism, link: str | None = None) -> Elements:
     """Return the elements of all links, or of one link, in the first mode.
 
-    Raise BadInput for a missing or fixed link.
+    Raise BadInput if the link is missing or fixed.
     """
     alone = in_mode(mechanism, mechanism.modes[0].name if has_modes(mechanism) else None)
     model = Model.of(alone)
@@ -183,7 +186,7 @@ def elements_of(mechanism: Mechanism, link: str | None = None) -> Elements:
 
 
 def literals(files: dict[str, str]) -> tuple[str, ...]:
-    """Return the numbers in the emitted sources without sign, each once, in the order of their sizes."""
+    """Return the literals in the emitted sources without sign, each once, in ascending order."""
     found = {number.lstrip("-") for name, text in files.items() if name.endswith(".c")
              for number in LITERAL.findall(text)}
     return tuple(sorted(found, key=float))
@@ -214,8 +217,8 @@ def _link(model: Model, i: int, matrix: Array) -> RigidLink:
 
 
 def _bars(model: Model, body: Body, section: Section) -> tuple[list[Bar], list[str]]:
-    """Return the elements of a body: from the joint to the centre of gravity, and from there to further joints and
-    cuts. A body without further joints and cuts ends at twice the distance of its centre of gravity."""
+    """Return the elements of a body: from the joint to the centre of gravity, and from there to child joints and cuts.
+    The last element of a body without child joints and cuts ends at twice the distance of its centre of gravity."""
     centre, bars, missing = "centre of gravity", [], []
     ends = [(model.bodies[k].joint.name, model.bodies[k].p0) for k in body.children]
     placed = placed_links(model.mechanism)

@@ -1,9 +1,10 @@
 """The feed-forward torques of a whole motion, for `femtorque torque`.
 
-The torques come from the float64 reference, from the emitted C on this machine, or from the image's code in the
-emulated chip. The caller passes the last two as a function: `CompiledStep.torque` of
-femtorque.codegen.toolchain.step_library, or `torque` of femtorque.hil.cost.chip_step. The caller also passes the torque
-against an external wrench: `torque` of femtorque.codegen.toolchain.wrench_library or of femtorque.hil.cost.chip_wrench.
+The torques come from the float64 reference, from the emitted C on this computer, or from the image's code on the
+emulated chip. The caller passes the torques of the C as a function: `CompiledStep.torque` of
+femtorque.codegen.toolchain.step_library, or `torque` of femtorque.hil.cost.chip_step. The caller also passes the
+function for the torque that balances an external wrench: `torque` of femtorque.codegen.toolchain.wrench_library or of
+femtorque.hil.cost.chip_wrench.
 """
 
 import csv
@@ -25,9 +26,9 @@ from femtorque.codegen.toolchain import CompiledStep
 
 Array = NDArray[np.float64]
 
-SAG = 0.2  # largest slope at the tip of a flexible link
+SAG = 0.2  # maximum slope at the tip of a flexible link
 SMALL = "the deflection is not small: the torque is right to second order in it, some tenths of its square"
-BEYOND = 1e3  # efforts; no motion needs more
+BEYOND = 1e3  # relative to the joint's effort; a larger torque means that the computation has diverged
 
 Step = Callable[..., Array]
 """The emitted step of a model over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, and where it leads through
@@ -40,8 +41,8 @@ Held = Callable[[Model, Array, Wrench], Array]
 @dataclass(frozen=True)
 class Torque:
     """Torques of a motion. joints: n names. t (N,): middles of the ticks, s. tau (N, n): N m or N. warnings: lines.
-    inverse (N, n): tau_ID, the compared part of tau. newton_euler: function that computes tau_ID without increments.
-    beside (N, n): the other parts of tau, which `exact` has too.
+    inverse (N, n): tau_ID, the component of tau that is compared. newton_euler: function that computes tau_ID without
+    increments. beside (N, n): the remaining components of tau, which `exact` also includes.
     """
 
     joints: tuple[str, ...]
@@ -61,20 +62,20 @@ class Torque:
 
     @property
     def exact(self) -> Array:
-        """Return tau (N, n) by Newton-Euler, without increments, computed on first use.
+        """Return tau (N, n) by Newton-Euler, without increments. The first use computes it.
 
-        With flexible links this takes seconds, because float64 integrates in finer ticks.
+        With flexible links this takes seconds, because the float64 integration has finer ticks.
         """
         return self._compared + self.beside
 
     @property
     def error(self) -> float:
-        """Return the error of tau_ID, over its peak."""
+        """Return the error of tau_ID, divided by its peak."""
         peak = max(np.max(np.abs(self._compared)), np.finfo(float).tiny)
         return float(np.max(np.abs(self.inverse - self._compared)) / peak)
 
     def summary(self) -> dict[str, object]:
-        """Return the content of `--json` without the error. The error's name depends on the precision."""
+        """Return the content of `--json` without the error. The name of the error depends on the precision."""
         return {
             "ticks": len(self.t),
             "peak": dict(zip(self.joints, np.max(np.abs(self.tau), axis=0).tolist(), strict=True)),
@@ -91,9 +92,9 @@ class Torque:
 
 def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = None, total: bool = False,
            wrench: Wrench | None = None, held: Held = wrench_torque) -> Torque:
-    """Return the torques of every control tick of a motion, by the float64 reference or by the emitted `step`. total:
-    add the motors' torque (Eq. 19). wrench: add the torque against this wrench, computed by `held`. Raise BadInput if
-    the motion is shorter than a tick.
+    """Return the torques of every control tick of a motion, computed by the float64 reference or by the emitted `step`.
+    total: add the motors' torque (Eq. 19). wrench: add the torque that balances this wrench, computed by `held`. Raise
+    BadInput if the motion is shorter than a tick.
     """
     if wrench is not None and mechanism.flexible:
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed with flexible links",
@@ -132,14 +133,14 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
 
 
 def steep(found: list[Bent], trajectory: Trajectory) -> list[str]:
-    """Return a line for each flexible link whose slope is not small in a motion."""
+    """Return a line for each flexible link whose slope is large in a motion."""
     source = trajectory.source.name if trajectory.source else "the motion"
     return [f"{source}: {bent.key} has a slope of {bent.most:.2g} at its tip at t = {bent.at:.3f} s; beyond {SAG:g} "
             f"{SMALL}" for bent in found if bent.key.startswith("link.") and SAG < bent.most <= STEEPEST]
 
 
 def _within_theory(found: list[Bent]) -> None:
-    """Raise Refused if a part bends farther than the theory allows."""
+    """Raise Refused if a link or spring bends farther than the theory allows."""
     worst = max(found, key=lambda bent: bent.most, default=None)
     if worst is not None and worst.most > STEEPEST:
         what = "come off its equations" if worst.most >= LOST else f"bent by {worst.most:.3g} rad"
@@ -148,7 +149,7 @@ def _within_theory(found: list[Bent]) -> None:
 
 
 def _believable(mechanism: Mechanism, trajectory: Trajectory, t: Array, tau: Array) -> None:
-    """Raise Refused if a torque is impossible for this mechanism, because the computation has diverged."""
+    """Raise Refused if a torque is so large that the computation must have diverged."""
     efforts = np.array([joint.limits.effort for joint in mechanism.streamed])
     wrong = ~np.isfinite(tau) | (mechanism.flexible & (np.abs(tau) > BEYOND * efforts))
     if wrong.any():
@@ -160,7 +161,7 @@ def _believable(mechanism: Mechanism, trajectory: Trajectory, t: Array, tau: Arr
 
 
 def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
-    """Return torques (N, J) of the streamed joints against a wrench at positions q (N, J)."""
+    """Return torques (N, J) of the streamed joints that balance a wrench at positions q (N, J)."""
     if not model.mechanism.constrained:
         return held(model, q, wrench)
     assembly = assemble(model)
@@ -169,9 +170,10 @@ def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
 
 
 def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
-    """Return positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks and of the two ticks beside them.
+    """Return positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks, of one tick before them and of one tick
+    after them.
 
-    Raise BadInput if a motion of flexible links starts with a velocity.
+    Raise BadInput if a motion of a mechanism with flexible links starts with a velocity.
     """
     if model.mechanism.flexible:
         _at_rest(trajectory)
@@ -188,9 +190,10 @@ def _at_rest(trajectory: Trajectory) -> None:
 
 
 def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array, tau: Array) -> Array:
-    """Return the motors' torques beyond tau_ID (Eq. 19, corrected): J qdd + friction, each (samples, n).
+    """Return the motor torques that come in addition to tau_ID (Eq. 19, corrected): J qdd + friction, each (samples,
+    n).
 
-    J is the rotor's inertia times gear^2. Friction is at the joint and may rise with tau, which is tau_ID
+    J is the rotor's inertia times gear^2. Friction acts at the joint. Friction may increase with tau, which is tau_ID
     (femtorque.codegen.model.driven_friction).
     """
     J = np.array([j.rotor for j in mechanism.streamed])

@@ -1,4 +1,4 @@
-"""Tables of `femtorque init --drive`: a bus of the board, and a drive or servo of the catalogue at every joint."""
+"""Tables for `femtorque init --drive`: a bus of the board, and a drive or servo of the catalogue at every joint."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ from femtorque.codegen.drive import DRIVES, DriveType, Wire, bus_load, family_of
 from femtorque.codegen.mechanism import FD_BITRATE, Gains
 
 RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # Hz: control, knots
-SOFT = 0.2  # share of a servo's stiffest gains; with more, encoder steps and backlash make the servo hum
+SOFT = 0.2  # fraction of the stiffest gains for a servo; with higher gains, encoder steps and backlash cause audible
+            # vibration
 BITRATE = 1_000_000
 CAN_VOLTS = 24.0
 
@@ -28,7 +29,7 @@ CUT = """
 
 @dataclass(frozen=True)
 class Bussed:
-    """Drives on a bus of the board, by joint, with the control rate. volts: supply of the drives."""
+    """Drives on a bus of the board, by joint, and the control rate. volts: supply voltage of the drives."""
 
     kinds: dict[str, DriveType]
     bus: str
@@ -50,14 +51,14 @@ class Bussed:
                 f'kind = "{self.wire.kind}"{rate}')
 
     def tables(self, number: int, joint: dict[str, Any]) -> str:
-        """Return the table of a joint of the URDF, without its name and gains. number: from 1 on."""
+        """Return the table of a joint of the URDF, without its name and gains. number: counted from 1."""
         kind = self.kinds[str(joint["name"])]
         return "\n".join(filter(None, (
             _limits(kind, joint), _friction(kind),
             f'drive = {{ type = "{kind.name}", bus = "{self.bus}", id = {number}{_closed(kind)}{_rotor(kind)} }}')))
 
     def gains(self, joint: str, stiffest: Gains) -> str:
-        """Return gains for a joint's drive, as a share of the stiffest gains of a rigid joint."""
+        """Return the gains of a joint's drive as a text: for servos, a fraction of the stiffest gains."""
         share = 1.0 if self.kinds[joint].servo is None else SOFT
         why = "" if self.kinds[joint].servo is None else f"   # {SOFT:g} of the stiffest, for the servo's play"
         return f"gains = {{ ku = {share * stiffest.ku:.3g}, kv = {share * stiffest.kv:.3g} }}{why}"
@@ -71,12 +72,13 @@ def _limits(kind: DriveType, joint: dict[str, Any]) -> str:
 
 
 def _closed(kind: DriveType) -> str:
-    """Return the keys with which the board closes the loops of drives with unknown gains."""
+    """Return the keys for a position loop on the board, if the gains inside a drive are unknown."""
     return ', pd = "board"' if family_of(kind).configuration else ""
 
 
 def _rotor(kind: DriveType) -> str:
-    """Return the key of a published rotor inertia. A servo's motor in the catalogue already has it."""
+    """Return the key for a published rotor inertia. For a servo it is absent, because the catalogue's motor includes
+    the rotor."""
     return f", inertia = {kind.inertia:g}" if kind.inertia else ""
 
 
@@ -94,7 +96,7 @@ def _what(kind: DriveType) -> str:
 
 
 def _down(value: float) -> str:
-    """Return a number rounded down to three digits."""
+    """Return the text of a number, rounded down to three digits."""
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)
     return f"{math.floor(value / scale * (1.0 + 1e-12)) * scale:.3g}"
 
@@ -102,7 +104,7 @@ def _down(value: float) -> str:
 def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequence[str]) -> Bussed:
     """Return the drives of the joints. asked: DRIVE for every joint, JOINT=DRIVE for one joint.
 
-    Raise BadInput for an unknown drive, and for a drive that the board or the joints cannot have.
+    Raise BadInput for an unknown drive, and for a drive that is impossible with this board or these joints.
     """
     kinds = _kinds(urdf, [str(joint["name"]) for joint in moving], asked)
     for joint in moving:

@@ -1,4 +1,4 @@
-"""`femtorque init`: a first mechanism file with comments, plain or on top of a URDF."""
+"""`femtorque init`: a first mechanism file with comments, either plain or based on a URDF."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from femtorque.codegen.verify.plausible import doubts
 
 COMPUTE = "compute"  # the board without motors
 VOLTS = 24.0
-STALL, NO_LOAD = 1.5, 1.3  # factors of an invented motor on the joint's limits of effort and velocity
-RUN_UP = 0.05  # s: time in which only the rotor reaches the joint's velocity at the joint's effort
-GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn, or rad per metre for a slide
+STALL, NO_LOAD = 1.5, 1.3  # no-load speed and stall torque of an invented motor, relative to the joint's limits of
+                           # velocity and effort
+RUN_UP = 0.05  # s: time in which the rotor alone reaches the joint's velocity limit at the joint's effort limit
+GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre for a prismatic joint
 ELECTRICAL = 1e-3  # s: L / R
-SLACK = Gains(0.01, 0.001)  # gains that make no loop unstable
-FEW = 3  # largest number of joints in a hint about --lock
+SLACK = Gains(0.01, 0.001)  # gains so small that every loop is stable
+FEW = 3  # maximum number of joints that a hint about --lock names
 
 HEAD = """\
 # A mechanism for femtorque. SI units, radians. `femtorque check` reports on this file.
@@ -110,9 +111,9 @@ gains = {{ ku = {ku}, kv = {kv} }}      # `femtorque check` prints the stiffest 
 
 @dataclass(frozen=True)
 class Choice:
-    """Selected part of a URDF, with actuators. board: every joint gets a motor that fits its limits, an encoder, and
-    the stiffest gains. motor: a motor of the catalogue for every joint, instead of an invented motor. drive: drives on
-    a bus, `DRIVE` for every joint, `JOINT=DRIVE` for one joint. chain: `A:B`, only the joints between link A and link B
+    """Selected part of a URDF, with its actuators. board: every joint gets a motor that fits its limits, an encoder,
+    and the stiffest gains. motor: a catalogue motor for every joint, instead of an invented motor. drive: drives on a
+    bus, `DRIVE` for every joint, `JOINT=DRIVE` for one joint. chain: `A:B`, only the joints between link A and link B
     move. lock: joints that do not move, `JOINT` or `JOINT=value`.
     """
 
@@ -123,14 +124,14 @@ class Choice:
     lock: tuple[str, ...] = ()
 
     def given(self) -> tuple[str, str] | None:
-        """Return the first option that needs a URDF, and its value."""
+        """Return the first option that is valid only with a URDF, and its value."""
         said = (("--board", self.board), ("--motor", self.motor), ("--drive", " ".join(self.drive) or None),
                 ("--chain", self.chain), ("--lock", self.lock[0] if self.lock else None))
         return next(((option, value) for option, value in said if value is not None), None)
 
 
 def text(name: str, urdf: Path | None = None, out: Path | None = None, choice: Choice = Choice()) -> str:
-    """Return the file's text. The path of a URDF is relative to `out`. Raise BadInput."""
+    """Return the file's text. The path of the URDF in the file is relative to `out`. Raise BadInput."""
     if not re.fullmatch(TITLE_PATTERN, name):
         raise BadInput("femtorque init", "NAME", name, TITLE_RULE)
     if urdf is not None:
@@ -145,7 +146,7 @@ def text(name: str, urdf: Path | None = None, out: Path | None = None, choice: C
 
 
 def write_new_file(name: str, out: Path, urdf: Path | None = None, choice: Choice = Choice()) -> Path:
-    """Write a new file, completely or not at all. Raise BadInput if the file exists."""
+    """Write a new file. If writing fails, leave no file behind. Raise BadInput if the file exists."""
     if out.exists():
         raise BadInput(out, "file", None, "is there already", "choose another name or remove it")
     content = text(name, urdf, out, choice)
@@ -159,7 +160,7 @@ def write_new_file(name: str, out: Path, urdf: Path | None = None, choice: Choic
 def said_of(path: Path) -> list[str]:
     """Return the doubts of `femtorque check` about the model of a new file.
 
-    Motors are not chosen yet, and cause no doubts.
+    At this stage no motors are chosen, so missing motors cause no doubts.
     """
     mechanism = load_mechanism(path)
     return [*mechanism.warnings, *doubts(mechanism)]
@@ -184,7 +185,8 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
     _check_drives(urdf, moving, board, sold)
     motors = {str(joint["name"]): _made_up(joint) if sold is None else _bought(joint, sold) for joint in moving}
     none = {str(joint["name"]): Gains() for joint in moving}
-    with tempfile.TemporaryDirectory() as scratch:  # the gains follow from the mechanism that the file describes
+    with tempfile.TemporaryDirectory() as scratch:  # the gains are computed from the mechanism that this draft
+                                                    # describes
         draft = Path(scratch) / f"{name}.toml"
         draft.write_text(_urdf_text(name, str(urdf.absolute()), tables, board, lock, none, motors, volts),
                          encoding="utf-8")
@@ -194,7 +196,7 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
 
 def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str, lock: dict[str, float],
                  drive: Bussed) -> str:
-    """Return a file with drives on a bus, and with the gains that `check` finds for them."""
+    """Return a file with drives on a bus, and with the gains that `check` computes for them."""
     def content(urdf: str, gains: dict[str, Gains]) -> str:
         text = _urdf_text(name, urdf, tables, board, lock, volts=drive.volts, undriven=False)
         for key, was, becomes in (("rate_hz", 1000, drive.rate_hz), ("knot_hz", 250, drive.knot_hz)):
@@ -204,7 +206,8 @@ def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str
                   for number, joint in enumerate(_moving(tables, lock), 1)]
         return "\n".join([text.rstrip(), drive.head(), *joints]) + "\n"
 
-    with tempfile.TemporaryDirectory() as scratch:  # the gains follow from the mechanism that the file describes
+    with tempfile.TemporaryDirectory() as scratch:  # the gains are computed from the mechanism that this draft
+                                                    # describes
         draft = Path(scratch) / f"{name}.toml"
         slack = {str(joint["name"]): SLACK for joint in _moving(tables, lock)}
         draft.write_text(content(absolute, slack), encoding="utf-8")
@@ -247,7 +250,7 @@ def _moving(tables: Tables, lock: Collection[str]) -> list[dict[str, Any]]:
 
 
 def _locked(urdf: Path, tables: Tables, choice: Choice) -> dict[str, float]:
-    """Return the joints that do not move, with their positions: joints off the chain, and joints named by --lock."""
+    """Return the joints that do not move, with their positions: joints off the chain, and joints that --lock names."""
     moving = {str(j["name"]): j for j in tables.joints if j["type"] != "fixed"}
     lock: dict[str, float] = {}
     if choice.chain is not None:
@@ -301,7 +304,8 @@ def _chain(urdf: Path, tables: Tables, chain: str) -> set[str]:
 
 
 def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: Sold | None) -> None:
-    """Refuse a board without a channel for every joint. Refuse joints without the limits that a motor must fit."""
+    """Refuse a board that does not have a channel for every joint. Refuse joints without the limits that the choice of
+    a motor needs."""
     channels = len(load_board(board, "femtorque init").channels)
     if len(moving) > channels:
         sizes = {name: len(load_board(name).channels) for name in board_names()}
@@ -320,7 +324,7 @@ def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: So
 
 
 def _fewer(moving: list[dict[str, Any]], most: int) -> str:
-    """Return a hint on how to reduce the joints to this number; moving: from the base outwards."""
+    """Return a hint on how to reduce the number of moving joints to `most`. moving: from the base outwards."""
     away = [str(joint["name"]) for joint in moving[most:]]
     if len(away) > FEW:
         return f"keep so many by --chain A:B, or lock {len(away)} with --lock JOINT"
@@ -343,8 +347,8 @@ def _said(joint: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Drive:
-    """Tables of a joint's motor, encoder and friction, and limits that the motor lowers. told: source of the numbers,
-    for the file.
+    """Tables of a joint's motor, encoder and friction, and limits that the motor reduces. told: source of the numbers,
+    for a comment in the file.
     """
 
     motor: str
@@ -357,7 +361,7 @@ class Drive:
 def _made_up(joint: dict[str, Any]) -> Drive:
     """Return a motor whose no-load speed and stall torque are NO_LOAD and STALL times the joint's limits."""
     velocity, effort, gear = joint["limits"]["velocity"], joint["limits"]["effort"], GEAR[joint["type"] == "prismatic"]
-    constant = VOLTS / (NO_LOAD * velocity)  # K gear, N m/A at the joint
+    constant = VOLTS / (NO_LOAD * velocity)  # K gear: torque constant at the joint, N m/A
     R = VOLTS * constant / (STALL * effort)
     rotor = RUN_UP * effort / velocity / gear**2
     return Drive(f"R = {R:.3g}, L = {R * ELECTRICAL:.3g}, K = {constant / gear:.3g}, gear = {gear:g}, "
@@ -368,7 +372,7 @@ def _made_up(joint: dict[str, Any]) -> Drive:
 def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
     """Return a motor of the catalogue.
 
-    The gear's losses at stall become dry friction at the torque that the gear can carry.
+    The gear's losses at stall are modelled as Coulomb friction at the torque that the gear can carry.
     """
     if joint["type"] == "prismatic":
         raise BadInput("femtorque init", "--motor", sold.name, f"turns, and joint {joint['name']!r} slides",
@@ -401,9 +405,9 @@ gains = {{ ku = {gains.ku:g}, kv = {gains.kv:g} }}"""
 
 
 def _rubs(given: dict[str, float], made_up: dict[str, float]) -> str:
-    """Return the line of a joint's friction.
+    """Return the friction line of a joint's table.
 
-    Numbers of a URDF have precedence. A 0 in a URDF means that the friction was not measured.
+    Values of the URDF have precedence. A friction of 0 in a URDF means that it was not measured.
     """
     kept = ", ".join(f"{key} = {value:g}" for key, value in given.items() if value)
     missing = ", ".join(f"{key} = {value:.3g}" for key, value in made_up.items() if not given.get(key))

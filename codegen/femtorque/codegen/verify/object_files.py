@@ -1,4 +1,4 @@
-"""The emitted step in compilers: the compilers that accept it without a warning, and the chip's object."""
+"""The emitted step in compilers: which compilers accept it without a warning, and the object file for the chip."""
 
 import shutil
 import subprocess
@@ -17,13 +17,14 @@ MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"
 CPLUSPLUS = ("-x", "c++", "-std=c++11", *WARNINGS[1:])
 ARM = "arm-none-eabi-gcc"
 ENTRIES = ("ft_step_start", "ft_step", "ft_step_pairs", "ft_step_take", "ft_step_anchor")
-COPIES = ("memcpy", "memmove", "memset")  # functions that a compiler may call for an assignment, with small frames
+COPIES = ("memcpy", "memmove", "memset")  # functions with small frames that a compiler may call for an assignment
 COPY_FRAME = 32
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compiler's verdict on the emitted C. error: the first complaint. compiler: None if it is not installed."""
+    """A compiler's result for the emitted C. error: the first error message, if any. compiler: None if it is not
+    installed."""
 
     language: str
     precision: Precision
@@ -39,8 +40,8 @@ class Compilation:
 
 @dataclass(frozen=True)
 class ChipObject:
-    """The step compiled for the Cortex-M4F, with sizes in bytes. external: symbols that other objects must define.
-    forbidden: symbols that it must not have (double arithmetic, heap, mathematical library).
+    """The step, compiled for the Cortex-M4F, with sizes in bytes. external: symbols that other object files must
+    define. forbidden: symbols that the step must not use (double arithmetic, heap, mathematical library).
     """
 
     flash_bytes: int
@@ -51,9 +52,9 @@ class ChipObject:
 
 
 def compilations(sources: dict[str, str]) -> tuple[Compilation, ...]:
-    """Compile the step {name: text} with every compiler, with warnings as errors.
+    """Compile the step {name: text} with every compiler. Warnings count as errors.
 
-    Raise Refused without the ARM compiler.
+    Raise Refused if the ARM compiler is missing.
     """
     cpp = next((found for name in ("c++", "g++", "clang++") if (found := shutil.which(name))), None)
     here: list[Compilation] = []
@@ -68,14 +69,14 @@ def compilations(sources: dict[str, str]) -> tuple[Compilation, ...]:
 
 
 def arm_compiler() -> str:
-    """Return arm-none-eabi-gcc from PATH. Raise Refused if it is missing."""
+    """Return the path of arm-none-eabi-gcc. Raise Refused if it is missing."""
     if found := shutil.which(ARM):
         return found
     raise Refused(f"no {ARM} found: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi")
 
 
 def examine(sources: dict[str, str]) -> ChipObject:
-    """Compile the step for the chip and read its object.
+    """Compile the step for the chip and examine its object file.
 
     Raise Refused if the step does not compile or has no stack bound.
     """
@@ -119,7 +120,7 @@ def _tried(folder: Path, wanted: Compilation) -> Compilation:
 
 
 def _compile(folder: Path, compiler: str, flags: tuple[str, ...]) -> str | None:
-    """Compile every source to an object. Return the compiler's first complaint, or None."""
+    """Compile every source to an object file. Return the compiler's first error message, or None."""
     files = sorted(path.name for path in folder.glob("*.c"))
     done = subprocess.run([compiler, *flags, "-I.", "-c", *files], cwd=folder, capture_output=True, text=True)
     if done.returncode == 0:

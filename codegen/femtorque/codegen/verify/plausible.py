@@ -1,6 +1,6 @@
-"""Bounds of masses, inertias, lengths, limits and motors of real mechanisms. Numbers beyond these bounds are probably
-mistakes. URDFs are often in millimetres, without inertias, or with limits that only fill the format. Each finding names
-key, value and probable cause. Findings are warnings, because a model may be strange on purpose.
+"""Bounds on masses, inertias, lengths, limits and motors of real mechanisms. Numbers outside these bounds are probably
+mistakes. URDFs often have lengths in millimetres, no inertias, or limits that are mere placeholders. Each finding names
+key, value and probable cause. The findings are warnings, because an unusual model may be intended.
 """
 
 import math
@@ -11,19 +11,20 @@ import numpy as np
 from femtorque.codegen.mechanism import Joint, Link, Mechanism, motor_words
 from femtorque.codegen.model import GROUND, Model
 
-G, EARTH = 9.81, (9.7, 9.9)  # m/s^2; on the earth gravity is 9.76 to 9.83
-LONG = 20.0  # m from the ground to a joint along the links; no arm is longer
-DENSEST, THINNEST = 22.6e3, 0.02  # kg/m^3: osmium; the sphere with a slender rod's inertia has about 1
-LEAST = 0.01  # kg; below this mass, frames and sensors have arbitrary inertias
-APART = 1e-3  # m; nearer axes count as one point, and a part between them may be inside a joint
-PLACEHOLDER = 1e3  # limits with digits 1000... or 999... from this size on only fill a format
-TURNS = 120  # largest distance of limits from zero (femtorque.codegen.control.constants)
+G, EARTH = 9.81, (9.7, 9.9)  # m/s^2: range of gravity on the earth's surface, 9.76 to 9.83
+LONG = 20.0  # m: maximum distance from the ground to a joint along the links
+DENSEST, THINNEST = 22.6e3, 0.02  # kg/m^3: osmium; for a slender rod, the sphere of equal mass and inertia has a
+                                  # density of about 1
+LEAST = 0.01  # kg; inertias below this mass are often arbitrary, as for frames and sensors
+APART = 1e-3  # m; nearer axes count as one point, and a component between them may be inside a joint
+PLACEHOLDER = 1e3  # limits of this size or more whose digits are 1000... or 999... are placeholders
+TURNS = 120  # maximum distance of limits from zero (femtorque.codegen.control.constants)
 SOLD = {"R": (0.02, 1e3, "ohm"), "K": (5e-4, 3.0, "N m/A"), "inertia": (1e-9, 0.05, "kg m^2")}  # ranges on sale
 GEARS = 2000.0  # motor turns per joint turn
 
 
 def doubts(mechanism: Mechanism) -> list[str]:
-    """Return every finding, one line each."""
+    """Return all findings, one line each."""
     model = Model.of(mechanism)
     return [*_gravity(mechanism), *_lengths(model), *_masses(model),
             *(x for link in mechanism.links for x in _inertia(link)), *_limits(mechanism),
@@ -31,7 +32,7 @@ def doubts(mechanism: Mechanism) -> list[str]:
 
 
 def _gravity(mechanism: Mechanism) -> Iterator[str]:
-    """Doubt a gravity vector that is only a direction, or in other units."""
+    """Doubt a gravity vector that is only a unit vector, or in other units."""
     strength = float(np.linalg.norm(mechanism.gravity))
     if strength and not EARTH[0] <= strength <= EARTH[1]:
         given = ", ".join(f"{x:g}" for x in mechanism.gravity)
@@ -57,7 +58,7 @@ def _lengths(model: Model) -> Iterator[str]:
 
 
 def _masses(model: Model) -> Iterator[str]:
-    """Doubt bodies without mass between other bodies. Probably the export lost an inertial."""
+    """Doubt bodies without mass that lie between other bodies. The export has probably lost an inertial element."""
     for body in model.bodies:
         beyond = [model.bodies[i] for i in body.children]
         if body.mass > 0.0 or not beyond or np.any(body.inertia):
@@ -69,9 +70,9 @@ def _masses(model: Model) -> Iterator[str]:
 
 
 def _inertia(link: Link) -> Iterator[str]:
-    """Doubt an inertia that belongs to a sphere of impossible density.
+    """Doubt an inertia if the sphere with this mass and inertia has an impossible density.
 
-    For a given mass and density, the sphere has the least inertia.
+    Among all bodies with a given mass and density, the sphere has the smallest inertia.
     """
     moment = float(np.linalg.eigvalsh(link.inertia)[-1])
     if link.mass < LEAST or moment <= 0.0 or link.beam is not None:
@@ -87,7 +88,7 @@ def _inertia(link: Link) -> Iterator[str]:
 
 
 def _limits(mechanism: Mechanism) -> Iterator[str]:
-    """Doubt limits that only fill the format. Joints with the same limit share one line."""
+    """Doubt limits that only fill the format. Doubt limits that are only placeholders."""
     empty: dict[tuple[str, float], list[str]] = {}
     for joint in mechanism.moving:
         for name in ("lower", "upper", "velocity", "effort"):
@@ -107,12 +108,12 @@ def _limits(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _degrees(value: float) -> bool:
-    """Return True if a value is a usual angle in whole degrees, and more than one turn in rad."""
+    """Return True if a value looks like an angle in degrees: it is a whole number, and as rad more than one turn."""
     return 30.0 <= abs(value) <= 720.0 and value == round(value)
 
 
 def _placeholder(value: float) -> bool:
-    """Return True if a value is 1000... or 999..., which only fills a format."""
+    """Return True if a value is a placeholder with the digits 1000... or 999...."""
     if value < PLACEHOLDER - 1.0:
         return False
     digits = f"{value:.0f}"
@@ -120,7 +121,7 @@ def _placeholder(value: float) -> bool:
 
 
 def _motor(mechanism: Mechanism, joint: Joint) -> Iterator[str]:
-    """Doubt windings, rotors and gears that nobody sells."""
+    """Doubt windings, rotors and gears outside the range of commercial products."""
     motor, slides = joint.motor, joint.type == "prismatic"
     if motor is None or motor.kind != "brushed":
         return

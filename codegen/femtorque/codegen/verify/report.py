@@ -26,7 +26,7 @@ VERDICT = {True: "yes", False: "NO", None: "shown"}
 
 
 def verification_renderable(v: Verification) -> RenderableType:
-    """Return tables for a terminal: criteria, joints, cost, and the reasons if the answer is no."""
+    """Return tables for a terminal: criteria, joints, cost, and the reasons if the verification failed."""
     parts: list[RenderableType] = [_criteria(v), _joints(v)]
     parts += [Text(line) for line in _cost(v)]
     parts += [Text(f"no: {reason}", style="red") for reason in v.reasons]
@@ -47,7 +47,7 @@ def _criteria(v: Verification) -> Table:
 
 
 def share(c: Criterion) -> str:
-    """Return the used share of the allowed error, if the criterion has an allowed error."""
+    """Return the error divided by the allowed error, as a percentage; '' if no error limit applies."""
     return "" if c.share is None else f"{c.share:.1%}"
 
 
@@ -99,7 +99,7 @@ def _cost(v: Verification) -> list[str]:
 
 @dataclass(frozen=True)
 class Figure:
-    """A motion's figure: name, PNG as a data URL, and joints in the figure."""
+    """The figure of a motion: name, PNG as a data URL, and joints in the figure."""
 
     name: str
     ticks: int
@@ -108,7 +108,7 @@ class Figure:
 
 
 def write_verification(v: Verification, path: Path) -> Path:
-    """Write the page. Raise BadInput if this fails."""
+    """Write the page. Raise BadInput if the examination fails."""
     try:
         write_text(path, page(v))
     except OSError as error:
@@ -117,7 +117,7 @@ def write_verification(v: Verification, path: Path) -> Path:
 
 
 def page(v: Verification) -> str:
-    """Return one HTML page with figures. Equal findings give equal bytes."""
+    """Return one HTML page with figures. Equal findings give bit-identical pages."""
     control, model = v.mechanism.control, Model.of(v.mechanism)
     return template("verify.html", "femtorque.codegen.verify", page=True).render(
         v=v, control=control, dt=model.dt, verdict=VERDICT, columns=JOINT_COLUMNS, rows=joint_rows(v), cost=_cost(v),
@@ -173,7 +173,7 @@ def _figure(v: Verification, trial: Trial) -> Figure:
 
 
 def _bars(v: Verification) -> str:
-    """Draw for each joint the worst float32 error and its noise floor, both over the motion's peak torque."""
+    """For each joint, draw the worst float32 error and its noise floor, both divided by the motion's peak torque."""
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (0.3 s)
 
     canvas = Canvas(figsize=(12.0, 3.2), layout="constrained")
@@ -193,7 +193,7 @@ def _bars(v: Verification) -> str:
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
-    """Return values for a logarithmic axis: exact zeros leave a gap."""
+    """Return values for a logarithmic axis. Exact zeros leave a gap."""
     return np.where(values > 0.0, values, np.nan)
 
 

@@ -7,9 +7,9 @@ The torques of every motion, random or the user's, are computed in four ways:
     discretisation  the emitted form of the scheme, without optimisation, float64
     C               the emitted C in float64 and in float32 on this computer, and in float32 on the emulated chip
 
-`COMPARISONS` lists the pairs that must agree. The scheme's errors are of second order in the tick, and the motion
-decides their size. These errors are judged on random motions of a stated size. The C's errors are judged on every
-motion.
+`COMPARISONS` lists the pairs that must agree. The scheme's errors are of second order in the tick, and their size
+depends on the motion. The errors of the scheme are judged on random motions of a given size. The errors of the C are
+judged on every motion.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,13 +36,14 @@ from femtorque.codegen.verify.object_files import ChipObject, Compilation
 Array = NDArray[np.float64]
 
 MOTIONS = 3  # random ones
-DOUBLE = 1e-10  # share of peak; the C in float64 differs from the same arithmetic in NumPy only by rounding
+DOUBLE = 1e-10  # relative to the peak; the C in float64 differs from the same arithmetic in NumPy only by rounding
 SINGLE = 1e-4  # of peak
-SCHEME, SCHEME_HZ = 1e-5, 1000.0  # share of peak at ticks of up to 1 ms; second order in longer ticks
+SCHEME, SCHEME_HZ = 1e-5, 1000.0  # relative to the peak, for ticks of up to 1 ms; for longer ticks it grows with the
+                                  # square of the tick
 
 
 class ChipRun(Protocol):
-    """A run of the step on the chip. tau (N, J): N m or N. instructions (N,): of every tick."""
+    """A run of the step on the chip. tau (N, J): N m or N. instructions (N,): number of instructions in every tick."""
 
     @property
     def tau(self) -> NDArray[np.float32]: ...
@@ -52,7 +53,7 @@ class ChipRun(Protocol):
 
 
 class Chip(Protocol):
-    """The step on the emulated chip, for positions (N + 2, J) at s_-1 .. s_N, like
+    """The step on the emulated chip, for positions (N + 2, J) at s_-1 .. s_N, with the interface of
     femtorque.codegen.verify.motion_torques.Step. sources: the C of the step.
     """
 
@@ -61,9 +62,9 @@ class Chip(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """A motion with the torques of every computation, (N, J), N m or N, at the middles t (N,) of its ticks. own: true
-    for a random motion of known size, false for the user's motion. floor (J,): the noise floor of single precision in
-    this motion.
+    """A motion with its torques from every method, (N, J), N m or N, at the middles t (N,) of its ticks. own: true for
+    a random motion of known size, false for the user's motion. floor (J,): the noise floor of single precision in this
+    motion.
     """
 
     name: str
@@ -79,20 +80,20 @@ class Trial:
 
     @cached_property
     def peak(self) -> float:
-        """Return the motion's largest torque over all joints, which is the unit of errors."""
+        """Return the motion's largest torque over all joints. Errors are divided by it."""
         return float(np.max(np.abs(self.rnea)))
 
     @property
     def differing(self) -> int:
-        """Return the number of words that differ between the chip and this computer."""
+        """Return the number of torque values whose bits differ between the chip and this computer."""
         assert self.chip is not None
         return int(np.count_nonzero(self.chip.tau.view(np.uint32) != self.single.view(np.uint32)))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of two torques of a trial. allowed: function from trial and tick rate to the largest difference
-    (J,). Without `allowed` the difference is shown, but not judged.
+    """A comparison of two torques of a trial. allowed: function from trial and tick rate to the maximum difference
+    (J,). If `allowed` is None, the difference is displayed, but not judged.
     """
 
     key: str
@@ -109,8 +110,8 @@ class Comparison:
 
 
 def scheme_bound(rate_hz: float) -> float:
-    """Return the bound as a share of the peak: 1e-5 at 1 kHz and above. In longer ticks the bound grows with the square
-    of the tick.
+    """Return the bound relative to the peak: 1e-5 at 1 kHz and above. At lower rates the bound grows with the square of
+    the tick length.
     """
     return SCHEME * max(1.0, SCHEME_HZ / rate_hz) ** 2
 
@@ -122,7 +123,7 @@ def _of_peak(fraction: float, trial: Trial) -> Array:
 def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
     """Return the comparisons, with bounds, for a mechanism's scheme and tick rate."""
     scheme = scheme_bound(mechanism.control.rate_hz)
-    # with flexible links the scheme's error depends on their vibrations
+    # with flexible links, the error of the scheme depends on how much they vibrate
     judged = not mechanism.flexible
     of_scheme = f"{scheme:.1g} of peak" if judged else "shown only"
     total = f"{SINGLE:g} of peak, or floor + {scheme:.1g} of peak" if judged else "shown only"
@@ -144,7 +145,8 @@ def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
 
 @dataclass(frozen=True)
 class Worst:
-    """A largest error with place and time. error: N m or N. of_peak: error over the peak torque of its motion."""
+    """A largest error, with its joint and time. error: N m or N. of_peak: error divided by the peak torque of its
+    motion."""
 
     error: float
     of_peak: float
@@ -158,8 +160,8 @@ class Worst:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion and its verdict, which is None if the criterion is only shown. share: used share of the allowed
-    error, for judged errors.
+    """A criterion and its verdict. The verdict is None if the criterion is only displayed. share: error divided by the
+    allowed error, for judged errors.
     """
 
     name: str
@@ -170,7 +172,7 @@ class Criterion:
     share: float | None = None
 
     def reason(self) -> str:
-        """Return the reason for a no, in a line."""
+        """Return the reason for a failed criterion, as one line."""
         place = f", {self.where}" if self.where else ""
         return f"{self.name}: {self.found}{place}; allowed: {self.bound}"
 
@@ -192,7 +194,7 @@ class Verification:
 
     @property
     def rnea(self) -> str:
-        """Return the name of the Newton-Euler implementation in use."""
+        """Return the name of the Newton-Euler implementation that is used."""
         if self.mechanism.flexible:
             return "the rule with finer ticks"
         return "rnea" if self.pinocchio else "our own Newton-Euler"
@@ -205,11 +207,11 @@ class Verification:
         return next(c for c in self.comparisons if c.key == key)
 
     def judged(self, comparison: Comparison) -> list[Trial]:
-        """Return the trials on which a comparison is judged or shown."""
+        """Return the trials with which a comparison is judged or displayed."""
         return [trial for trial in self.trials if trial.own or not comparison.own_only] or list(self.trials)
 
     def worst(self, key: str, joint: int | None = None) -> Worst:
-        """Return the largest error over peak of a comparison, for one joint or for all joints."""
+        """Return the largest error of a comparison divided by the peak, for one joint or over all joints."""
         comparison = self.comparison(key)
         found = []
         for trial in self.judged(comparison):
@@ -221,9 +223,9 @@ class Verification:
         return max(found, key=lambda w: np.inf if np.isnan(w.of_peak) else w.of_peak)
 
     def share(self, comparison: Comparison) -> float | None:
-        """Return the largest error over the allowed error, at any joint of any judged motion.
+        """Return the largest ratio of error to allowed error, over all joints of all judged motions.
 
-        Return None for a comparison without a bound.
+        Return None if the comparison has no bound.
         """
         allowed = comparison.allowed
         trials = self.judged(comparison)
@@ -234,26 +236,28 @@ class Verification:
                              for e, a in np.broadcast(np.max(comparison.error(t), axis=0), allowed(t, hz))]))
 
     def kept(self, comparison: Comparison) -> bool | None:
-        """Return True if a comparison stays within its bound at every joint of every judged motion."""
+        """Return True if the differences of a comparison stay within their bound at every joint of every judged
+        motion."""
         share = self.share(comparison)
         return None if share is None else share <= 1.0
 
     @property
     def over_floor(self) -> float:
-        """Return the largest error of the C in float32 over the noise floor of its joint and motion."""
+        """Return the largest float32 error of the C, divided by the noise floor of its joint and motion."""
         comparison = self.comparison("single")
         return max(_ratio(e, f) for t in self.trials
                    for e, f in zip(np.max(comparison.error(t), axis=0), t.floor, strict=True))
 
     @property
     def bit_identical(self) -> bool | None:
-        """Return True if the chip and this computer agree in all bits, or None if the chip was not run."""
+        """Return True if all torque values of chip and this computer are bit-identical; None if the chip was not
+        run."""
         runs = [trial for trial in self.trials if trial.chip is not None]
         return all(trial.differing == 0 for trial in runs) if runs else None
 
     @property
     def instructions(self) -> NDArray[np.int64] | None:
-        """Return the step's instructions in every tick of every motion."""
+        """Return the step's number of instructions in every tick of every motion."""
         counts = [trial.chip.instructions for trial in self.trials if trial.chip is not None]
         return np.concatenate(counts) if counts else None
 
@@ -292,7 +296,7 @@ class Verification:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Return the reasons for a no; an empty list if the answer is yes."""
+        """Return the reasons for a failed verification; an empty tuple if it passed."""
         return tuple(c.reason() for c in self.criteria if c.verdict is False)
 
     @property
@@ -337,10 +341,10 @@ def _ratio(error: float, scale: float) -> float:
 
 def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: Chip | None = None,
            motions: int = MOTIONS, seed: int = 0) -> Verification:
-    """Compute the torques of random motions and of the user's motions in every way, and return the findings.
+    """Compute the torques of random motions and of the user's motions with every method, and return the findings.
 
-    Without a `chip` the answer is no. Raise BadInput for mechanisms that cannot be emitted. Raise Refused if a compiler
-    is missing or refuses correct C.
+    Without a `chip` the verification fails. Raise BadInput for a mechanism from which no C can be emitted. Raise
+    Refused if a compiler is missing or rejects correct C.
     """
     supported(mechanism)
     if has_modes(mechanism):
@@ -379,7 +383,7 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
 def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
     """Return the torques `rnea` of the streamed joints at times t (N,).
 
-    In closed mechanisms the loops determine how joints share the tree's torques.
+    In closed mechanisms the loops determine how the actuated joints share the open tree's torques.
     """
     mechanism = model.mechanism
     if not mechanism.constrained:
@@ -392,7 +396,7 @@ def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
 
 
 def _floor(model: Model, positions: Array) -> Array:
-    """Return the noise floor of the streamed joints, with springs at rest and straight flexible links."""
+    """Return the noise floor of the streamed joints, computed with springs at rest and straight flexible links."""
     if not model.mechanism.flexible:
         return noise_floor(model, positions)
     driven = [not joint.elastic for joint in model.mechanism.moving]
@@ -403,7 +407,7 @@ def _floor(model: Model, positions: Array) -> Array:
 
 
 def _digest(mechanism: Mechanism, step: dict[str, str]) -> str:
-    """Return the digest of the image. Without board or motors it is the digest of the other files."""
+    """Return the digest of the image. If board or motors are missing, return the digest of the remaining files."""
     board = load_board(mechanism.board.use) if mechanism.board else None
     try:
         return identity(mechanism, board, step=step).hex()

@@ -1,4 +1,4 @@
-"""The serial link: messages, bytes, units."""
+"""The serial link between host and board: messages, bytes, units."""
 
 import lazy_loader
 

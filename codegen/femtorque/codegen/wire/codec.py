@@ -1,6 +1,6 @@
-"""Frames of the wire in Python, in COBS with CRC-32, from the messages of femtorque.codegen.wire.messages. A frame is
-COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a zero byte, little endian. This module defines the layout.
-COBS comes from the package `cobs`, the CRC from zlib.
+"""Encoder and decoder of the serial protocol's frames in Python, for the messages of femtorque.codegen.wire.messages. A
+frame is COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a final zero byte, little endian. This module
+defines the byte layout. The package `cobs` provides COBS, and zlib the CRC-32.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIZES = {"u8": 1, "u16": 2, "u32": 4, "i32": 4, "i64": 8, "f32": 4}
 
 
 class BadFrame(Exception):
-    """A frame with wrong stuffing, check sum, type or length."""
+    """An error: a frame has wrong stuffing, check sum, type or length."""
 
 
 class Frame(NamedTuple):
@@ -38,11 +38,11 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class _Layout:
-    """The byte layout of one message for a number of joints."""
+    """The byte layout of one message, for a given number of joints."""
 
     message: Message
     packer: struct.Struct
-    counts: tuple[int, ...]  # per field: 0 for a single value, n for an array
+    counts: tuple[int, ...]  # per field: 0 for a single value, n for an array of length n
 
     @staticmethod
     def of(message: Message, joints: int) -> _Layout:
@@ -87,7 +87,8 @@ def payload_size(message: Message, joints: int) -> int:
 
 
 def stuffed_size(frame: int) -> int:
-    """Return the most bytes of a frame of this size on the wire. COBS adds one byte in 254, and the final zero."""
+    """Return the maximum number of bytes on the serial line for a frame of this size. COBS adds one byte per 254 bytes,
+    and a final zero."""
     return frame + frame // 254 + 2
 
 
@@ -98,7 +99,8 @@ def _code(f: Field, n: int) -> str:
 
 
 def checked(stuffed: bytes) -> bytes:
-    """Return header and payload of a frame of any configuration, from the bytes between two zeros. Raise BadFrame."""
+    """Return header and payload of a frame from any configuration. data: the bytes between two zeros. Raise
+    BadFrame."""
     try:
         frame = cobs.decode(stuffed)
     except cobs.DecodeError as error:
@@ -112,7 +114,7 @@ def checked(stuffed: bytes) -> bytes:
 
 
 class Codec:
-    """An encoder and decoder of all messages for a number of joints, without state."""
+    """A stateless encoder and decoder of all messages, for a given number of joints."""
 
     def __init__(self, joints: int) -> None:
         self.joints = joints
@@ -121,13 +123,14 @@ class Codec:
         self._by_name = {x.message.name: x for x in layouts}
 
     def encode(self, message: Payload, tag: int, seq: int = 0) -> bytes:
-        """Return the bytes of one frame with the final zero. Raise BadInput for a value that does not fit its field."""
+        """Return the bytes of one frame, including the final zero. Raise BadInput for a value that does not fit its
+        field."""
         layout = self._by_name[message.NAME]
         body = HEADER.pack(layout.message.type, seq & 0xFFFF, tag) + layout.pack(message)
         return cobs.encode(body + CRC.pack(zlib.crc32(body))) + b"\0"
 
     def decode(self, stuffed: bytes) -> Frame:
-        """Return one frame from the bytes between two zeros. Raise BadFrame."""
+        """Return one frame, decoded from the bytes between two zeros. Raise BadFrame."""
         body = checked(stuffed)
         kind, seq, tag = HEADER.unpack_from(body)
         layout = self._by_type.get(kind)
@@ -140,7 +143,7 @@ class Codec:
 
 
 class FrameReader:
-    """A reader that splits a byte stream at its zeros and decodes the frames. bad: number of rejected frames."""
+    """A reader that splits a byte stream at zeros and decodes the frames. bad: number of rejected frames."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
@@ -150,9 +153,9 @@ class FrameReader:
         self.bad = 0
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Take bytes, and yield the good frames that are now complete."""
+        """Accept bytes, and yield the valid frames that are now complete."""
         *complete, rest = (bytes(self._buffer) + data).split(b"\0")
-        self._buffer[:] = rest[-self._longest - 1 :]  # bounds an endless run without zeros
+        self._buffer[:] = rest[-self._longest - 1 :]  # limits the memory for a stream that contains no zeros
         for stuffed in complete:
             if not stuffed:
                 continue
@@ -166,5 +169,5 @@ class FrameReader:
 
 
 def text(padded: bytes) -> str:
-    """Return the text of a zero-padded field on one line. Control characters become '?'."""
+    """Return the text of a zero-padded field on one line. The function replaces control characters by '?'."""
     return printable(padded.split(b"\0")[0].decode("ascii", "replace"))

@@ -1,4 +1,4 @@
-"""States, flags, faults and refusals of the wire in words."""
+"""Words for the states, flags, faults and refusals of the serial protocol."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ _STATE = {number: name for name, (number, _) in messages.STATES.items()}
 
 
 def state_name(status: Status) -> str:
-    """Return the name of the state in a STATUS."""
+    """Return the name of the state that a STATUS reports."""
     return _STATE.get(status.state, f"state {status.state}")
 
 
@@ -21,7 +21,7 @@ def flag(status: Status, name: str) -> bool:
 
 
 def names(table: dict[str, tuple[Any, ...]], bits: int) -> tuple[str, ...]:
-    """Return the names of the bits that are set (FLAGS, LIMITS)."""
+    """Return the names of the bits that are set in FLAGS or LIMITS."""
     return tuple(name for name, row in table.items() if bits & row[0])
 
 
@@ -38,7 +38,7 @@ def flag_words(flags: int) -> str:
 
 
 def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = "") -> str:
-    """Return `NAME at joint X: meaning; what to do`, from FAULTS or REFUSALS."""
+    """Return `NAME at joint X: meaning; what to do` for an entry of FAULTS or REFUSALS."""
     for name, (value, meaning, mend) in table.items():
         if value == number:
             where = f" at joint {joint}" if joint else ""
@@ -47,13 +47,13 @@ def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = ""
 
 
 def driver_words(word: int) -> str:
-    """Return STATUS.driver_status in words, like `driver 1: FETHA_OC, PVDD_UV`; empty for 0."""
+    """Return STATUS.driver_status in words, for example `driver 1: FETHA_OC, PVDD_UV`; empty for 0."""
     bits = [name for name, bit in sorted(messages.DRIVER_STATUS.items(), key=lambda row: -row[1]) if word >> bit & 1]
     return f"driver {word >> messages.DRIVER_NUMBER}: {', '.join(bits)}" if bits else ""
 
 
 def fault_words(status: Status, joint: str = "") -> str:
-    """Return the fault of a STATUS in words, with the report of a gate driver."""
+    """Return the fault that a STATUS reports in words, with the report of a gate driver."""
     driver = driver_words(status.driver_status) if fault_name(status.fault) == "DRIVER" else ""
     return explain(messages.FAULTS, status.fault, joint) + (f" ({driver})" if driver else "")
 
@@ -65,7 +65,8 @@ def fault_name(number: int) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of docs/faults.md. kind: state, fault, refusal or limit. reaction: class of a fault. mend: advice."""
+    """A row of docs/faults.md. kind: state, fault, refusal or limit. reaction: class of a fault. mend: advice on how to
+    remove the cause."""
 
     name: str
     kind: str
@@ -83,7 +84,8 @@ class Entry:
 
 
 def looked_up(name: str) -> list[Entry]:
-    """Return every row with this name, in any case and also with - instead of _. Raise BadInput for an unknown name."""
+    """Return every row with this name. Upper and lower case are equal, and - is equal to _. Raise BadInput for an
+    unknown name."""
     wanted, entries = name.strip().upper().replace("-", "_"), list[Entry]()
     for kind, table in (("state", messages.STATES), ("fault", messages.FAULTS), ("refusal", messages.REFUSALS),
                         ("limit", messages.LIMITS)):
@@ -99,5 +101,5 @@ def looked_up(name: str) -> list[Entry]:
 
 
 def class_of(fault: str) -> str:
-    """Return the name of a fault's class, or "outputs off" if the fault has no choice of reactions."""
+    """Return the name of a fault's class. Return "outputs off" if the fault's reaction cannot be chosen."""
     return next((name for name, (faults, _, _) in messages.FAULT_CLASSES.items() if fault in faults), "outputs off")

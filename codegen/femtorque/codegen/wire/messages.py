@@ -1,25 +1,26 @@
-"""The wire: a class per message, and tables of states, faults and refusals. Codec and C follow from these classes and
-tables.
+"""The messages of the serial protocol: one class per message, and tables of states, faults and refusals. The codec and
+the emitted C are derived from these classes and tables.
 
 Frame, before COBS stuffing and a closing zero byte, little endian:
 
     type u8 | seq u16 | tag u16 | payload | crc32 u32        (CRC-32 of zlib over everything before it)
 
-`tag` is the first two bytes of the configuration's digest, big endian. HELLO, IDENT and ABOUT are valid under any tag,
-so that host and board can find out that their configurations differ. `seq` orders KNOTs (go-back-N, STATUS.ack names
-the next wanted knot). In all other messages `seq` is 0. A message with a token is repeated until STATUS.command_token
-echoes the token. The board executes it once. CAPTURE and READ move nothing. DATA is the answer to both.
+`tag` is the first two bytes of the configuration's digest, big endian. HELLO, IDENT and ABOUT are valid under any tag.
+Host and board can thus find out that their configurations differ. `seq` orders KNOTs. Lost knots are repeated by
+go-back-N: STATUS.ack is the seq of the knot that the board expects next. In all other messages `seq` is 0. The host
+repeats a message with a token until STATUS.command_token equals the token. The board executes the message once per
+token. CAPTURE and READ cause no motion. The board answers both with DATA.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, cast
 
-PROTOCOL = 9  # must rise with every change of the frame or of a message
+PROTOCOL = 9  # must be incremented with every change of the frame or of a message
 
-J = "J"  # array length: the number of joints
-BUSES = 3  # room in DRIVES
-FAULT_NUMBERS = 64  # length of an array in ABOUT; numbers of FAULTS are smaller
+J = "J"  # an array with one element per joint
+BUSES = 3  # maximum number of drives in DRIVES
+FAULT_NUMBERS = 64  # length of an array in ABOUT; all numbers in FAULTS are smaller
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Message:
-    """A row of the table: name, number and direction of a message, and its fields in the order of their bytes."""
+    """A row of the message table: name, number and direction of a message, and its fields in byte order."""
 
     name: str
     type: int
@@ -44,8 +45,9 @@ class Message:
 
 
 class Payload:
-    """Base of the messages. A message is a frozen dataclass of numbers, sequences of numbers (tuples if received) and
-    bytes. NAME: name in capitals, as in C and in documents. type: number. to: "board" or "host".
+    """Base of the messages. A message is a frozen dataclass. The fields of a message are numbers, sequences of numbers
+    (tuples in received messages) and bytes. NAME: name in capitals, as in C and in the documentation. type: number of
+    the message. to: "board" or "host".
     """
 
     NAME: ClassVar[str]
@@ -61,7 +63,7 @@ CLASSES: dict[str, type[Payload]] = {}  # by name, in the order of the table
 
 
 def wire(type: str, doc: str, length: int | str = 1) -> Any:
-    """Return a field of a message. The default is zero, or empty for one value per joint."""
+    """Return a field of a message. The default is zero, or empty for a field with one value per joint."""
     return field(default=_empty(type, length), metadata={"type": type, "doc": doc, "length": length})
 
 
@@ -75,12 +77,12 @@ def _empty(type: str, length: int | str) -> Any:
 
 @dataclass(frozen=True)
 class Hello(Payload, type=1, to="board"):
-    """Ask for IDENT and ABOUT, under any tag."""
+    """Ask for IDENT and ABOUT. Any tag is valid."""
 
 
 @dataclass(frozen=True)
 class Knot(Payload, type=2, to="board"):
-    """One knot of the trajectory; sequenced."""
+    """One knot of the trajectory. A knot's sequence number gives its order."""
 
     flags: int = wire("u8", "bit 0 START: first knot; bit 1 END: last knot; bits 4..7: mode from this knot on")
     position: Sequence[int] = wire("i64", "2^-32 turn (revolute), 2^-28 m (prismatic); whole turns count", J)
@@ -90,7 +92,7 @@ class Knot(Payload, type=2, to="board"):
 
 @dataclass(frozen=True)
 class Command(Payload, type=3, to="board"):
-    """One command. The board executes it once for each new token."""
+    """One command. The board executes the message once for each new token."""
 
     token: int = wire("u8", "1..255, changes with every new command")
     command: int = wire("u8", "one of COMMANDS")
@@ -98,7 +100,8 @@ class Command(Payload, type=3, to="board"):
 
 @dataclass(frozen=True)
 class Home(Payload, type=4, to="board"):
-    """Set the present position of the joints, which are then homed. HOME is possible only while DISARMED."""
+    """Define the present position of the joints. The joints are then homed. HOME is possible only in the state
+    DISARMED."""
 
     token: int = wire("u8", "as in COMMAND")
     position: Sequence[int] = wire("i64", "as in KNOT", J)
@@ -106,12 +109,13 @@ class Home(Payload, type=4, to="board"):
 
 @dataclass(frozen=True)
 class Poll(Payload, type=5, to="board"):
-    """Show that the host is alive. The host sends POLL if it has nothing else to send."""
+    """Show that the host still runs. The host sends POLL if it has no other message to send."""
 
 
 @dataclass(frozen=True)
 class Sense(Payload, type=6, to="board"):
-    """Run this control tick of a pil image with these counts. STATUS and DRIVE are the answers."""
+    """Compute one control tick of a processor-in-the-loop image with these encoder counts. The board answers with
+    STATUS and DRIVE."""
 
     tick: int = wire("u32", "the tick to run; the board runs only the next tick, and otherwise only answers")
     counts: Sequence[int] = wire("i32", "encoder counts since the plant's start; wraps", J)
@@ -119,7 +123,7 @@ class Sense(Payload, type=6, to="board"):
 
 @dataclass(frozen=True)
 class Float(Payload, type=7, to="board"):
-    """HOLD -> FLOAT: carry the arm's weight, so that a person can lead the arm by hand."""
+    """HOLD -> FLOAT: support the arm's weight, so that a person can guide the arm by hand."""
 
     token: int = wire("u8", "as in COMMAND")
     friction: int = wire("u8", "compensated Coulomb friction, per cent, at most 80")
@@ -136,7 +140,7 @@ class Jog(Payload, type=8, to="board"):
 
 @dataclass(frozen=True)
 class Seek(Payload, type=9, to="board"):
-    """DISARMED or HOMING -> HOMING: find one joint's zero by its encoder's method."""
+    """DISARMED or HOMING -> HOMING: search for one joint's zero with its encoder's method."""
 
     token: int = wire("u8", "as in COMMAND")
     joint: int = wire("u8", "its number")
@@ -144,8 +148,8 @@ class Seek(Payload, type=9, to="board"):
 
 @dataclass(frozen=True)
 class Probe(Payload, type=10, to="board"):
-    """DISARMED or PROBE -> PROBE: give one joint a small torque while the host repeats this message with new tokens.
-    The other joints get no torque."""
+    """DISARMED or PROBE -> PROBE: apply a small torque to one joint while the host repeats this message with new
+    tokens. All other joints have zero torque."""
 
     token: int = wire("u8", "as in COMMAND")
     joint: int = wire("u8", "its number")
@@ -154,7 +158,8 @@ class Probe(Payload, type=10, to="board"):
 
 @dataclass(frozen=True)
 class Gains(Payload, type=11, to="board"):
-    """Overlay one joint's gains, within the file's bounds. GAINS is possible while DISARMED or in HOLD."""
+    """Change one joint's gains by a factor within the limits in the file. GAINS is possible in the states DISARMED and
+    HOLD."""
 
     token: int = wire("u8", "as in COMMAND")
     joint: int = wire("u8", "its number")
@@ -165,7 +170,7 @@ class Gains(Payload, type=11, to="board"):
 
 @dataclass(frozen=True)
 class Capture(Payload, type=12, to="board"):
-    """Record signals on the board at the full tick rate. The board starts once for each new id."""
+    """Record signals on the board at the full tick rate. The board starts a recording once for each new id."""
 
     id: int = wire("u8", "1..255, changes with every new recording")
     mode: int = wire("u8", "one of CAPTURES")
@@ -176,14 +181,14 @@ class Capture(Payload, type=12, to="board"):
 
 @dataclass(frozen=True)
 class Read(Payload, type=13, to="board"):
-    """Send samples of the recording. DATA is the answer."""
+    """Request samples of the recording. DATA is the answer."""
 
     first: int = wire("u16", "number of the first wanted sample; 0 is the oldest")
 
 
 @dataclass(frozen=True)
 class Follow(Payload, type=14, to="board"):
-    """HOLD -> FOLLOW: follow TARGETs, from the held position. Earlier targets no longer count."""
+    """HOLD -> FOLLOW: follow TARGETs, beginning at the held position. The board drops all earlier targets."""
 
     token: int = wire("u8", "as in COMMAND")
     delay: int = wire("u32",
@@ -194,9 +199,9 @@ class Follow(Payload, type=14, to="board"):
 
 @dataclass(frozen=True)
 class Target(Payload, type=15, to="board"):
-    """One target in FOLLOW, without sequence.
+    """One target in FOLLOW. Targets have no sequence number.
 
-    The board counts late, stale and non-finite targets, but does not treat them as faults.
+    The board counts targets that are late, stale or not finite. They are not faults.
     """
 
     flags: int = wire("u8", "bit 0 END: last target, at which the motion rests; bit 1 RATES: rates are valid")
@@ -211,7 +216,7 @@ class Target(Payload, type=15, to="board"):
 
 @dataclass(frozen=True)
 class Ident(Payload, type=64, to="host"):
-    "Identity, sent after HELLO."
+    "Identity of the image. The board sends this message after HELLO."
 
     protocol: int = wire("u16", "PROTOCOL of the image")
     digest: bytes = wire("u8", "SHA-256 of the configuration", 32)
@@ -227,7 +232,7 @@ class Ident(Payload, type=64, to="host"):
 
 @dataclass(frozen=True)
 class Status(Payload, type=65, to="host"):
-    """Acknowledgement, credit and telemetry, FT_STATUS_HZ times per second."""
+    """Acknowledgement, credit and telemetry. The board sends this message FT_STATUS_HZ times per second."""
 
     tick: int = wire("u32", "control ticks since reset; wraps")
     state: int = wire("u8", "one of STATES")
@@ -270,7 +275,7 @@ class Status(Payload, type=65, to="host"):
 
 @dataclass(frozen=True)
 class Drive(Payload, type=66, to="host"):
-    """Outputs of a pil image's last tick."""
+    """Outputs of the last tick of a processor-in-the-loop image."""
 
     tick: int = wire("u32", "that tick, as in STATUS")
     outputs: int = wire("u8", "1: enabled; 0: the motors float")
@@ -279,7 +284,7 @@ class Drive(Payload, type=66, to="host"):
 
 @dataclass(frozen=True)
 class Data(Payload, type=67, to="host"):
-    """Samples of the recording on the board."""
+    """Samples of a recording on the board."""
 
     id: int = wire("u8", "of the recording; 0: no recording")
     running: int = wire("u8", "1: recording; old samples may get lost")
@@ -292,7 +297,7 @@ class Data(Payload, type=67, to="host"):
 
 @dataclass(frozen=True)
 class About(Payload, type=68, to="host"):
-    """The chip and its history, sent on HELLO after IDENT."""
+    """Data of the chip and its history. The board sends this message on HELLO, after IDENT."""
 
     unique: bytes = wire("u8", "unique 96 bits of the chip, as in its system memory", 12)
     version: bytes = wire("u8", "version of femtorque that made the image, zero padded", 16)
@@ -312,8 +317,8 @@ class About(Payload, type=68, to="host"):
 
 @dataclass(frozen=True)
 class Drives(Payload, type=69, to="host"):
-    """State of drives on buses, a tenth as often as STATUS, if the image has drives. Values of other joints are 0.
-    Counters wrap.
+    """State of the drives on buses. The board sends this message at a tenth of the rate of STATUS, if the image has
+    drives. The values for all other joints are 0. Counters wrap.
     """
 
     tick: int = wire("u32", "control ticks since reset, as in STATUS")
@@ -339,7 +344,8 @@ class Drives(Payload, type=69, to="host"):
 
 @dataclass(frozen=True)
 class Followed(Payload, type=70, to="host"):
-    """State of FOLLOW, a fifth as often as STATUS while in FOLLOW. Counters start at FOLLOW, and wrap."""
+    """State of FOLLOW. The board sends this message at a fifth of the rate of STATUS, only in the state FOLLOW. The
+    counters start at 0 with FOLLOW, and wrap."""
 
     tick: int = wire("u32", "control ticks since reset, as in STATUS")
     phase: int = wire("u8", "one of FOLLOW_PHASES")
@@ -356,7 +362,8 @@ class Followed(Payload, type=70, to="host"):
 
 @dataclass(frozen=True)
 class Felt(Payload, type=71, to="host"):
-    """Estimated external torques, half as often as STATUS, if the image detects contacts ([feel] of its file)."""
+    """Estimated external torques. The board sends them at half the rate of STATUS, if the image detects contacts
+    ([feel] of its mechanism file)."""
 
     tick: int = wire("u32", "control ticks since reset, as in STATUS")
     touched: int = wire("u8", "bits of FELT_TOUCHED")
@@ -369,7 +376,7 @@ class Felt(Payload, type=71, to="host"):
 
 
 def _row(kind: type[Payload]) -> Message:
-    """Return the row of the table for a message's class."""
+    """Return the table row for a message class."""
     rows = [Field(f.name, f.metadata["type"], f.metadata["doc"], f.metadata["length"])
             for f in fields(cast("type[Any]", kind))]
     return Message(kind.NAME, kind.TYPE, kind.TO, " ".join((kind.__doc__ or "").split()), tuple(rows))
@@ -378,7 +385,7 @@ def _row(kind: type[Payload]) -> Message:
 WithToken = Command | Home | Float | Jog | Seek | Probe | Gains | Follow  # executed once
 MESSAGES = tuple(map(_row, CLASSES.values()))
 
-FOLLOW_AUTO = 0xFFFFFFFF  # FOLLOW.delay: the file's value
+FOLLOW_AUTO = 0xFFFFFFFF  # FOLLOW.delay: use the value of the mechanism file
 TARGET_END, TARGET_RATES = 1, 2
 
 # Phases of FOLLOW.
@@ -390,7 +397,8 @@ FOLLOW_PHASES = {
     "ENDING": (4, "on the way to rest at the END or after a stop"),
 }
 
-# Bits of FELT.touched. AWAY, BACK and STAYS belong to the reaction "return". BLIND belongs to closed loops.
+# Bits of FELT.touched. Only the reaction "return" uses AWAY, BACK and STAYS. Only mechanisms with closed loops use
+# BLIND.
 FELT_TOUCHED = {
     "TOUCH": (1, "a touch lasts"),
     "AWAY": (2, "the arm has given way; once it rests without a touch, it goes back or goes on to lie down"),
@@ -400,7 +408,7 @@ FELT_TOUCHED = {
                   "detection is off"),
 }
 
-# Limits that kept a joint from the reference.
+# Limits that prevented a joint from following the reference.
 FOLLOW_LIMITS = {
     "POSITION": (1, "a target beyond a limit, or braking before one"),
     "VELOCITY": (2, "the reference was faster than the joint may be"),
@@ -410,7 +418,7 @@ FOLLOW_LIMITS = {
 }
 
 KNOT_START, KNOT_END = 1, 2
-KNOT_MODE = 4  # first bit of the mode's number in the flags
+KNOT_MODE = 4  # position of the lowest bit of the mode's number in the flags
 MODES = 16  # that fit
 
 COMMANDS = {
@@ -533,7 +541,7 @@ FAULTS = {
 
 assert max(number for number, _, _ in FAULTS.values()) < FAULT_NUMBERS
 
-# Reactions to a fault. [safety] of the mechanism file chooses one reaction for each class of faults.
+# Reactions to a fault. The table [safety] of the mechanism file selects one reaction for each class of faults.
 REACTIONS = {
     "coast": (0, "outputs off at once: the motors float"),
     "brake": (1, "the outputs stay on at zero voltage: the motors are short-circuited"),
@@ -542,7 +550,7 @@ REACTIONS = {
 }
 
 # class: (faults, allowed reactions, subject). The first reaction is the default. Faults without a class switch the
-# outputs off: either the board finds them before the outputs come on, or only one reaction is possible.
+# outputs off. The board detects them before the outputs come on, or no other reaction is possible.
 FAULT_CLASSES = {
     "computing": (("TICK_OVERRUN", "NOT_FINITE", "LOOPS_SINGULAR"), ("coast", "brake"),
                   "the board cannot trust its computed torque"),
@@ -628,13 +636,13 @@ CAPTURES = {
     "RING": (2, "record round and round, until a fault or OFF"),
 }
 
-# Signals for recordings, in the board's order.
+# Signals that can be recorded, in the board's order.
 CAPTURED = ("torque_ff", "torque", "duty", "rate", "target_rate", "position", "target")
 
 # Bits of STATUS.driver_status: status registers of a DRV8301 (SLOS719).
 DRIVER_STATUS = {"FETLC_OC": 0, "FETHC_OC": 1, "FETLB_OC": 2, "FETHB_OC": 3, "FETLA_OC": 4, "FETHA_OC": 5, "OTW": 6,
                  "OTSD": 7, "PVDD_UV": 8, "GVDD_UV": 9, "GVDD_OV": 23}
-DRIVER_NUMBER = 28  # first bit of the driver's number
+DRIVER_NUMBER = 28  # position of the lowest bit of the driver's number
 
 # States of a drive on a bus.
 DRIVE_STATES = {

@@ -1,8 +1,8 @@
 """Positions as integers: binary fractions of a turn, whose sums are exact (THEORY.md section 6).
 
-On the wire a position is an int64 in units of 2^-32 turn (revolute, continuous) or 2^-28 m (prismatic). The upper half
-counts whole turns. The control tick computes with the lower half, an int32 within half a turn. The build in double
-precision has an int64 with 32 more binary digits instead.
+In the serial protocol a position is an int64 in units of 2^-32 turn (revolute, continuous) or 2^-28 m (prismatic). The
+upper 32 bits count whole turns. The control tick computes with the lower 32 bits, an int32 within half a turn. The
+double-precision build instead has an int64 with 32 additional binary digits.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from femtorque.codegen.mechanism import Joint
 
 TURN_UNIT = 2.0 * np.pi / 2.0**32  # rad
 METRE_UNIT = 2.0**-28  # m
-COUNTED = 2**48  # wire steps; a board's count of turns wraps after this number or a multiple of it
+COUNTED = 2**48  # wire steps; the position counter of a board wraps after this number or after a multiple of it
 FLOAT, DOUBLE = float(np.finfo(np.float32).max), float(np.finfo(float).max)  # largest numbers
 
 
@@ -25,12 +25,12 @@ def position_unit(joint: Joint) -> float:
 
 
 def farthest(joints: Sequence[Joint]) -> NDArray[np.float64]:
-    """Return the range (J,) that every board can count, rad or m to either side."""
+    """Return the range (J,) that every board can count, rad or m on each side of zero."""
     return np.array([COUNTED // 2 * position_unit(j) for j in joints])
 
 
 def numbers(given: object, where: str, key: str) -> NDArray[np.float64]:
-    """Return an array of the given numbers. Raise BadInput for anything else."""
+    """Return the given numbers as an array. Raise BadInput for any other value."""
     try:
         return np.asarray(given, float)
     except (TypeError, ValueError, OverflowError) as error:
@@ -39,9 +39,9 @@ def numbers(given: object, where: str, key: str) -> NDArray[np.float64]:
 
 def per_joint(given: object, joints: Sequence[Joint], where: str, key: str, most: ArrayLike = DOUBLE,
               alone: bool = False) -> NDArray[np.float64]:
-    """Return finite numbers (..., J) of at most `most` (J,). alone: accept only the shape (J,).
+    """Return finite numbers (..., J) of magnitude up to `most` (J,). alone: accept only the shape (J,).
 
-    Raise BadInput with joint and number.
+    Raise BadInput that names joint and number.
     """
     found = numbers(given, where, key)
     if found.shape[-1:] != (len(joints),) or (alone and found.ndim > 1):
@@ -56,14 +56,14 @@ def per_joint(given: object, joints: Sequence[Joint], where: str, key: str, most
 
 
 def to_wire(positions: object, joints: Sequence[Joint], where: str = "position", key: str = "q") -> NDArray[np.int64]:
-    """Return positions (..., J), rad or m, as wire positions, rounded to nearest. Raise BadInput with joint and
-    position if one is not finite or outside the board's count."""
+    """Return positions (..., J), rad or m, as wire positions, rounded to the nearest step. Raise BadInput that names
+    joint and position if a position is not finite or outside the board's range."""
     units = np.array([position_unit(j) for j in joints])
     return np.rint(per_joint(positions, joints, where, key, farthest(joints)) / units).astype(np.int64)
 
 
 def to_float(values: object, joints: Sequence[Joint], where: str, key: str) -> NDArray[np.float32]:
-    """Return values (..., J) as float32 fields. Raise BadInput with joint and value if one does not fit."""
+    """Return values (..., J) as float32 fields. Raise BadInput that names joint and value if a value does not fit."""
     return per_joint(values, joints, where, key, FLOAT).astype(np.float32)
 
 
@@ -74,6 +74,7 @@ def from_wire(steps: ArrayLike, joints: Sequence[Joint]) -> NDArray[np.float64]:
 
 
 def beyond(a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
-    """Return the differences (..., J) of wire positions a - b, also if the board's count has wrapped between them."""
+    """Return the differences (..., J) of wire positions a - b. The differences are correct even if the board's counter
+    has wrapped between the two positions."""
     steps = np.asarray(a, np.int64) - np.asarray(b, np.int64)
     return (steps + COUNTED // 2) % COUNTED - COUNTED // 2

@@ -1,5 +1,5 @@
-"""Families of drives. Each family is a package with a descriptor FAMILY. `femtorque.codegen.drive.catalogue` finds the
-families here and below the folders of FEMTORQUE_FAMILIES."""
+"""Families of drives. Each family is a package with a descriptor named FAMILY. `femtorque.codegen.drive.catalogue`
+finds the families in this package and in the folders of FEMTORQUE_FAMILIES."""
 
 from femtorque.codegen.drive.foreign_families import elsewhere
 

@@ -4,15 +4,15 @@
 #include "ft_mit.h" /* ft_mit_... */
 
 #define WHOLE 8u
-#define COLDEST 40u /* the number 0 means -40 deg C */
+#define COLDEST 40u /* in a reply, the number 0 means -40 deg C */
 
 void ft_cubemars_enable(ft_frame *f, const ft_drive_config *c)
 {
     ft_mit_special(f, c, FT_MIT_ENTER);
 }
 
-/* Disable the drive by leaving the MIT mode. This also clears errors, and no
- * other command does. */
+/* Disable the drive: it leaves the MIT mode. Only this command clears
+ * errors. */
 void ft_cubemars_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     (void)clear;

@@ -1,6 +1,6 @@
-/* CubeMars' AK drives in their MIT mode. A drive sends only answers to frames.
- * An answer has temperature and error. A drive reports neither its settings nor
- * whether it is enabled. */
+/* CubeMars' AK drives in their MIT mode. A drive transmits only in answer to a
+ * frame. An answer contains temperature and error. A drive reports neither its
+ * settings nor whether its motor is enabled. */
 #ifndef FT_CUBEMARS_H
 #define FT_CUBEMARS_H
 

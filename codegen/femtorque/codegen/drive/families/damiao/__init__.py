@@ -1,14 +1,14 @@
 """Damiao's drives.
 
-Ranges: openarm_can's dm_motor_constants.hpp, damiao-motor's presets. Rotors, at the output: 1e-4 kg m^2 behind gears of
-10, 40 and 9, squared (armature in enactic/openarm_mujoco, v2/openarm_bimanual.xml).
+Ranges: openarm_can's dm_motor_constants.hpp, damiao-motor's presets. Rotor inertias at the output: 1e-4 kg m^2 times
+the squared gear ratio, 10, 40 and 9 (armature in enactic/openarm_mujoco, v2/openarm_bimanual.xml).
 """
 
 from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.families.damiao.frames import DIALECT, REGISTERS, TIMEOUT_UNIT
 from femtorque.codegen.drive.family import ALIKE, DriveType, Family, Firmware, Places, Setting
 
-REPLY_BESIDE = 0x10  # id of replies minus id of commands, in openarm_can
+REPLY_BESIDE = 0x10  # id of replies minus id of commands, as in openarm_can
 
 
 def _type(name: str, velocity: float, torque: float, position: float = 12.5, inertia: float = 0.0,
@@ -34,10 +34,10 @@ FAMILY = Family(
         _type("g6215", 45.0, 10.0),
         _type("g6220", 45.0, 10.0),
     ),
-    samples=(0.75, 0.75),  # openarm_can sets both; the drives' sample points are not published
+    samples=(0.75, 0.75),  # openarm_can sets both bit rates; the drives' sample points are not published
     ids=(0, 0x7FF),
     places=Places(top=0xFFFF),
-    settings=(  # the host gets the answer to the last setting
+    settings=(  # order matters: the drive's answer to the last setting also goes to the host
         Setting(REGISTERS["PMAX"], lambda d: d.type.position, ALIKE),
         Setting(REGISTERS["VMAX"], lambda d: d.type.velocity, ALIKE),
         Setting(REGISTERS["TMAX"], lambda d: d.type.torque, ALIKE),

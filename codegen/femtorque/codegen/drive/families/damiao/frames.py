@@ -40,7 +40,8 @@ def write(id: int, name: str, value: float) -> Frame:
 
 
 def value(data: bytes) -> tuple[int, str, float]:
-    """Return drive's id, register's name and value of a register reply. Raise ValueError for other data."""
+    """Return the drive's id, the register's name and the value that a register reply contains. Raise ValueError if the
+    data are no state."""
     if len(data) != 8 or data[2] not in (READ, WRITE):
         raise ValueError(f"{data.hex()} is no register reply")
     found = next((r for r in REGISTERS.values() if r.number == data[3]), None)

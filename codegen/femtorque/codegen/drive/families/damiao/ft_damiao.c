@@ -3,7 +3,7 @@
 
 #include "ft_mit.h" /* ft_mit_command, ft_mit_state */
 
-#define EVERYBODY 0x7FFu /* frames about registers go to all drives */
+#define EVERYBODY 0x7FFu /* frames about registers have the broadcast id */
 #define READ_REGISTER 0x33u
 #define WRITE_REGISTER 0x55u
 #define ENABLED 1u /* larger codes are errors */
@@ -13,7 +13,7 @@ void ft_damiao_enable(ft_frame *f, const ft_drive_config *c)
     ft_mit_special(f, c, FT_MIT_ENTER);
 }
 
-/* Disable a drive. clear: clear the errors of a disabled drive instead. */
+/* Disable a drive. clear: instead, clear the errors of a disabled drive. */
 void ft_damiao_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     ft_mit_special(f, c, (uint8_t)(clear ? FT_MIT_CLEAR : FT_MIT_EXIT));
@@ -25,7 +25,7 @@ void ft_damiao_command(ft_frame *f, const ft_drive_config *c,
     ft_mit_command(f, c, t, carried);
 }
 
-/* Form a frame that reads or writes a register. */
+/* Pack a frame that reads or writes a register. */
 static void about_register(ft_frame *f, const ft_drive_config *c,
                            uint8_t does, uint32_t number, uint32_t value)
 {
@@ -56,16 +56,15 @@ void ft_damiao_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
     about_register(f, c, WRITE_REGISTER, number, value);
 }
 
-/* Return whether a reply is about a register. A state with the same bytes would
- * have a position at the end of its field, which is beyond any joint's
- * limits. */
+/* Return true if a reply reports a register. A state with these bytes would
+ * report a position at the end of the field, outside the joint's limits. */
 static bool is_setting(const ft_frame *f, const ft_drive_config *c)
 {
     return (f->data[2] == READ_REGISTER || f->data[2] == WRITE_REGISTER)
            && f->data[0] == (c->id & 0xFFu) && f->data[1] == c->id >> 8;
 }
 
-/* Take in a register's value. */
+/* Read a register's value from a frame. */
 static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
 {
     said->setting = f->data[3];
@@ -74,7 +73,7 @@ static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
     return f->data[2] == READ_REGISTER ? FT_HEARD_SETTING : FT_HEARD_ECHO;
 }
 
-/* Take in a frame from this drive. */
+/* Read a frame from this drive. */
 ft_drive_heard ft_damiao_hear(const ft_frame *f, const ft_drive_config *c,
                               ft_drive_said *said)
 {

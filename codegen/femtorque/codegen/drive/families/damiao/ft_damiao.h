@@ -1,6 +1,6 @@
-/* Damiao's drives. A drive takes the command of the MIT mode. A reply reports
- * the error, and whether the drive is enabled. Registers can be read. A drive
- * sends only answers to frames. */
+/* Damiao's drives. A drive accepts the command of the MIT mode. A reply reports
+ * the error code and whether the drive is enabled. Registers can be read. A
+ * drive transmits only in answer to a frame. */
 #ifndef FT_DAMIAO_H
 #define FT_DAMIAO_H
 

@@ -1,11 +1,12 @@
-"""Dynamixel X servos on one half-duplex wire: in current mode, or in PWM mode without a current sensor.
+"""Dynamixel X servos on one half-duplex bus, in current mode, or in PWM mode if they have no current sensor.
 
-XL330 and XC330 are left out. The bus watchdog of these servos latches, and does not stop the motor in current mode.
-ROBOTIS has reproduced this with all its servos of that size (forum.robotis.com, thread 4814, XC330, firmware 51). These
-servos report the current of the supply, not of the motor (Rhoban/bam #14).
+The list omits XL330 and XC330. In current mode the bus watchdog of these servos latches, but does not stop the motor.
+ROBOTIS has reproduced this fault with all its servos of that size (forum.robotis.com, thread 4814, XC330, firmware 51).
+XL330 and XC330 report the supply current, not the motor current (Rhoban/bam #14).
 
-Stall torque and current, speed without load, gear, model number, current limit and its step: ROBOTIS' e-manual, at the
-voltage of the row. Torque per ampere at the output is stall torque by stall current; R is voltage by stall current.
+Stall torque and current, no-load speed, gear, model number, current limit and current step are from ROBOTIS' e-manual,
+at the voltage of the row. The torque constant at the output is the stall torque divided by the stall current. R is the
+voltage divided by the stall current.
 """
 
 import math
@@ -15,15 +16,15 @@ from femtorque.codegen.drive.families.dynamixel.frames import (
 from femtorque.codegen.drive.family import (
     AT_LEAST, DriveType, Errors, Family, Firmware, Fitted, HalfDuplex, Places, Servo, Setting)
 
-PLAY = math.radians(0.25)  # rad, backlash of the output: 15 arcmin of the e-manual's XM540
-DAMPING = 1e3  # N m s/rad; the board does the damping, so any gain is possible
+PLAY = math.radians(0.25)  # rad, backlash of the output: 15 arcmin of the XM540, from the e-manual
+DAMPING = 1e3  # N m s/rad; the board computes the damping, so any gain is possible
 REVERSED, SWITCHED_ON = 1, 8  # bits of the drive mode
-PROTECTED = 0x34  # overload, electrical shock and heat switch the motor off
+PROTECTED = 0x34  # overload, electrical shock and overheating switch the motor off
 WATCHDOG_S = 0.02  # a step of it
 ROTOR_430 = 0.045 / 353.5**2  # kg m^2: google-deepmind/mujoco_menagerie robotis_op3/op3.xml, XM430-W350 at its output
 ROTOR_540 = 0.14 / 272.5**2  # kg m^2: mujoco_menagerie aloha/aloha.xml, XM540-W270 of the forearm
 SUPPLY, LESS = (9.5, 16.0), (6.0, 14.0)  # V: factory values of registers 34 and 32, e-manual
-DRY = 0.03  # Coulomb friction as a share of the stall torque; bam's XL330 has 0.035
+DRY = 0.03  # Coulomb friction divided by the stall torque; 0.035 for bam's XL330
 SHARED = "rotor: an XM430's; dry friction: an estimate"
 MEASURED = "dry friction: an estimate; viscous friction: from the speed without load"
 
@@ -34,8 +35,9 @@ OF_330 = ("keeps its last current when the board dies: its bus watchdog latches 
 
 def _servo(name: str, model: int, volts: float, stall: float, ampere: float, rpm: float, gear: float, rotor: float,
            note: str, step: float = 0.0, steps: int = 0, supply: tuple[float, float] | None = None) -> DriveType:
-    """Return a servo. stall N m and ampere A: at volts. rpm: without load. step: step of current, A. steps: the largest
-    number of steps. Dry friction is DRY of the stall torque. Viscous friction follows from the speed without load."""
+    """Return a servo. stall N m and ampere A: stall torque and stall current at volts. rpm: no-load speed. step:
+    resolution of the current, A. steps: the maximum number of steps. The Coulomb friction is DRY times the stall
+    torque. The viscous friction is computed from the no-load speed."""
     constant, R, velocity = stall / ampere, volts / ampere, rpm * math.tau / 60.0
     coulomb = DRY * stall
     viscous = max((constant * (volts - constant * velocity) / R - coulomb) / velocity, 0.0)
@@ -54,7 +56,7 @@ def _mode(fitted: Fitted) -> int:
 
 
 def _current(fitted: Fitted) -> float | None:
-    """Return the limit of the current, in steps."""
+    """Return the current limit in steps."""
     return fitted.limit * _own(fitted).steps if _own(fitted).ampere else None
 
 
@@ -79,7 +81,8 @@ FAMILY = Family(
     ids=(1, 252),
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("dynamixel", BITRATES, packets, wire_out, "ft_dxl", PLAY),
-    settings=(  # the first setting is lost without power, and latches; the host gets the last answer
+    settings=(  # order matters: a power loss erases the first setting, which latches; the last answer also goes to the
+                # host
         Setting(REGISTERS["model"], lambda d: _own(d).model),
         Setting(REGISTERS["bus watchdog"], lambda d: min(math.ceil(d.watchdog / WATCHDOG_S) + 1, 127), writes=True,
                 words=lambda d: "set by the board"),

@@ -1,10 +1,10 @@
-"""Frames of Dynamixel X servos on one half-duplex wire, protocol 2.0.
+"""Frames of Dynamixel X servos on one half-duplex bus, protocol 2.0.
 
-A servo takes a current, or a duty if it has no current sensor. A packet is FF FF FD 00, id, length, instruction,
-parameters, CRC-16, little endian. FF FF FD within a packet gets another FD. Source: ROBOTIS' e-manual (Protocol 2.0,
-control tables of the models), dynamixel-sdk 4.1.0. The answer to a fast sync read is one packet. Each servo adds its
-part to this packet: error, number, data, CRC of all bytes before. This packet is not stuffed (measured in
-pollen-robotics/rustypot pull request 122).
+A servo accepts a current, or a duty if it has no current sensor. A packet is FF FF FD 00, id, length, instruction,
+parameters, CRC-16. Numbers are little endian. After FF FF FD within a packet, the sender inserts another FD. Source:
+ROBOTIS' e-manual (Protocol 2.0, control tables of the models), dynamixel-sdk 4.1.0. The answer to a fast sync read is
+one packet. Each servo appends its part to this packet: error, number, data, CRC of all bytes before. This packet has no
+inserted FD bytes (measured in pollen-robotics/rustypot pull request 122).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ from femtorque.codegen.drive.family import DriveType, Packets, Register
 HEAD, EVERYBODY = b"\xff\xff\xfd\x00", 0xFE
 REBOOT, STATUS, SYNC_READ, SYNC_WRITE, FAST_READ = 0x08, 0x55, 0x82, 0x83, 0x8A  # instructions
 GOAL_DUTY, GOAL_CURRENT, TORQUE_ENABLE, HARDWARE_ERROR, STATE = 100, 102, 64, 70, 126  # registers
-STATE_SIZE = 10  # bytes: current, velocity, position
+STATE_SIZE = 10  # bytes of the fields current, velocity, position
 CURRENT_MODE, PWM_MODE = 0, 16
 FULL = 885  # of a duty
 TURN = 4096  # counts
-UNIT = 0.229 / 60.0  # turns a second in one step of velocity
-MODEL = 256  # number of register 0, because 0 means no register
-OLDEST = 46  # oldest firmware with fast sync read in all series (rustypot's tests)
+UNIT = 0.229 / 60.0  # turns per second: resolution of the velocity
+MODEL = 256  # the number for register 0, because number 0 means no register
+OLDEST = 46  # oldest firmware with fast sync read in all model series (rustypot's tests)
 BITRATES = (2_000_000, 1_000_000, 3_000_000, 4_000_000, 115_200, 57_600, 9_600)  # of register 8
-TURNROUND = 20e-6  # s from a question to its answer with return delay 0: an estimate
-BETWEEN = 3e-6  # s between two servos' parts of an answer, an estimate
+TURNROUND = 20e-6  # Otherwise the board asks one servo after the other for its delay, and then for its firmware.
+BETWEEN = 3e-6  # s between the parts of two servos in an answer; an estimate
 
 
 def crc(data: bytes) -> int:
-    """Return the CRC-16 with polynomial 0x8005, initial value 0, not reflected."""
+    """Return the CRC-16 with polynomial 0x8005, initial value 0, most significant bit first."""
     value = 0
     for byte in data:
         value ^= byte << 8
@@ -53,7 +53,7 @@ def status(id: int, error: int, data: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a servo in the answer to a fast sync read."""
+    """The part of one servo in the answer to a fast sync read."""
 
     id: int
     error: int
@@ -61,7 +61,7 @@ class Part:
 
 
 def fast_status(parts: Sequence[Part]) -> bytes:
-    """Return the answer to a fast sync read."""
+    """Return the common answer packet to a fast sync read."""
     size = sum(4 + len(part.data) for part in parts) + 1
     whole = HEAD + bytes([EVERYBODY]) + size.to_bytes(2, "little") + bytes([STATUS])
     for part in parts:
@@ -70,14 +70,15 @@ def fast_status(parts: Sequence[Part]) -> bytes:
 
 
 def write(values: Mapping[int, int], register: int, size: int) -> bytes:
-    """Return one packet that writes a register of several servos. values: {id: value, signed or not}; size: bytes."""
+    """Return one packet that writes a register of several servos. values: {id: value, positive or negative}; size:
+    bytes."""
     each = b"".join(bytes([id]) + (value & (1 << 8 * size) - 1).to_bytes(size, "little")
                     for id, value in values.items())
     return packet(EVERYBODY, SYNC_WRITE, register.to_bytes(2, "little") + size.to_bytes(2, "little") + each)
 
 
 def ask(ids: Sequence[int], register: int = STATE, size: int = STATE_SIZE, fast: bool = True) -> bytes:
-    """Return a question to these servos, which answer in turn."""
+    """Return a question to these servos, which answer one after the other."""
     return packet(EVERYBODY, FAST_READ if fast else SYNC_READ,
                   register.to_bytes(2, "little") + size.to_bytes(2, "little") + bytes(ids))
 
@@ -97,7 +98,7 @@ REGISTERS = {r.name: r for r in (
     Register("firmware", 6, "B", "its version"),
 )}
 
-# Bits of register 70. 0x80 is bit 7 of every answer's error, as long as register 70 has not been read.
+# Bits of register 70. 0x80 is bit 7 of the error byte of every answer, which is set until register 70 has been read.
 ERRORS = {0x01: "voltage", 0x04: "over temperature", 0x08: "encoder", 0x10: "electrical shock", 0x20: "overload",
           0x80: "hardware error"}
 
@@ -108,7 +109,7 @@ def offset(bits: int) -> int:
 
 
 def packets(servos: Sequence[DriveType]) -> Packets:
-    """Return the sizes of a tick's packets: all currents, all duties, switches, one question and one answer.
+    """Return the packet sizes of a tick: currents, duties, switches, one question and one answer.
     """
     ids, n = range(1, len(servos) + 1), len(servos)
     kinds = [sum(bool(s.servo and s.servo.ampere) == current for s in servos) for current in (True, False)]
@@ -118,6 +119,7 @@ def packets(servos: Sequence[DriveType]) -> Packets:
 
 
 def wire_out(servos: int) -> int:
-    """Return the most bytes of a tick: goals in two packets, switches or reboots, two settings, a question.
+    """Return the maximum number of bytes that the board sends in a tick: goals in two packets, switches or reboots, two
+    settings, a question.
     """
     return 7 * 16 + 20 * servos

@@ -1,4 +1,4 @@
-/* A wire of Dynamixel X servos; see ft_dxl.h. */
+/* A half-duplex bus of Dynamixel X servos; see ft_dxl.h. */
 #include "ft_dxl.h"
 
 #if FT_WIRES > 0
@@ -9,18 +9,19 @@ enum { HEAD = 0xFF, THIRD = 0xFD, EVERYBODY = 0xFE };
 enum { REBOOT = 0x08, STATUS = 0x55, SYNC_READ = 0x82, SYNC_WRITE = 0x83,
        FAST_READ = 0x8A }; /* instructions */
 enum { LENGTH = 5, INSTRUCTION = 7 }; /* places in a packet */
-enum { ALONE = 11, PART = 4 }; /* bytes of an answer, and of a part, besides the
+enum { ALONE = 11, PART = 4 }; /* bytes of an answer and of a part, without the
                                 * data */
 
-#define OLDEST 46u            /* oldest firmware that answers fast questions */
-#define SUPPLY_TICKS 128u     /* between readings of the supply; a power of
-                               * two */
-#define MISSED (2u * FT_SILENT_TICKS) /* missing answers after which a servo
-                                       * takes no part */
+#define OLDEST 46u            /* oldest firmware that answers a fast sync
+                               * read */
+#define SUPPLY_TICKS 128u     /* ticks between readings of the supply; a power
+                               * of two */
+#define MISSED (2u * FT_SILENT_TICKS) /* number of missing answers after which
+                                       * the board no longer asks a servo */
 
 /* ---- check sum --------------------------------------------------------- */
 
-/* Return the check sum with one more byte. */
+/* Return the check sum after one more byte. */
 static uint32_t check(uint32_t sum, uint32_t byte)
 {
     static const uint16_t table[16] = {
@@ -32,7 +33,7 @@ static uint32_t check(uint32_t sum, uint32_t byte)
     return (sum << 4 & 0xFFFFu) ^ table[(sum >> 12 ^ byte) & 15u];
 }
 
-/* Return the check sum with `size` more bytes. */
+/* Return the check sum after `size` more bytes. */
 static uint32_t checked(uint32_t sum, const uint8_t *bytes, uint32_t size)
 {
     uint32_t i;
@@ -50,8 +51,8 @@ static uint32_t two(const uint8_t *p)
 
 /* ---- out --------------------------------------------------------------- */
 
-/* Append a byte. Three bytes that look like the beginning of a packet get a
- * fourth byte, as the protocol demands. */
+/* Append a byte. After three bytes that look like the beginning of a packet,
+ * append a fourth byte, as the protocol demands. */
 static void put(ft_dxl *w, uint32_t begin, uint32_t byte)
 {
     uint8_t *p = w->out + w->size;
@@ -71,7 +72,7 @@ static void put_two(ft_dxl *w, uint32_t begin, uint32_t number)
     put(w, begin, number >> 8);
 }
 
-/* Begin a packet. Return its place in `out`. */
+/* Begin a packet. Return the position of the packet in `out`. */
 static uint32_t begin_packet(ft_dxl *w, uint32_t id, uint32_t instruction)
 {
     const uint32_t begin = w->size;
@@ -86,7 +87,7 @@ static uint32_t begin_packet(ft_dxl *w, uint32_t id, uint32_t instruction)
     return begin;
 }
 
-/* Begin a packet to all servos about a register. */
+/* Begin a packet to all servos that concerns one register. */
 static uint32_t begin_all(ft_dxl *w, uint32_t instruction, uint32_t number,
                           uint32_t width)
 {
@@ -112,13 +113,13 @@ static void end(ft_dxl *w, uint32_t begin)
     w->size += 2u;
 }
 
-/* Return whether a frame has one of the meanings `what`. */
+/* Return true if a frame has at least one of the flags `what`. */
 static bool means(const ft_frame *f, uint32_t what)
 {
     return (FT_DXL_MEANT(f->id) & what) != 0u;
 }
 
-/* Return the number of frames with one of the meanings `what`. */
+/* Return the number of frames with at least one of the flags `what`. */
 static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
 {
     uint32_t i, some = 0;
@@ -128,7 +129,8 @@ static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
     return some;
 }
 
-/* Pack all goals of one kind. A motor that does not run gets the goal 0. */
+/* Pack the goals of all servos for one register. A motor that does not run
+ * receives the goal 0. */
 static void pack_goals(ft_dxl *w, const ft_frame f[], uint32_t count,
                        uint32_t number)
 {
@@ -148,9 +150,9 @@ static void pack_goals(ft_dxl *w, const ft_frame f[], uint32_t count,
     end(w, begin);
 }
 
-/* Pack the switches of motors. Only servos with SWITCH get one, so a servo that
- * was without power stays off. A motor that was switched off counts as off
- * until its servo reports its state again. */
+/* Pack the commands that switch motors on or off. Only servos with SWITCH are
+ * in this packet, so a servo that lost power stays off. After a switch-off the
+ * motor counts as off until the servo's next report on its switch. */
 static void pack_switches(ft_dxl *w, const ft_frame f[], uint32_t count)
 {
     const uint32_t begin = begin_all(w, SYNC_WRITE, FT_DXL_TORQUE, 1u);
@@ -168,8 +170,8 @@ static void pack_switches(ft_dxl *w, const ft_frame f[], uint32_t count)
     end(w, begin);
 }
 
-/* Pack one register of all servos whose frames have the meaning `what`. wide:
- * bytes. clears: write 0 instead of the frame's value. */
+/* Write one register of all servos whose frames have the flag `what`. wide:
+ * bytes of the register. clears: write 0 instead of the frame's value. */
 static void pack_register(ft_dxl *w, const ft_frame f[], uint32_t count,
                           uint32_t what, uint32_t wide, bool clears)
 {
@@ -186,8 +188,9 @@ static void pack_register(ft_dxl *w, const ft_frame f[], uint32_t count,
     end(w, begin);
 }
 
-/* Pack the register that all servos are asked for, if a frame sets this
- * register. An expired watchdog takes only 0, so 0 is written first. */
+/* If a frame writes the register that the board reads in this tick, pack this
+ * write. An expired watchdog register accepts only 0, so the board first writes
+ * 0. */
 static void pack_settings(ft_dxl *w, const ft_frame f[], uint32_t count)
 {
     uint32_t i, some = 0;
@@ -209,7 +212,7 @@ static void pack_reboot(ft_dxl *w, uint32_t i)
     memset(&w->servo[i], 0, sizeof w->servo[i]);
 }
 
-/* Pack the question to the asked servos. */
+/* Pack the question to the servos that are asked in this tick. */
 static void pack_question(ft_dxl *w)
 {
     uint32_t i, begin;
@@ -223,8 +226,8 @@ static void pack_question(ft_dxl *w)
     end(w, begin);
 }
 
-/* Pack a register of one byte for all servos with LATE. known: only for servos
- * whose reported delay is not 0. */
+/* Write a one-byte register of all servos with LATE. known: only of servos that
+ * have reported a delay other than 0. */
 static void pack_late(ft_dxl *w, const ft_frame f[], uint32_t count,
                       uint32_t number, uint32_t value, bool known)
 {
@@ -241,7 +244,7 @@ static void pack_late(ft_dxl *w, const ft_frame f[], uint32_t count,
     end(w, begin);
 }
 
-/* Return whether a servo with LATE has reported a delay. */
+/* Return true if a servo with LATE has reported a delay. */
 static bool any_late(const ft_dxl *w, const ft_frame f[], uint32_t count)
 {
     bool any = false;
@@ -259,10 +262,10 @@ static void let(ft_dxl *w, uint32_t i)
     w->asked++;
 }
 
-/* Make servos with LATE answer questions without delay. Servos store the delay,
- * so the board writes it only to a servo that has reported another delay.
- * Otherwise the board asks one servo after the other for its delay, and then
- * for its firmware. */
+/* Make servos with LATE answer questions without a delay. Servos store the
+ * delay permanently, so the board writes it only to a servo that has reported a
+ * delay other than 0. If no servo has, the board asks one servo per tick, first
+ * for its delay and then for its firmware version. */
 static void wake(ft_dxl *w, const ft_frame f[], uint32_t count)
 {
     uint32_t i;
@@ -283,9 +286,10 @@ static void wake(ft_dxl *w, const ft_frame f[], uint32_t count)
     pack_question(w);
 }
 
-/* Choose the register of this tick: the first one that an asked servo's frame
- * names or that a frame sets. If no frame names a register, choose the errors,
- * the supply or the state. */
+/* Choose the register that the board reads in this tick. The first register
+ * that the frame of an asked servo names, or that a frame writes, is chosen. If
+ * no frame names a register, choose the error register, the supply or the
+ * state. */
 static void choose(ft_dxl *w, const ft_frame frames[])
 {
     uint32_t i;
@@ -312,7 +316,7 @@ static void choose(ft_dxl *w, const ft_frame frames[])
     }
 }
 
-/* Choose the servos that are asked in this tick. */
+/* Choose the servos that the board asks in this tick. */
 static void share(ft_dxl *w)
 {
     const uint32_t half = (w->servos + 1u) / 2u;
@@ -360,16 +364,17 @@ void ft_dxl_pack(ft_dxl *w, const ft_frame frames[], uint32_t count)
 
 /* ---- in ---------------------------------------------------------------- */
 
-/* Return whether a packet with an answer begins here. */
+/* Return true if a packet with an answer begins here. */
 static bool begins(const uint8_t *p)
 {
     return p[0] == HEAD && p[1] == HEAD && p[2] == THIRD && p[3] == 0u
            && p[INSTRUCTION] == STATUS;
 }
 
-/* Return the place of the first answer. Answers follow the echo of the sent
- * bytes. If the echo is wrong, all bytes are ignored. Bytes that begin with an
- * answer are taken: on this wire the sent bytes do not come back. */
+/* Return the position of the first answer in `in`. The answers follow the echo
+ * of the bytes that the board sent. If the echo is wrong, the board ignores all
+ * bytes. If the bytes begin with an answer, the line returns no echo, and the
+ * first answer is at 0. */
 static uint32_t behind(ft_dxl *w, uint32_t came)
 {
     if (came >= w->size && memcmp(w->in, w->out, w->size) == 0)
@@ -380,7 +385,7 @@ static uint32_t behind(ft_dxl *w, uint32_t came)
     return came;
 }
 
-/* Return a signed number of 32 bits as a signed number of 16 bits, clamped. */
+/* Return a signed 32-bit number, clamped to a signed 16-bit number. */
 static uint32_t narrow(uint32_t bits)
 {
     if (bits + 0x8000u <= 0xFFFFu)
@@ -388,8 +393,8 @@ static uint32_t narrow(uint32_t bits)
     return (bits & 0x80000000u) != 0u ? 0x8000u : 0x7FFFu;
 }
 
-/* Keep a state of 8 bytes: 16 bits each of position, velocity and current, the
- * supply and the temperature. */
+/* Store a state in 8 bytes: position, velocity and current with 16 bits each,
+ * then supply voltage and temperature. */
 static void keep_state(const ft_dxl_servo *s, ft_frame *f, const uint8_t *data)
 {
     const uint32_t velocity = narrow(two(data + 2) | two(data + 4) << 16);
@@ -405,7 +410,7 @@ static void keep_state(const ft_dxl_servo *s, ft_frame *f, const uint8_t *data)
     f->data[7] = s->warmth;
 }
 
-/* Note an answer's facts that the wire itself needs. */
+/* Store the data of an answer that the board needs to operate the bus. */
 static void note(const ft_dxl *w, ft_dxl_servo *s, const uint8_t *data)
 {
     const uint32_t volts = two(data);
@@ -436,8 +441,8 @@ static void note(const ft_dxl *w, ft_dxl_servo *s, const uint8_t *data)
     }
 }
 
-/* Note an answer's alert. At a new alert the board asks for the servo's
- * error. */
+/* Note whether an answer has the alert bit. If the alert bit is new, the board
+ * reads the servo's error register. */
 static void heed(ft_dxl *w, ft_dxl_servo *s, uint32_t error)
 {
     const uint8_t alert = (uint8_t)(error & FT_DXL_ALERT);
@@ -449,8 +454,8 @@ static void heed(ft_dxl *w, ft_dxl_servo *s, uint32_t error)
     s->alert = alert;
 }
 
-/* Keep the answer of an asked servo. Each servo has room for one answer. data:
- * `width` bytes, at least two. */
+/* Store the answer of a servo that was asked. The bus stores at most one answer
+ * per servo. data: `width` bytes, at least two. */
 static void keep(ft_dxl *w, uint32_t id, uint32_t error, const uint8_t *data)
 {
     ft_frame *f = &w->answer[w->answers];
@@ -476,8 +481,8 @@ static void keep(ft_dxl *w, uint32_t id, uint32_t error, const uint8_t *data)
             | (s->on ? FT_DXL_IS_ON : 0u);
 }
 
-/* Take in the parts of a fast answer. Return the bytes of its right parts, or 0
- * if no part is right. */
+/* Process the parts of the common answer to a fast sync read. Return the number
+ * of bytes up to the last correct part, or 0 if the first part is wrong. */
 static uint32_t take_parts(ft_dxl *w, const uint8_t *p, uint32_t left)
 {
     uint32_t sum = checked(0u, p, INSTRUCTION + 1u), at = INSTRUCTION + 1u, k;
@@ -494,7 +499,7 @@ static uint32_t take_parts(ft_dxl *w, const uint8_t *p, uint32_t left)
     return k != 0u ? at : 0u;
 }
 
-/* Take in the answer of one servo, without its stuffed bytes. Return the
+/* Process the answer of one servo, without its stuffed bytes. Return the
  * answer's size, or 0 if the bytes are no answer. */
 static uint32_t take_one(ft_dxl *w, const uint8_t *p, uint32_t left)
 {
@@ -518,8 +523,8 @@ static uint32_t take_one(ft_dxl *w, const uint8_t *p, uint32_t left)
     return size;
 }
 
-/* Take in a packet at place `at`. Return the packet's size, or 1 for a byte
- * outside packets. */
+/* Process a packet at position `at`. Return the packet's size, or 1 for a byte
+ * that belongs to no packet. */
 static uint32_t take(ft_dxl *w, uint32_t at, uint32_t came)
 {
     const uint8_t *p = w->in + at;
@@ -536,9 +541,9 @@ static uint32_t take(ft_dxl *w, uint32_t at, uint32_t came)
     return size;
 }
 
-/* Count one missing answer for each asked servo. An answer sets the count to 0.
- * After too many missing answers a servo takes no part: another servo may have
- * replaced it. */
+/* Add one missing answer to the count of each servo that is asked. An answer
+ * resets this count to 0. After too many missing answers the board no longer
+ * asks a servo normally, because another servo may have replaced it. */
 static void miss(ft_dxl *w)
 {
     uint32_t i;

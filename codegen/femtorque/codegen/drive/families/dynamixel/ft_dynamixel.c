@@ -10,10 +10,12 @@
 #define FULL 885.0f      /* of a duty */
 #define HALF 0.5f        /* of a step */
 #define TURN 4096u       /* counts */
-#define UNIT 0.0239808f  /* rad/s: a step of velocity, 0.229 turns a minute */
-#define LOOK_TICKS 8u    /* between checks that a motor is still on */
-#define WAKE_TICKS 8u    /* between tries to wake a silent servo */
-#define WAKES 64u        /* ticks of a round in which the board tries */
+#define UNIT 0.0239808f  /* rad/s: resolution of the velocity, 0.229 turns per
+                          * minute */
+#define LOOK_TICKS 8u    /* ticks between checks that a motor is still on */
+#define WAKE_TICKS 8u    /* ticks between attempts to wake a silent servo */
+#define WAKES 64u        /* ticks of each round in which the board tries to wake
+                          * a servo */
 
 enum { SIZE = 5 }; /* bytes of a frame to a servo */
 
@@ -27,7 +29,7 @@ static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t meant,
     f->data[FT_DXL_GOAL] = c->scale > 0.0f ? FT_DXL_CURRENT : FT_DXL_DUTY;
 }
 
-/* Return the wanted steps of current for torque and damping, or of duty. */
+/* Return the goal in steps: a current for torque and damping, or a duty. */
 static float steps_of(const ft_drive_config *c, const ft_drive_target *t)
 {
     if (!(c->scale > 0.0f))
@@ -35,7 +37,7 @@ static float steps_of(const ft_drive_config *c, const ft_drive_target *t)
     return c->scale * (t->torque + t->kd * (t->velocity - t->seen));
 }
 
-/* Send a goal within the servo's limit. The rounding error is carried to the
+/* Send a goal, clamped to the servo's limit. The rounding error is added to the
  * next goal. */
 void ft_dynamixel_command(ft_frame *f, const ft_drive_config *c,
                           const ft_drive_target *t, float *carried)
@@ -56,13 +58,13 @@ void ft_dynamixel_command(ft_frame *f, const ft_drive_config *c,
     f->data[1] = (uint8_t)(steps >> 8);
 }
 
-/* Switch the motor on without a goal. */
+/* Switch the motor on. The frame contains no goal. */
 void ft_dynamixel_enable(ft_frame *f, const ft_drive_config *c)
 {
     begin_frame(f, c, (uint32_t)FT_DXL_SWITCH | (uint32_t)FT_DXL_RUN, 0u, 0u);
 }
 
-/* Switch the motor off. clear: reboot the servo instead, since only a reboot
+/* Switch the motor off. clear: instead, reboot the servo, because only a reboot
  * clears errors. */
 void ft_dynamixel_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
@@ -85,18 +87,18 @@ void ft_dynamixel_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
     f->data[3] = (uint8_t)(value >> 24);
 }
 
-/* Wake a silent servo. New servos delay each answer: on a long wire the last
- * answers would collide with the next tick's packets. The board therefore asks
- * a silent servo alone in some ticks. In the other ticks it asks all servos,
- * because the answer may only have been disturbed. */
+/* Wake a silent servo. New servos delay each answer. With many servos the last
+ * answers would collide with the next tick's packets. In some ticks the board
+ * therefore asks the silent servo alone. In the remaining ticks the board asks
+ * all servos, because the answer may only have been disturbed. */
 void ft_dynamixel_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
 {
     if (phase % WAKE_TICKS == 0u && phase < WAKES)
         begin_frame(f, c, FT_DXL_LATE, 0u, 0u);
 }
 
-/* Ask for the motor's switch and the errors instead of the state in some ticks.
- * A state does not report whether the motor is on. */
+/* In some ticks, read the motor's switch and the errors instead of the state.
+ * The state does not say whether the motor is on. */
 void ft_dynamixel_look(ft_frame *f, uint32_t tick, bool enabled)
 {
     if (tick % (enabled ? LOOK_TICKS : 2u) == 0u)
@@ -116,8 +118,9 @@ static float real(const uint8_t *data)
     return (float)(bits < 0x8000 ? bits : bits - 0x10000);
 }
 
-/* Take in a state: position, velocity, current, voltage, temperature. The count
- * of whole turns depends on power-up, and is left out. */
+/* Read a state from a frame: position, velocity, current, voltage, temperature.
+ * The number of whole turns is not known after power-up, so the function drops
+ * it. */
 static ft_drive_heard state(const ft_frame *f, const ft_drive_config *c,
                             ft_drive_said *said)
 {

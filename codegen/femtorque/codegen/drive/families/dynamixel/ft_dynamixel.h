@@ -1,11 +1,12 @@
-/* Dynamixel X servos: a motor with a gear. The board sends a current, or a duty
- * if the servo does not measure its current. ft_dxl.h defines the frames. */
+/* Dynamixel X servos: a motor with a gear. The board commands a current, or a
+ * duty if the servo does not measure its current. ft_dxl.h defines the
+ * frames. */
 #ifndef FT_DYNAMIXEL_H
 #define FT_DYNAMIXEL_H
 
 #include "ft_drive.h" /* ft_frame, ft_drive_... */
 
-/* Number of register 0 as a setting, since no setting has the number 0. */
+/* The number for register 0, because number 0 means no setting. */
 #define FT_DYNAMIXEL_MODEL 256u
 
 void ft_dynamixel_enable(ft_frame *f, const ft_drive_config *c);

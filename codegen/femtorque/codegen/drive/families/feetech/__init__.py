@@ -1,7 +1,7 @@
-"""Feetech's STS servos on one half-duplex wire in PWM mode.
+"""Feetech's STS servos in PWM mode on one half-duplex bus.
 
-Sources: Rhoban/bam params/feetech_sts3215_*/m1.json, and data sheets of maker and sellers. C001: 19.5 kg cm, 52 rpm at
-7.4 V. C018: 30 kg cm, 45 rpm at 12 V. Both servos have gears of 1:345.
+Sources: Rhoban/bam params/feetech_sts3215_*/m1.json, and data sheets from the maker and from sellers. C001 variant:
+19.5 kg cm, 52 rpm at 7.4 V. C018 variant: 30 kg cm, 45 rpm at 12 V. The gear of both servos is 1:345.
 """
 
 import math
@@ -13,15 +13,15 @@ from femtorque.codegen.drive.families.feetech.frames import (
 from femtorque.codegen.drive.family import (
     AT_LEAST, AT_MOST, DriveType, Errors, Family, Firmware, HalfDuplex, Places, Servo, Setting)
 
-STS3215 = 777  # model number: LeRobot's table
+STS3215 = 777  # model number, from LeRobot's table
 KGF_CM = 0.0980665  # N m
-PLAY = math.radians(1.0)  # rad, backlash of the output of an STS3215: SO-ARM100 issue 134
+PLAY = math.radians(1.0)  # rad, backlash of the output of an STS3215, from SO-ARM100 issue 134
 
 
 def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature: float, friction: tuple[float, float],
              rpm: float, stall: float, supply: tuple[float, float] | None = None) -> DriveType:
     """Return an STS3215. kt N m/A, R ohm, armature kg m^2, friction (N m s/rad, N m): at the output, identified by
-    Rhoban/bam (model m1). rpm, stall kg cm: from the data sheet.
+    Rhoban/bam (model m1). rpm, stall kg cm: no-load speed and stall torque from the data sheet.
     """
     servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction, range_v=supply)
     return DriveType(f"feetech-sts3215-{name}", "feetech", math.pi, rpm * math.tau / 60.0, stall * KGF_CM, 0.0, 0.0,
@@ -40,7 +40,8 @@ FAMILY = Family(
     ids=(1, 253),
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("sts", BITRATES, packets, wire_out, "ft_sts", PLAY),
-    settings=(  # after the lock, settings are lost without power; the host gets the answer to the last setting
+    settings=(  # after the lock, a power loss erases settings; order matters: the answer to the last setting also goes
+                # to the host
         Setting(REGISTERS["lock"], lambda d: 1, writes=True),
         Setting(REGISTERS["model"], lambda d: d.type.servo.model if d.type.servo else None),
         Setting(REGISTERS["mode"], lambda d: PWM_MODE, writes=True),

@@ -1,8 +1,8 @@
-"""Frames of Feetech's STS servos on one half-duplex wire in PWM mode.
+"""Frames of Feetech's STS servos in PWM mode on one half-duplex bus.
 
-A packet is FF FF, id, length, instruction, parameters, check sum, little endian. Sources: FTServo_stm32HAL,
-feetech-servo-sdk, LeRobot's tables.py for the registers. Bit 10 of the duty is its direction (tried on a servo in
-LeRobot pull request 4547).
+A packet is FF FF, id, length, instruction, parameters, check sum. Numbers are little endian. Sources: FTServo_stm32HAL,
+feetech-servo-sdk, LeRobot's tables.py for the registers. Bit 10 of the duty is its sign (tested with a servo in LeRobot
+pull request 4547).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,14 @@ HEAD, EVERYBODY = b"\xff\xff", 0xFE
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
 TORQUE_ENABLE, DUTY, POSITION = 40, 44, 56  # registers
 PWM_MODE = 2
-STATE = 8  # bytes: position, velocity, load, voltage, temperature
+STATE = 8  # bytes of the fields position, velocity, load, voltage, temperature
 FULL, BACKWARDS = 1000, 1 << 10  # of the duty
 TURN = 4096  # counts
 OFFSET_SIGN = 1 << 11  # of the position offset
-FIRMWARE = 256  # number of registers 0 and 1, because 0 means no register
-BITRATES = (1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200)  # register 6; LeRobot's table
-DELAY = 40e-6  # s from a packet's end to the first answer with return delay 0, and between answers: an estimate
+FIRMWARE = 256  # the number for registers 0 and 1, because number 0 means no register
+BITRATES = (1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200)  # values of register 6, from
+                                                                                    # LeRobot's table
+DELAY = 40e-6  # s from a packet's end to the first answer with return delay 0, and between two answers; an estimate
 
 
 def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:
@@ -30,7 +31,7 @@ def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Status:
-    """Answer of a servo. parameters: the bytes that were asked for."""
+    """Answer of a servo. parameters: the bytes that the question requested."""
 
     id: int
     error: int
@@ -38,7 +39,7 @@ class Status:
 
 
 def status(data: bytes) -> Status:
-    """Return the answer in a packet. Raise ValueError for an incomplete packet or a wrong check sum."""
+    """Return the answer that a packet contains. Raise ValueError for an incomplete packet or a wrong check sum."""
     if len(data) < 6 or data[:2] != HEAD or data[3] != len(data) - 4:
         raise ValueError(f"{data.hex()} is no packet")
     if ~sum(data[2:-1]) & 0xFF != data[-1]:
@@ -47,7 +48,7 @@ def status(data: bytes) -> Status:
 
 
 def duty(share: float) -> bytes:
-    """Return a duty as register 44: magnitude and direction bit. share: -1 .. 1 of the supply, clamped.
+    """Return a duty in the format of register 44, magnitude and sign bit. share: duty from -1 to 1, clamped.
     """
     share = 0.0 if share != share else min(max(share, -1.0), 1.0)
     count = round(abs(share) * FULL)
@@ -61,12 +62,12 @@ def duties(shares: Mapping[int, float]) -> bytes:
 
 
 def torques(on: Mapping[int, bool]) -> bytes:
-    """Return one packet that switches motors on or off. on: {id: switch}."""
+    """Return one packet that switches motors. on: {id: true to switch on, false to switch off}."""
     return packet(EVERYBODY, SYNC_WRITE, bytes([TORQUE_ENABLE, 1]) + b"".join(bytes(pair) for pair in on.items()))
 
 
 def ask(ids: Sequence[int], register: int = POSITION, size: int = STATE) -> bytes:
-    """Return a question to these servos, which answer in turn."""
+    """Return a question to these servos, which answer one after the other."""
     return packet(EVERYBODY, SYNC_READ, bytes([register, size]) + bytes(ids))
 
 
@@ -95,13 +96,13 @@ ERRORS = ("voltage", "encoder", "over temperature", "over current", "angle", "ov
 
 
 def firmware_word(version: str) -> int:
-    """Return registers 0 and 1 as a word for a version like "3.10"; 0 for an empty text."""
+    """Return the value of registers 0 and 1, as one word, for a version like "3.10". Return 0 for an empty text."""
     major, _, minor = version.partition(".")
     return int(major) | int(minor) << 8 if version else 0
 
 
 def firmware_text(word: int) -> str:
-    """Return the version of the word of registers 0 and 1; an empty text for 0."""
+    """Return the version text for the word of registers 0 and 1; an empty text for 0."""
     return f"{word & 0xFF}.{word >> 8 & 0xFF}" if word else ""
 
 
@@ -111,7 +112,8 @@ def offset(bits: int) -> int:
 
 
 def packets(servos: Sequence[DriveType]) -> Packets:
-    """Return the sizes of a tick's packets: all duties, switches of motors, one question and all answers."""
+    """Return the packet sizes of a tick: the duties of all servos, motor switches, one question and the answers of all
+    servos."""
     ids = range(1, len(servos) + 1)
     answers = len(ids) * len(packet(0, 0, bytes(STATE)))
     return Packets(len(duties(dict.fromkeys(ids, 0.0))), len(torques(dict.fromkeys(ids, False))), len(ask(ids)),
@@ -119,5 +121,5 @@ def packets(servos: Sequence[DriveType]) -> Packets:
 
 
 def wire_out(servos: int) -> int:
-    """Return the largest number of bytes that a tick sends: duties, switches, settings and a question."""
+    """Return the maximum number of bytes that the board sends in a tick: duties, switches, settings and a question."""
     return 32 + 7 * servos

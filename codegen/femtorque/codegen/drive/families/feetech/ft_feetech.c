@@ -13,7 +13,7 @@
 #define HALF 0.5f          /* of a step */
 #define TURN 4096u         /* counts */
 #define WAKE_TICKS 3u
-#define LOOK_TICKS 8u      /* between checks that a motor is still on */
+#define LOOK_TICKS 8u      /* ticks between checks that a motor is still on */
 
 enum { DELAY = 7, LOCK = 55 }; /* registers */
 
@@ -28,8 +28,8 @@ static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t meant,
     memset(f->data, 0, sizeof f->data);
 }
 
-/* Send a duty within the servo's limit. The rounding error is carried to the
- * next duty. */
+/* Send a duty, clamped to the servo's duty limit. The rounding error is added
+ * to the next duty. */
 void ft_feetech_command(ft_frame *f, const ft_drive_config *c,
                         const ft_drive_target *t, float *carried)
 {
@@ -48,13 +48,13 @@ void ft_feetech_command(ft_frame *f, const ft_drive_config *c,
     f->data[1] = (uint8_t)(steps >> 8);
 }
 
-/* Switch the motor on with a duty of 0. */
+/* Switch the motor on with a duty of zero. */
 void ft_feetech_enable(ft_frame *f, const ft_drive_config *c)
 {
     begin_frame(f, c, (uint32_t)FT_STS_SWITCH | (uint32_t)FT_STS_RUN, 0u, 0u);
 }
 
-/* Switch the motor off, which clears errors too. */
+/* Switch the motor off. This also clears errors. */
 void ft_feetech_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     (void)clear;
@@ -76,9 +76,9 @@ void ft_feetech_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
 }
 
 /* Wake a silent servo. New servos delay each answer, so the last answers would
- * collide with the next tick's packets. The first tick asks nothing. The second
- * tick sets the lock: later settings are then lost without power. The third
- * tick sets the delay to 0. */
+ * collide with the next tick's packets. In the first tick the board asks
+ * nothing. The second tick sets the lock, so that a power loss erases later
+ * settings. The third tick sets the return delay to 0. */
 void ft_feetech_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
 {
     if (phase >= WAKE_TICKS)
@@ -90,8 +90,8 @@ void ft_feetech_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
     f->id |= FT_STS_ID(0u, FT_STS_QUIET, 0u, 0u);
 }
 
-/* Ask for the motor's switch instead of the state in some ticks. A state does
- * not report whether the motor is on. */
+/* In some ticks, read the motor's switch instead of the state. The state does
+ * not say whether the motor is on. */
 void ft_feetech_look(ft_frame *f, uint32_t tick, bool enabled)
 {
     if (tick % (enabled ? LOOK_TICKS : 2u) == 0u)
@@ -103,8 +103,9 @@ static uint32_t two(const uint8_t *data)
     return (uint32_t)data[0] | (uint32_t)data[1] << 8;
 }
 
-/* Take in a state: position, speed, load, voltage, temperature. A servo can be
- * set to report several turns: the position is reduced to one turn. */
+/* Read a state from a frame: position, speed, load, voltage, temperature. A
+ * servo can be configured to report several turns, so the function reduces the
+ * position to one turn. */
 static ft_drive_heard state(const ft_frame *f, ft_drive_said *said)
 {
     const uint32_t told = two(f->data), counts = told & ~NEGATIVE;

@@ -1,12 +1,11 @@
-/* Feetech's STS servos in their PWM mode: a motor with a gear. The board sends
- * a duty. ft_sts.h defines the frames. */
+/* Feetech's STS servos in their PWM mode: a motor with a gear. The board
+ * commands a duty. ft_sts.h defines the frames. */
 #ifndef FT_FEETECH_H
 #define FT_FEETECH_H
 
 #include "ft_drive.h" /* ft_frame, ft_drive_... */
 
-/* Number of registers 0 and 1 as a setting, since no setting has the number
- * 0. */
+/* The number for registers 0 and 1, because number 0 means no setting. */
 #define FT_FEETECH_FIRMWARE 256u
 
 void ft_feetech_enable(ft_frame *f, const ft_drive_config *c);

@@ -1,4 +1,4 @@
-/* A wire of Feetech's servos; see ft_sts.h. */
+/* A half-duplex bus of Feetech's servos; see ft_sts.h. */
 #include "ft_sts.h"
 
 #if FT_WIRES > 0
@@ -7,12 +7,12 @@
 
 enum { HEAD = 0xFF, EVERYBODY = 0xFE };
 enum { SYNC_READ = 0x82, SYNC_WRITE = 0x83 };
-enum { BEFORE = 5, AROUND = 6 }; /* bytes before the parameters, and around
-                                  * them */
+enum { BEFORE = 5, AROUND = 6 }; /* bytes before the parameters; bytes of a
+                                  * packet without parameters */
 
 /* ---- out --------------------------------------------------------------- */
 
-/* Return the check sum of a packet. size: bytes with the check sum. */
+/* Return the check sum of a packet. size: bytes, including the check sum. */
 static uint8_t check(const uint8_t *packet, uint32_t size)
 {
     uint32_t sum = 0, i;
@@ -22,8 +22,8 @@ static uint8_t check(const uint8_t *packet, uint32_t size)
     return (uint8_t)~sum;
 }
 
-/* Begin a packet to all servos with this number of parameters. Return the place
- * of the third parameter. */
+/* Begin a packet to all servos with this number of parameters. Return the
+ * position of the third parameter. */
 static uint8_t *begin(ft_sts *w, uint8_t instruction, uint32_t parameters,
                       uint32_t number, uint32_t width)
 {
@@ -48,13 +48,13 @@ static void end(ft_sts *w, const uint8_t *past)
     w->size += size;
 }
 
-/* Return whether a frame has one of the meanings `what`. */
+/* Return true if a frame has at least one of the flags `what`. */
 static bool means(const ft_frame *f, uint32_t what)
 {
     return (FT_STS_MEANT(f->id) & what) != 0u;
 }
 
-/* Pack all duties. A motor that does not run gets the duty 0. */
+/* Pack all duties. A motor that does not run receives the duty 0. */
 static void pack_duties(ft_sts *w, const ft_frame f[], uint32_t count)
 {
     uint8_t *p = begin(w, SYNC_WRITE, 2u + 3u * count, FT_STS_DUTY, 2u);
@@ -70,7 +70,7 @@ static void pack_duties(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Return the number of frames with one of the meanings `what`. */
+/* Return the number of frames with at least one of the flags `what`. */
 static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
 {
     uint32_t i, some = 0;
@@ -80,9 +80,9 @@ static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
     return some;
 }
 
-/* Pack the switches of motors. Only servos with SWITCH get one, so a servo that
- * was without power stays off. A motor that was switched off counts as off
- * until its servo reports its state again. */
+/* Pack the commands that switch motors on or off. Only servos with SWITCH are
+ * in this packet, so a servo that lost power stays off. After a switch-off the
+ * motor counts as off until the servo's next report on its switch. */
 static void pack_switches(ft_sts *w, const ft_frame f[], uint32_t count)
 {
     const uint32_t some = count_of(f, count, FT_STS_SWITCH);
@@ -101,16 +101,17 @@ static void pack_switches(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Return whether a frame sets the register that all servos are asked for, and
- * does not switch a motor. A frame has room for two bytes, so it never sets a
- * whole state. */
+/* Return true if a frame writes the register that is read in this tick, and
+ * does not switch a motor. A frame has only two data bytes, so it never writes
+ * the 8 bytes of a state. */
 static bool sets(const ft_sts *w, const ft_frame *f)
 {
     return means(f, FT_STS_SET) && !means(f, FT_STS_SWITCH)
            && FT_STS_NUMBER(f->id) == w->number && w->width <= 2u;
 }
 
-/* Pack the asked register for all servos whose frames set it. */
+/* Pack the writes of all servos whose frames write the register that is read in
+ * this tick. */
 static void pack_settings(ft_sts *w, const ft_frame f[], uint32_t count)
 {
     const uint32_t width = w->width;
@@ -132,7 +133,7 @@ static void pack_settings(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Pack the question to all servos. */
+/* Pack the question that all servos answer. */
 static void pack_question(ft_sts *w, const ft_frame f[], uint32_t count)
 {
     uint8_t *p = begin(w, SYNC_READ, 2u + count, w->number, w->width);
@@ -143,9 +144,9 @@ static void pack_question(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Choose the register of this tick: the first one that a frame names. In a
- * quiet tick only frames with QUIET count. If no frame names a register, choose
- * the state. */
+/* Choose the register that the board reads in this tick: the first one that a
+ * frame names. In a quiet tick only frames with QUIET are considered. If no
+ * frame names a register, choose the state. */
 static void choose(ft_sts *w, const ft_frame f[], uint32_t count, bool quiet)
 {
     uint32_t i;
@@ -177,17 +178,18 @@ void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
     pack_duties(w, frames, servos);
     if (count_of(frames, servos, FT_STS_SWITCH) != 0u && !quiet)
         pack_switches(w, frames, servos);
-    pack_settings(w, frames, servos); /* of servos without a switch in this
-                                       * tick */
+    pack_settings(w, frames, servos); /* only for servos whose motor is not
+                                       * switched in this tick */
     if (!quiet)
         pack_question(w, frames, servos);
 }
 
 /* ---- in ---------------------------------------------------------------- */
 
-/* Return the place of the first answer. Answers follow the echo of the sent
- * bytes. If the echo is wrong, all bytes are ignored. Bytes that begin with an
- * answer are taken: on this wire the sent bytes do not come back. */
+/* Return the position of the first answer in `in`. The answers follow the echo
+ * of the bytes that the board sent. If the echo is wrong, the board ignores all
+ * bytes. If the bytes begin with an answer, the line returns no echo, and the
+ * first answer is at 0. */
 static uint32_t behind(ft_sts *w, uint32_t came)
 {
     const bool answers = came > 2u && w->in[0] == HEAD && w->in[1] == HEAD
@@ -201,8 +203,8 @@ static uint32_t behind(ft_sts *w, uint32_t came)
     return came;
 }
 
-/* Return the size of the packet that begins here, or 0 if no packet begins
- * here. */
+/* Return the size of the packet that begins here, or 0 if the bytes are no
+ * packet. */
 static uint32_t packet(const ft_sts *w, const uint8_t *p, uint32_t left)
 {
     const uint32_t size = AROUND + (uint32_t)w->width;
@@ -213,7 +215,8 @@ static uint32_t packet(const ft_sts *w, const uint8_t *p, uint32_t left)
     return size;
 }
 
-/* Return whether a motor is on. Keep the answer, if this was the question. */
+/* Return true if the servo's motor is on. If the question was about the switch,
+ * store the answer. */
 static bool note(ft_sts *w, const uint8_t *p)
 {
     uint32_t i;
@@ -239,8 +242,8 @@ static void keep(ft_sts *w, const uint8_t *p)
     memcpy(f->data, p + BEFORE, w->width);
 }
 
-/* Take in a packet at place `at`. Return the packet's size, or 1 for a byte
- * outside packets. */
+/* Process a packet at position `at`. Return the packet's size, or 1 for a byte
+ * that belongs to no packet. */
 static uint32_t take(ft_sts *w, uint32_t at, uint32_t came)
 {
     const uint32_t size = packet(w, w->in + at, came - at);

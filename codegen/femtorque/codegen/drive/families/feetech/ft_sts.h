@@ -1,9 +1,11 @@
-/* A wire of Feetech's servos: the packets of a tick, and the answers.
+/* A half-duplex bus of Feetech's servos: the packets of a tick, and the
+ * answers.
  *
- * Board and servos talk on one wire. A tick has one packet with all duties, and
- * one question to all servos, which answer one after the other. The board's
- * bytes come back to the board first. If they do not, another sender talks or
- * the wire is shorted, and the tick's bytes are ignored. */
+ * The board and the servos share one half-duplex line. Each tick has one packet
+ * with the duties of all servos, and one question to all servos. The servos
+ * answer one after the other. The board receives the bytes that it sends, as an
+ * echo. If this echo is missing or wrong, a second device transmits or the line
+ * is shorted. The board then ignores the tick's bytes. */
 #ifndef FT_STS_H
 #define FT_STS_H
 
@@ -16,9 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A frame to or from a servo: the servo's number, the frame's meaning, the
- * register that is asked for (0: the state) and the register's size. An answer
- * has the servo's error bits in the place of the meaning. */
+/* A frame to or from a servo. id holds the servo's number, the frame's flags,
+ * the register to read (0: the state) and the register's size. In an answer,
+ * the servo's error bits take the place of the flags. */
 #define FT_STS_ID(servo, meant, number, size) \
     ((servo) | (uint32_t)(meant) << 8 | (uint32_t)(number) << 16 \
      | (uint32_t)(size) << 24)
@@ -28,9 +30,9 @@
 #define FT_STS_SIZE(id) ((id) >> 24 & 0xFu)
 #define FT_STS_IS_ON 0x80000000u /* in an answer: the motor is on */
 
-/* Meanings, as bits. RUN: the motor runs, with the duty of data[0..1]. SWITCH:
- * switch the motor on, or off without RUN. SET: write data[2..3] to the
- * register. QUIET: ask no servo in this tick. */
+/* Meanings, as bits. RUN: the motor runs with the duty in data[0..1]. SWITCH:
+ * switch the motor on if RUN is set, otherwise off. SET: write data[2..3] to
+ * the register. QUIET: the board asks no servo in this tick. */
 enum { FT_STS_RUN = 1, FT_STS_SWITCH = 2, FT_STS_SET = 4,
        FT_STS_QUIET = 8 };
 
@@ -38,7 +40,7 @@ enum { FT_STS_RUN = 1, FT_STS_SWITCH = 2, FT_STS_SET = 4,
 enum { FT_STS_TORQUE = 40, FT_STS_DUTY = 44, FT_STS_STATE = 56,
        FT_STS_STATE_SIZE = 8 };
 
-/* Largest numbers of bytes that a tick sends, and that come in a tick. */
+/* Maximum numbers of bytes that the board sends and receives in a tick. */
 #define FT_STS_OUT (32u + 7u * FT_WIRE_MOST)
 #define FT_STS_IN (FT_STS_OUT + 16u * FT_WIRE_MOST + 16u)
 
@@ -46,21 +48,23 @@ typedef struct {
     uint8_t out[FT_STS_OUT], in[FT_STS_IN];
     uint32_t size;            /* of out */
     ft_frame answer[FT_WIRE_MOST];
-    uint32_t answers, read;   /* answers that came, that were taken out */
-    uint8_t number, width;    /* register asked for, bytes of each answer */
+    uint32_t answers, read;   /* answers received, answers already returned */
+    uint8_t number, width;    /* register to read, bytes of each answer */
     uint32_t servos;
     uint8_t servo[FT_WIRE_MOST];
-    bool on[FT_WIRE_MOST];    /* as reported, or as switched since then */
-    uint16_t echoes, damaged; /* wrong echoes; bytes outside packets */
+    bool on[FT_WIRE_MOST];    /* as last reported, or switched off later */
+    uint16_t echoes, damaged; /* receptions without a correct echo; bytes that
+                               * belong to no packet */
 } ft_sts;
 
-/* Pack the frames to all servos of the wire into the packets of a tick. */
+/* Pack the frames of all servos on the bus into the packets of one tick. */
 void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count);
 
-/* Take in the first `came` bytes of `in`, which came after the packets. */
+/* Process the first `came` bytes of `in`, which arrived after the packets were
+ * sent. */
 void ft_sts_came(ft_sts *w, uint32_t came);
 
-/* Take out the next answer. Return false if no answer is left. */
+/* Return the next answer in `f`. Return false if there are no more answers. */
 bool ft_sts_next(ft_sts *w, ft_frame *f);
 
 #endif

@@ -1,6 +1,6 @@
-"""Drives with the mini-cheetah's firmware, bgkatz/motorcontrol.
+"""Drives with the firmware of the MIT mini cheetah, bgkatz/motorcontrol.
 
-Rotor: 63e-6 kg m^2 behind a gear of 6, squared (mit-biomimetics/Cheetah-Software, MiniCheetah.h).
+Rotor inertia: 63e-6 kg m^2 times the squared gear ratio of 6 (mit-biomimetics/Cheetah-Software, MiniCheetah.h).
 """
 
 from femtorque.codegen.drive import mit

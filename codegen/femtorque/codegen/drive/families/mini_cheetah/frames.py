@@ -1,4 +1,4 @@
-"""The end of the reply of later mini-cheetah firmware: the supply."""
+"""The last bytes of the reply of later mini-cheetah firmware: the supply voltage."""
 
 from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.fields import Field, Layout

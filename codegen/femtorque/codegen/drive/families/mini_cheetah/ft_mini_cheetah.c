@@ -3,16 +3,16 @@
 
 #include "ft_mit.h" /* ft_mit_... */
 
-#define LEAST 6u /* bytes of a reply; later firmware sends more */
-#define RELEASE_TICKS 8u /* between commands without torque */
+#define LEAST 6u /* minimum bytes of a reply; later firmware sends more */
+#define RELEASE_TICKS 8u /* ticks between commands without torque */
 
 void ft_mini_cheetah_enable(ft_frame *f, const ft_drive_config *c)
 {
     ft_mit_special(f, c, FT_MIT_ENTER);
 }
 
-/* Disable the drive by leaving the MIT mode. This also clears errors, and no
- * other command does. */
+/* Disable the drive: it leaves the MIT mode. Only this command clears
+ * errors. */
 void ft_mini_cheetah_disable(ft_frame *f, const ft_drive_config *c,
                              bool clear)
 {
@@ -26,7 +26,7 @@ void ft_mini_cheetah_command(ft_frame *f, const ft_drive_config *c,
     ft_mit_command(f, c, t, carried);
 }
 
-/* Take in a frame from this drive. Several drives may answer with one id, so
+/* Read a frame from this drive. Several drives may answer with equal ids, so
  * the first byte names the drive. */
 ft_drive_heard ft_mini_cheetah_hear(const ft_frame *f,
                                     const ft_drive_config *c,
@@ -41,9 +41,9 @@ ft_drive_heard ft_mini_cheetah_hear(const ft_frame *f,
     return FT_HEARD_STATE;
 }
 
-/* Send a command without torque in some ticks. Early firmware leaves its mode
- * only at a small current, measures the current only while it commutates, and
- * commutates only with commands. */
+/* Send a command with zero torque in some ticks. Early firmware leaves the
+ * motor mode only at a small current. The firmware measures the current only
+ * while it commutates, and commutates only after commands. */
 void ft_mini_cheetah_release(ft_frame *f, const ft_drive_config *c,
                              uint32_t tick)
 {

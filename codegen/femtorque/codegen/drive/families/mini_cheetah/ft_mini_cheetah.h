@@ -1,6 +1,6 @@
-/* Drives with the mini-cheetah's firmware. A drive answers each frame that it
- * is sent, and sends nothing by itself. A drive reports neither settings nor
- * errors, nor whether it is enabled. */
+/* Drives with the firmware of the MIT mini cheetah. A drive answers each frame
+ * that it receives, and sends no other frames. A drive reports neither settings
+ * nor errors, and does not report whether it is enabled. */
 #ifndef FT_MINI_CHEETAH_H
 #define FT_MINI_CHEETAH_H
 

@@ -1,8 +1,9 @@
-"""mjbots' moteus controllers, by their register protocol on CAN FD.
+"""mjbots' moteus controllers, with their register protocol on CAN FD.
 
-A controller drives any motor. The range of torque is the motor's range after the gear. The range of velocity is the
-range of 16 bits. kp and kd are the factory gains (fw/bldc_servo_structs.h: 4 N m and 0.05 N m s a turn). A command has
-shares of these gains. A mechanism file gives the gains that the owner has configured.
+A moteus controller can drive any motor. The torque range is the motor's torque range at the output of its gear. The
+velocity range is the range of a 16-bit number. kp and kd are the factory gains (fw/bldc_servo_structs.h: 4 N m and 0.05
+N m s per turn). A command contains fractions of these gains. A mechanism file gives the gains that the owner has
+configured in the drive.
 """
 
 import math
@@ -12,7 +13,7 @@ from femtorque.codegen.drive.families.moteus.frames import FAULTS, REGISTERS, SO
 from femtorque.codegen.drive.family import DriveType, Family, Firmware, Fitted, Places, Setting
 
 KP, KD = 4.0 / math.tau, 0.05 / math.tau
-OUTPUT = 2  # home state with the position of the output
+OUTPUT = 2  # home state: the drive knows the position of its output
 HOMES = {0: "0 (relative)", 1: "1 (rotor)", 2: "2 (output)"}
 NOTE = "torque: of its motor; kp, kd: its servo.pid_position over 2 pi"
 
@@ -22,7 +23,7 @@ def _type(name: str, torque: float) -> DriveType:
 
 
 def _home(d: Fitted) -> float | None:
-    """Return the home state that a joint with its zero at power-up needs."""
+    """Return the required home state of a joint whose zero is known at power-up."""
     return OUTPUT if d.placed else None
 
 
@@ -37,7 +38,7 @@ FAMILY = Family(
     types=(_type("r4", 20.0), _type("n1", 20.0), _type("c1", 4.0), _type("x1", 20.0)),
     ids=(1, SOURCE - 1),
     places=Places(turn=TURN),
-    settings=(  # the host gets the answer to the last setting
+    settings=(  # order matters: the drive's answer to the last setting also goes to the host
         Setting(REGISTERS["register_map_version"], lambda d: 5),
         Setting(REGISTERS["home_state"], _home, words=lambda d: HOMES[OUTPUT], shows=lambda n: HOMES.get(n, str(n))),
         Setting(REGISTERS["firmware_version"], lambda d: _word(d.firmware) if d.firmware else None,

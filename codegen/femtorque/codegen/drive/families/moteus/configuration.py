@@ -1,6 +1,7 @@
-"""Configuration of a moteus, which no register reports: docs/reference/configuration.md of mjbots/moteus.
+"""The configuration of a moteus. No register reports it; see docs/reference/configuration.md of mjbots/moteus.
 
-`conf enumerate` prints the lines. The printed values are in force, stored or not.
+The command `conf enumerate` prints these lines. The printed values are active in the drive, whether or not they are
+stored.
 """
 
 import math
@@ -8,12 +9,13 @@ from collections.abc import Callable
 
 from femtorque.codegen.drive.family import Configuration, Configured, Fitted
 
-NEAR = 5e-3  # share of a gain: less than a step of a command's share
-LETS_GO, DAMPS, SHORTS = 0, 12, 15  # servo.timeout_mode; in mode 10 a drive holds a position with all its gains
+NEAR = 5e-3  # relative tolerance of a gain: less than the resolution of a command's gain factor
+LETS_GO, DAMPS, SHORTS = 0, 12, 15  # values of servo.timeout_mode; in mode 10 a drive holds a position with its full
+                                    # gains
 
 
 def _gain(name: str, of: Callable[[Fitted], float]) -> Configured:
-    """Return the rule for a gain, in N m a turn. A loop that the board closes needs no gain."""
+    """Return the rule for a gain, in N m per turn. If the board closes the loop, any gain is allowed."""
     return Configured(f"servo.pid_position.{name}",
                       lambda d, x: not d.closes or math.isclose(x, math.tau * of(d), rel_tol=NEAR),
                       lambda d: f"{math.tau * of(d):.6g}, 2 pi times drive.{name}")
@@ -28,13 +30,14 @@ def _none(name: str) -> Configured:
 
 
 def _off(name: str) -> Configured:
-    """Return the rule for a bound beyond which the drive stops; nan at the factory."""
+    """Return the rule for a limit at which the drive stops; the factory value is NaN."""
     return Configured(name, lambda d, x: math.isnan(x), lambda d: "nan: the board bounds the error",
                       newer=True)
 
 
 def _end(name: str, side: int) -> Configured:
-    """Return the rule for an end of the drive's range of position, which must lie outside the joint's range."""
+    """Return the rule for an end of the drive's position range. The end of the drive's range must lie outside the
+    joint's range."""
     def turns(d: Fitted) -> float | None:
         return None if d.reach is None else d.reach[side > 0] / math.tau
 

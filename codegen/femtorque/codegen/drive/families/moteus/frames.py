@@ -1,8 +1,8 @@
-"""Frames of moteus controllers: a frame of CAN FD has subframes that write, read or report registers.
+"""Frames of moteus controllers. A CAN FD frame consists of subframes that write, read or report registers.
 
-Source: docs/protocol/can.md and registers.md of mjbots/moteus. An identifier is source << 8 | destination, and bit 15
-asks for an answer. Identifiers beyond 11 bits have 29 bits. The step of a whole number depends on its size. The most
-negative number means no number.
+Source: docs/protocol/can.md and registers.md of mjbots/moteus. An identifier is source << 8 | destination. Bit 15
+requests an answer. Identifiers larger than 11 bits have 29 bits. The resolution of an integer field depends on the
+field's size. In each integer format, the most negative number stands for NaN.
 """
 
 import math
@@ -11,16 +11,16 @@ import struct
 from femtorque.codegen.drive.can import FD_SIZES, Frame
 from femtorque.codegen.drive.family import DriveType, Errors, Register, State, Target
 
-SOURCE = 0x77  # the board's id: no tool has this number, and its identifiers need few stuffed bits
+SOURCE = 0x77  # the board's id: no tool uses this id, and its identifiers need few stuffed bits
 ANSWERS, PADDING = 0x8000, 0x50
 STOPPED, FAULT, POSITION, TIMEOUT = 0, 1, 10, 11  # modes
-TURN = 100_000  # counts of a turn in a position of 32 bits
-SPEED, TORQUE = 0.00025, 0.01  # turns/s, N m: a step in 16 bits
-COARSE_TORQUE, SHARES, TIME = 0.5, 127, 0.01  # step N m, share of 1, step s: in 8 bits
-NONE, UNLIMITED, NOWHERE = 0x80, 0xFF, -(1 << 31)  # no number and a negative number in 8 bits; no position
+TURN = 100_000  # counts of one turn in a 32-bit position
+SPEED, TORQUE = 0.00025, 0.01  # turns/s, N m: resolution of a 16-bit number
+COARSE_TORQUE, SHARES, TIME = 0.5, 127, 0.01  # step N m, number for 100 %, step s: in 8 bits
+NONE, UNLIMITED, NOWHERE = 0x80, 0xFF, -(1 << 31)  # NaN and a negative number in 8 bits; no position in 32 bits
 REPORTED = bytes.fromhex("1100" "1901" "120e")  # reads mode; position; temperature and fault
 _STATE = struct.Struct("<2xb2xi2xbB3x")
-_HEADS = {0: b"\x21\x00", 3: b"\x29\x01", 9: b"\x22\x0e"}  # heads of a state's subframes by their places
+_HEADS = {0: b"\x21\x00", 3: b"\x29\x01", 9: b"\x22\x0e"}  # heads of a state's subframes by their positions
 _READS = {"B": 0x11, "H": 0x15, "I": 0x19}
 
 REGISTERS = {r.name: r for r in (
@@ -38,7 +38,7 @@ FAULTS = Errors({
 
 
 def to(id: int, data: bytes) -> Frame:
-    """Return a frame that asks for an answer, padded to a length of CAN FD."""
+    """Return a frame that requests an answer, padded to a length that CAN FD allows."""
     size = next(size for size in FD_SIZES if size >= len(data))
     return Frame(ANSWERS | SOURCE << 8 | id, data.ljust(size, bytes([PADDING])), extended=True, fd=True)
 
@@ -51,11 +51,11 @@ def answer_id(id: int) -> int:
 def command(drive: DriveType, id: int, target: Target, fd: bool = True, watchdog: float = 0.02) -> Frame:
     """Return a command.
 
-    Position, velocity and torque are clamped into the drive's ranges. The gains are shares of the drive's own kp and
-    kd. watchdog: time for which the command holds, s. The drive moves its target with the velocity. Limits of the
-    drive's own planning are switched off. Without kp the command has no position. The share of kd may be above the
-    share of kp. docs/protocol/registers.md forbids this, but the firmware accepts it (fw/bldc_servo_control.h, line
-    1130 of db1a762).
+    The function clamps position, velocity and torque to the drive's ranges. The gains are fractions of the drive's
+    configured kp and kd. watchdog: time after which the drive drops the command, s. The drive advances its target with
+    the commanded velocity. The command disables the limits of the drive's trajectory planning. If kp is 0, the command
+    contains no position. The fraction of kd may exceed the fraction of kp. docs/protocol/registers.md forbids this, but
+    the firmware accepts it (fw/bldc_servo_control.h, line 1130 of db1a762).
     """
     at = _count(target.position * TURN / math.tau, drive.position * TURN / math.tau) if target.kp > 0.0 else NOWHERE
     whole = struct.pack("<BBBBBiBBhhBBBBBBBBBB", 0x01, 0x00, POSITION, 0x09, 0x20, at,
@@ -67,7 +67,7 @@ def command(drive: DriveType, id: int, target: Target, fd: bool = True, watchdog
 
 
 def stop(id: int) -> Frame:
-    """Return the command that stops a drive, and ends faults and time-outs."""
+    """Return the command that stops a drive and clears faults and time-outs."""
     return to(id, bytes([0x01, 0x00, STOPPED]) + REPORTED)
 
 
@@ -83,12 +83,12 @@ def write(id: int, name: str, value: int) -> Frame:
 
 
 def varuint(number: int) -> bytes:
-    """Return a number in bytes of seven bits, the lowest first."""
+    """Return an unsigned number as a varuint: seven bits per byte, the lowest bits first."""
     return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + varuint(number >> 7)
 
 
 def state(id: int, data: bytes) -> State:
-    """Return the state in these data. Raise ValueError for other data."""
+    """Return the state that the data contain. Raise ValueError if the data are no state."""
     if len(data) != _STATE.size or any(data[at:at + 2] != head for at, head in _HEADS.items()):
         raise ValueError(f"{data.hex()} is no state")
     mode, counts, warmth, fault = _STATE.unpack(data)
@@ -99,9 +99,9 @@ def state(id: int, data: bytes) -> State:
 
 
 def most_torque(drive: DriveType) -> int:
-    """Return the drive's range of torque, rounded up to a step.
+    """Return the drive's torque range, rounded up to a whole step.
 
-    If 8 bits do not suffice, return NONE: the drive then uses its own limit.
+    If the limit does not fit 8 bits, return NONE: the drive then uses its configured limit.
     """
     steps = int(drive.torque / COARSE_TORQUE + 0.999)
     return steps if steps <= SHARES else NONE
@@ -112,7 +112,7 @@ def _share(wanted: float, own: float) -> int:
 
 
 def _count(value: float, most: float) -> int:
-    """Return the nearest whole number, clamped to -most .. most. Halves round away from zero. NaN gives 0."""
+    """Return the value rounded to an integer and clamped to -most .. most. Halves round away from zero. NaN gives 0."""
     if value != value:
         return 0
     value = min(max(value, -most), most)

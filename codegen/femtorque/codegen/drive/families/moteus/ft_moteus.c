@@ -9,20 +9,22 @@
 #define ANSWERS 0x8000u
 #define PADDING 0x50u
 
-/* Kinds of subframes for numbers of 8 bits. Add FINE for 16 bits, and twice
- * FINE for 32 bits. The lower two bits count registers. */
+/* Types of subframes with 8-bit numbers. Add FINE for 16 bits, and twice FINE
+ * for 32 bits. The lower two bits are the number of registers. */
 enum { WRITE = 0x00, READ = 0x10, REPLY = 0x20, FAILED = 0x31, FINE = 0x04 };
 enum { STOPPED = 0, FAULT = 1, POSITION = 10, TIMEOUT = 11 }; /* modes */
 enum { COMMAND = 32, STOP = 12, STATE = 16 }; /* bytes */
 
-#define SPEED 0.00157079633f /* rad/s: a step of 0.00025 turns/s */
+#define SPEED 0.00157079633f /* rad/s: resolution, 0.00025 turns/s */
 #define TORQUE 0.01f         /* N m: a step in 16 bits */
 #define COARSE_TORQUE 0.5f   /* N m: a step in 8 bits */
-#define WHOLE 127.0f         /* a share of 1 of the drive's own gains */
-#define NONE 0x80u           /* no number: the drive takes its own */
+#define WHOLE 127.0f         /* the number for 100 % of the drive's configured
+                              * gain */
+#define NONE 0x80u           /* NaN in 8 bits: the drive uses its configured
+                              * value */
 #define UNLIMITED 0xFFu      /* negative */
-#define NOWHERE 0x80000000u  /* no target: the position where the drive
-                              * stands */
+#define NOWHERE 0x80000000u  /* no target position: the drive uses its present
+                              * position */
 #define WATCHDOG ((FT_WATCHDOG_MS + 9u) / 10u)
 #define HALF_TICK (0.5f / (float)FT_TICK_HZ) /* s */
 
@@ -30,7 +32,8 @@ enum { COMMAND = 32, STOP = 12, STATE = 16 }; /* bytes */
 static const uint8_t reads[6] = { READ + 1, 0x00, READ + 2 * FINE + 1, 0x01,
                                   READ + 2, 0x0E };
 
-/* Begin a frame of padding. size: a length of CAN FD. */
+/* Begin a frame that is filled with padding. size: a length that CAN FD
+ * allows. */
 static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t size)
 {
     f->id = FT_FRAME_LONG | ANSWERS | SOURCE << 8 | c->id;
@@ -38,7 +41,7 @@ static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t size)
     memset(f->data, PADDING, sizeof f->data);
 }
 
-/* Put a number at a place, the lowest byte first. */
+/* Write a number at a position, the lowest byte first. */
 static void put(ft_frame *f, uint32_t at, uint32_t number, uint32_t size)
 {
     uint32_t i;
@@ -47,7 +50,8 @@ static void put(ft_frame *f, uint32_t at, uint32_t number, uint32_t size)
         f->data[at + i] = (uint8_t)(number >> (8u * i));
 }
 
-/* Return the nearest whole number, clamped to -most .. most; 0 for NaN. */
+/* Return the value rounded to an integer and clamped to -most .. most; 0 for
+ * NaN. */
 static int32_t nearest(float value, float most)
 {
     if (!(value >= -most && value <= most))
@@ -56,14 +60,14 @@ static int32_t nearest(float value, float most)
     return (int32_t)(value < 0.0f ? value - 0.5f : value + 0.5f);
 }
 
-/* Return a gain as a share of the drive's own gain. */
+/* Return a gain as a fraction of the drive's configured gain. */
 static uint32_t share(float gain, float own)
 {
     return (uint32_t)nearest(gain > 0.0f ? WHOLE * gain / own : 0.0f, WHOLE);
 }
 
-/* Return the torque limit in steps, rounded up from the range. Beyond 8 bits
- * the drive uses its own limit. */
+/* Return the torque limit in steps: the drive's torque range, rounded up. If
+ * the limit does not fit 8 bits, the drive uses its configured limit. */
 static uint32_t largest(const ft_drive_config *c)
 {
     const float steps = c->torque / c->gear / COARSE_TORQUE;
@@ -71,8 +75,8 @@ static uint32_t largest(const ft_drive_config *c)
     return steps <= WHOLE ? (uint32_t)(steps + 0.999f) : NONE;
 }
 
-/* Return a torque in steps. The rounding error is carried to the next torque.
- * Torque beyond the range is not carried. */
+/* Return a torque in steps. The rounding error is added to the next torque.
+ * Torque outside the drive's range is not added to it. */
 static int32_t torque(const ft_drive_config *c, float wanted, float *carried)
 {
     const float step = TORQUE * c->gear, whole = wanted + *carried;
@@ -85,10 +89,11 @@ static int32_t torque(const ft_drive_config *c, float wanted, float *carried)
     return steps;
 }
 
-/* Command position, velocity and torque with shares of the drive's gains, for
- * the watchdog's time. The drive moves its target with the velocity from the
- * command on. The command therefore has the position of half a tick before the
- * tick's middle. The drive's own motion planning is switched off. */
+/* Command position, velocity, torque and gain factors. The command holds for
+ * the watchdog's time. From the command on, the drive advances its target with
+ * the commanded velocity. The board therefore sends the target of half a tick
+ * before the tick's middle. The command disables the drive's trajectory
+ * planning. */
 void ft_moteus_command(ft_frame *f, const ft_drive_config *c,
                        const ft_drive_target *t, float *carried)
 {
@@ -115,8 +120,8 @@ void ft_moteus_command(ft_frame *f, const ft_drive_config *c,
     memcpy(f->data + sizeof heads, reads, sizeof reads);
 }
 
-/* Start a stopped drive by a command of no torque. A drive in a fault or a
- * time-out ignores this command. */
+/* Start a stopped drive with a zero-torque command. A drive that has a fault or
+ * a watchdog time-out ignores this command. */
 void ft_moteus_enable(ft_frame *f, const ft_drive_config *c)
 {
     static const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
@@ -126,7 +131,7 @@ void ft_moteus_enable(ft_frame *f, const ft_drive_config *c)
     ft_moteus_command(f, c, &nothing, &carried);
 }
 
-/* Stop a drive, which clears its faults too. */
+/* Stop a drive. The stop command also clears the drive's faults. */
 void ft_moteus_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     (void)clear;
@@ -137,8 +142,9 @@ void ft_moteus_disable(ft_frame *f, const ft_drive_config *c, bool clear)
     memcpy(f->data + 3, reads, sizeof reads);
 }
 
-/* Return the place behind the register's number. number: the byte at place 1.
- * Register numbers up to 127 have one byte, larger numbers have two bytes. */
+/* Return the position after the register's number. number: the byte at position
+ * 1. Register numbers up to 127 have one byte, larger numbers have two
+ * bytes. */
 static uint32_t behind(uint32_t number)
 {
     if (number < 0x80u)
@@ -146,8 +152,9 @@ static uint32_t behind(uint32_t number)
     return 3u;
 }
 
-/* Begin a frame about one register. size: bytes of the register. more: bytes
- * behind the register's number. Return the place behind this number. */
+/* Begin a frame that concerns one register. size: bytes of the register. more:
+ * number of bytes after the register's number. Return the position of the byte
+ * after this number. */
 static uint32_t about(ft_frame *f, const ft_drive_config *c, uint32_t kind,
                       uint32_t number, uint32_t size, uint32_t more)
 {
@@ -174,7 +181,7 @@ void ft_moteus_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
     put(f, about(f, c, WRITE, number, size, size), value, size);
 }
 
-/* Return a number, the lowest byte first. */
+/* Return an unsigned number whose lowest byte comes first. */
 static uint32_t get(const ft_frame *f, uint32_t at, uint32_t size)
 {
     uint32_t i, number = 0;
@@ -184,8 +191,9 @@ static uint32_t get(const ft_frame *f, uint32_t at, uint32_t size)
     return number;
 }
 
-/* Return the error of a mode. Outside the fault mode a code is no error: the
- * drive only reports a limit. */
+/* Return the error number for a mode and a fault code. In every mode but the
+ * fault mode, a code is no error: the drive only reports that a limit is
+ * active. */
 static uint8_t error(uint32_t mode, uint8_t code)
 {
     if (mode == (uint32_t)FAULT)
@@ -193,8 +201,8 @@ static uint8_t error(uint32_t mode, uint8_t code)
     return mode == (uint32_t)TIMEOUT ? TIMEOUT : 0u;
 }
 
-/* Take in a state. A state without a position is ignored, since its number
- * would mean a position far away. */
+/* Read a state from a frame. The board ignores a state without a position,
+ * because NaN decodes as a position far away. */
 static ft_drive_heard state(const ft_frame *f, ft_drive_said *said)
 {
     const uint8_t *d = f->data;
@@ -212,8 +220,8 @@ static ft_drive_heard state(const ft_frame *f, ft_drive_said *said)
     return FT_HEARD_STATE;
 }
 
-/* Take in the value of one register. If the drive cannot read the register, the
- * value is one that no setting may have. */
+/* Read the value of one register from a frame. If the drive cannot read the
+ * register, the value is UINT32_MAX, which matches no setting. */
 static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
 {
     const uint32_t kind = f->data[0], fine = (kind >> 2) & 3u;
@@ -230,7 +238,7 @@ static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
     return FT_HEARD_SETTING;
 }
 
-/* Take in a frame from this drive to the board. */
+/* Read a frame that this drive sent to the board. */
 ft_drive_heard ft_moteus_hear(const ft_frame *f, const ft_drive_config *c,
                               ft_drive_said *said)
 {

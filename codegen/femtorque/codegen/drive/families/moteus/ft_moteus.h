@@ -1,4 +1,4 @@
-/* moteus controllers. A frame of CAN FD has subframes that write and read
+/* moteus controllers. A CAN FD frame consists of subframes that write and read
  * registers. A drive answers each frame with its state or a register. */
 #ifndef FT_MOTEUS_H
 #define FT_MOTEUS_H

@@ -1,8 +1,9 @@
 """Frames of ODrive's CANSimple on classic CAN.
 
-An id consists of the drive's number and the message's number. Numbers are little endian, with turns and N m in single
-precision. A remote frame with a message's id asks for this message. Sources: tables of docs.odriverobotics.com, CAN
-protocol of firmware 0.6; odriverobotics/ros_odrive, can_simple_messages.hpp and odrive_enums.h.
+An id consists of the drive's number and the message's number. Numbers are little endian. Positions are in turns and
+torques in N m, in single precision. A remote frame with the id of a message requests this message. Sources: tables of
+docs.odriverobotics.com, CAN protocol of firmware 0.6; odriverobotics/ros_odrive, can_simple_messages.hpp and
+odrive_enums.h.
 """
 
 import math
@@ -16,8 +17,8 @@ from femtorque.codegen.drive.family import DriveType, Errors, Register, State, T
 IDLE, CLOSED_LOOP = 1, 8  # states of the axis
 TORQUE_CONTROL, PASSTHROUGH = 1, 1  # control mode, input mode
 PROTOCOL = 2  # version of CANSimple
-TURN = 1 << 20  # counts of a turn; ODrive reports positions in turns
-BEAT = 0.01  # s between heartbeats; the owner must set this in the drive
+TURN = 1 << 20  # counts of one turn; ODrive itself reports positions in turns
+BEAT = 0.01  # s between heartbeats; the owner must configure this period in the drive
 
 VERSION = Register("firmware", 0x100 | GET_VERSION, "I", "a byte each: major, minor, revision; 1: another protocol")
 BITS = {0: "initializing", 1: "system level", 2: "timing", 3: "missing estimate", 4: "bad configuration",
@@ -26,7 +27,8 @@ BITS = {0: "initializing", 1: "system level", 2: "timing", 3: "missing estimate"
         14: "inverter over temperature", 15: "velocity limit violated", 16: "position limit violated",
         24: "watchdog expired", 25: "e-stop", 26: "spinout", 27: "brake resistor disarmed",
         28: "thermistor disconnected", 30: "calibration"}
-ERRORS = Errors({bit + 1: name for bit, name in BITS.items()})  # a drive's error is its lowest set bit, counted from 1
+ERRORS = Errors({bit + 1: name for bit, name in BITS.items()})  # a drive's error number is its lowest set bit, counted
+                                                                # from 1
 
 
 def identifier(id: int, message: int) -> int:
@@ -42,12 +44,14 @@ def poll(id: int) -> Frame:
 
 
 def answer_id(id: int) -> int:
-    """Return the id of a drive's positions. The id of its heartbeats differs only in the message."""
+    """Return the id of the messages with a drive's position. The id of the drive's heartbeats differs only in the
+    message number."""
     return identifier(id, GET_ESTIMATES)
 
 
 def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Frame:
-    """Return a command of a torque, clamped to the drive's range; NaN gives 0. fd: unused, since ODrive has no CAN FD.
+    """Return a torque command, clamped to the drive's range; NaN gives 0. fd: unused, because ODrive's drives have no
+    CAN FD.
     """
     torque = target.torque if target.torque == target.torque else 0.0
     return Frame(identifier(id, SET_TORQUE), struct.pack("<f", min(max(torque, -drive.torque), drive.torque)))
@@ -58,7 +62,7 @@ def set_state(id: int, state: int) -> Frame:
 
 
 def set_mode(id: int) -> Frame:
-    """Return the frame that sets torque control without a filter."""
+    """Return the frame that selects torque control without an input filter."""
     return Frame(identifier(id, SET_MODE), struct.pack("<II", TORQUE_CONTROL, PASSTHROUGH))
 
 
@@ -67,7 +71,7 @@ def clear_errors(id: int) -> Frame:
 
 
 def estimates(id: int, data: bytes) -> State:
-    """Return the state in these data. Raise ValueError for data without a position."""
+    """Return the state that the data contain. Raise ValueError if the data contain no position."""
     if len(data) != 8:
         raise ValueError(f"{data.hex()} is no estimate")
     turns, speed = struct.unpack("<2f", data)
@@ -77,7 +81,8 @@ def estimates(id: int, data: bytes) -> State:
 
 
 def heartbeat(data: bytes) -> tuple[int, bool]:
-    """Return a drive's error as a number of ERRORS, and whether it is enabled. Raise ValueError for other data."""
+    """Return a drive's error number, as in ERRORS, and True if the drive is enabled. Raise ValueError if the frame is
+    no register reply."""
     if len(data) != 8:
         raise ValueError(f"{data.hex()} is no heartbeat")
     bits, state = struct.unpack("<IB3x", data)
@@ -85,6 +90,6 @@ def heartbeat(data: bytes) -> tuple[int, bool]:
 
 
 def version(data: bytes) -> int:
-    """Return the value of VERSION."""
+    """Return the value of the setting VERSION."""
     protocol, _, _, _, major, minor, revision, _ = data
     return (major << 16 | minor << 8 | revision or 1) if protocol == PROTOCOL else 1

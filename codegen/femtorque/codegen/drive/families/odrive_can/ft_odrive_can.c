@@ -3,7 +3,7 @@
 
 #include <string.h> /* memcpy, memset */
 
-/* Numbers of messages: the lower five bits of an id. The other bits are the
+/* Numbers of messages, in the lower five bits of an id. The upper bits are the
  * drive's number. */
 enum { GET_VERSION = 0x00, HEARTBEAT = 0x01, SET_STATE = 0x07,
        GET_ESTIMATES = 0x09, SET_MODE = 0x0B, SET_TORQUE = 0x0E,
@@ -13,11 +13,10 @@ enum { GET_VERSION = 0x00, HEARTBEAT = 0x01, SET_STATE = 0x07,
 enum { IDLE = 1, CLOSED_LOOP = 8 };            /* states of an axis */
 enum { TORQUE_CONTROL = 1, PASSTHROUGH = 1 };  /* control and input modes */
 
-#define VERSION 0x100u   /* number of the setting that holds the firmware's
-                          * version */
+#define VERSION 0x100u   /* number of the setting for the firmware version */
 #define PROTOCOL 2u      /* the version of CANSimple */
-#define ANOTHER 1u       /* a version that no setting may have */
-#define TURN 1048576.0f  /* counts of a turn of the output */
+#define ANOTHER 1u       /* a version number that matches no setting */
+#define TURN 1048576.0f  /* counts of one turn of the output */
 #define MOST_TURNS 2047.0f
 #define RADIANS 6.28318531f /* of a turn */
 
@@ -29,7 +28,7 @@ static void begin_frame(ft_frame *f, uint32_t id, uint32_t message)
     memset(f->data, 0, sizeof f->data);
 }
 
-/* Put a number below 256 into a field of four bytes. */
+/* Write a number below 256 into a field of four bytes. */
 static void put(ft_frame *f, uint32_t at, uint8_t number)
 {
     f->data[at] = number;
@@ -51,7 +50,7 @@ static float get_float(const ft_frame *f, uint32_t at)
     return number;
 }
 
-/* Put a torque, N m at the drive's output. */
+/* Pack a torque, N m at the drive's output. */
 static void put_torque(ft_frame *f, uint32_t id, float torque)
 {
     uint32_t bits, i;
@@ -70,9 +69,9 @@ static void put_mode(ft_frame *f, uint32_t id)
     put(f, 4u, PASSTHROUGH);
 }
 
-/* Command a torque, clamped to the range; NaN gives 0. The drive closes no
- * loop. The board adds damping with the velocity that the drive reported
- * last. */
+/* Command a torque, clamped to the drive's range. NaN gives 0. The drive closes
+ * no loop. The board adds damping, computed with the velocity that the drive
+ * reported last. */
 void ft_odrive_can_command(ft_frame *f, const ft_drive_config *c,
                            const ft_drive_target *t, float *carried)
 {
@@ -80,7 +79,7 @@ void ft_odrive_can_command(ft_frame *f, const ft_drive_config *c,
     const float most = c->torque;
     float torque = wanted;
 
-    (void)carried; /* float32 needs no carried rounding error */
+    (void)carried; /* float32 has no rounding error to carry */
     if (!(wanted >= -most && wanted <= most))
         torque = wanted > most ? most : wanted < -most ? -most : 0.0f;
     put_torque(f, c->id, torque / c->gear);
@@ -92,8 +91,8 @@ void ft_odrive_can_enable(ft_frame *f, const ft_drive_config *c)
     put(f, 0u, CLOSED_LOOP);
 }
 
-/* Disable the drive. clear: clear errors instead. A drive with errors is
- * already idle. */
+/* Disable the drive. clear: instead of this, clear its errors. A drive with an
+ * error is idle already. */
 void ft_odrive_can_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     begin_frame(f, c->id, clear ? CLEAR_ERRORS : SET_STATE);
@@ -101,7 +100,7 @@ void ft_odrive_can_disable(ft_frame *f, const ft_drive_config *c, bool clear)
         put(f, 0u, IDLE);
 }
 
-/* Repeat the torque mode and a torque of 0 while the drive is off. */
+/* While the drive is off, repeat the torque mode and a torque of 0. */
 void ft_odrive_can_release(ft_frame *f, const ft_drive_config *c,
                            uint32_t tick)
 {
@@ -111,9 +110,9 @@ void ft_odrive_can_release(ft_frame *f, const ft_drive_config *c,
         put_torque(f, c->id, 0.0f);
 }
 
-/* Repeat the torque mode and a torque of 0 while the drive is being enabled.
- * Each request for closed loop may restart it, so only every fourth frame is
- * one. */
+/* While the drive is being enabled, repeat the torque mode and a torque of 0.
+ * Each request for closed-loop control may restart it, so only every fourth
+ * frame is a request. */
 void ft_odrive_can_look(ft_frame *f, uint32_t tick, bool enabled)
 {
     const uint32_t id = f->id >> 5;
@@ -126,7 +125,7 @@ void ft_odrive_can_look(ft_frame *f, uint32_t tick, bool enabled)
         put_torque(f, id, 0.0f);
 }
 
-/* Ask for a message by a remote frame of its id. */
+/* Request a message with a remote frame that has the message's id. */
 static void request(ft_frame *f, uint32_t id, uint32_t message)
 {
     begin_frame(f, id, message);
@@ -145,7 +144,8 @@ void ft_odrive_can_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
     request(f, c->id, number & MESSAGE);
 }
 
-/* Ask for a setting instead: the board writes none of this drive's settings. */
+/* Read the setting instead, because the board writes no settings of this
+ * drive. */
 void ft_odrive_can_write(ft_frame *f, const ft_drive_config *c,
                          uint32_t number, uint32_t size, uint32_t value)
 {
@@ -153,7 +153,8 @@ void ft_odrive_can_write(ft_frame *f, const ft_drive_config *c,
     ft_odrive_can_ask(f, c, number, size);
 }
 
-/* Take in position and velocity. NaN and numbers out of range are ignored. */
+/* Read position and velocity from a frame. The function ignores NaN and values
+ * out of range. */
 static ft_drive_heard estimates(const ft_frame *f, const ft_drive_config *c,
                                 ft_drive_said *said)
 {
@@ -189,7 +190,7 @@ static ft_drive_heard heartbeat(const ft_frame *f, ft_drive_said *said)
     return FT_HEARD_BEAT;
 }
 
-/* Take in the version of the firmware. */
+/* Read the version of the firmware from a frame. */
 static ft_drive_heard version(const ft_frame *f, ft_drive_said *said)
 {
     const uint8_t *d = f->data;
@@ -200,7 +201,7 @@ static ft_drive_heard version(const ft_frame *f, ft_drive_said *said)
     return FT_HEARD_SETTING;
 }
 
-/* Take in a frame from this drive. */
+/* Read a frame from this drive. */
 ft_drive_heard ft_odrive_can_hear(const ft_frame *f, const ft_drive_config *c,
                                   ft_drive_said *said)
 {

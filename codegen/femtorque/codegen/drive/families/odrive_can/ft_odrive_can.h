@@ -1,6 +1,7 @@
-/* ODrive's drives by CANSimple. A drive takes torques. In every tick the board
- * asks for its position by a remote frame. Heartbeats come unasked. A heartbeat
- * reports the drive's errors, and whether the drive is in closed loop. */
+/* ODrive's drives with the protocol CANSimple. A drive takes torques. In every
+ * tick the board requests the drive's position with a remote frame. A drive
+ * sends heartbeats without a request. A heartbeat reports the drive's errors
+ * and whether the drive is in closed-loop control. */
 #ifndef FT_ODRIVE_CAN_H
 #define FT_ODRIVE_CAN_H
 

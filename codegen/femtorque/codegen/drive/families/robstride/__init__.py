@@ -1,6 +1,6 @@
 """RobStride's drives with their factory protocol.
 
-Ranges: kscalelabs' and LeRobot's tables, Seeed's wiki. Rotors: the armature of kscalelabs/kbot-models,
+Ranges: kscalelabs' and LeRobot's tables, Seeed's wiki. Rotor inertias: the armature in kscalelabs/kbot-models,
 kbot/metadata.json.
 """
 

@@ -1,7 +1,5 @@
-"""Frames of RobStride's factory protocol: extended ids, fields of 16 bits.
-
-id = type << 24 | data << 8 | receiver. Sources: RobStride/SampleProgram Robstride01.cpp, kscalelabs/robstride
-protocol.rs.
+"""Frames of RobStride's factory protocol, with extended ids and 16-bit fields. id = type << 24 | data << 8 | receiver.
+Sources: RobStride/SampleProgram Robstride01.cpp, kscalelabs/robstride protocol.rs.
 """
 
 import struct
@@ -12,7 +10,7 @@ from femtorque.codegen.drive.fields import Field, Layout
 from femtorque.codegen.drive.mit import ranges
 
 TIMEOUT_UNIT = 1.0 / 20_000.0  # s, of its canTimeout
-HOST = 0xFD  # the id that vendors' tools use for themselves
+HOST = 0xFD  # the id that the maker's tools use for themselves
 OPERATE, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE = 0x01, 0x02, 0x03, 0x04, 0x06, 0x11, 0x12
 BODY = Layout((Field("position", 16), Field("velocity", 16), Field("kp", 16), Field("kd", 16)))
 ANSWER = Layout((Field("position", 16), Field("velocity", 16), Field("torque", 16), Field("temperature", 16)))
@@ -34,9 +32,9 @@ def identifier(kind: int, data: int, receiver: int) -> int:
 
 
 def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Frame:
-    """Return a command with clamped fields.
+    """Return a command whose values are clamped to the ranges.
 
-    The identifier holds the torque. fd: unused, since no RobStride has CAN FD.
+    The identifier holds the torque. fd: unused, because no RobStride drive has CAN FD.
     """
     scales = ranges(drive, fine=True)
     counts = {name: scale.encode(getattr(target, name)) for name, scale in scales.items()}
@@ -44,7 +42,7 @@ def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Fram
 
 
 def reply(drive: DriveType, frame: Frame) -> State:
-    """Return the state in a frame. Raise ValueError for another frame."""
+    """Return the state that a frame reports. Raise ValueError if the frame is no state."""
     kind, told = frame.id >> 24, frame.id >> 8 & 0xFFFF
     if kind != STATE or not frame.extended:
         raise ValueError(f"id {frame.id:#010x} is no state")
@@ -59,7 +57,7 @@ def enable(id: int, host: int = HOST) -> Frame:
 
 
 def stop(id: int, clear: bool = False, host: int = HOST) -> Frame:
-    """Return the frame that stops a drive. clear: clear faults too."""
+    """Return the frame that stops a drive. clear: also clear faults."""
     return Frame(identifier(STOP, host, id), bytes([clear]) + bytes(7), extended=True)
 
 

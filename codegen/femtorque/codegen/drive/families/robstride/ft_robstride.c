@@ -5,17 +5,18 @@
 
 #include <string.h> /* memset */
 
-#define HOST 0xFDu /* the sender's id, the same as that of the maker's tools */
+#define HOST 0xFDu /* the sender's id, equal to the id that the maker's tools
+                    * use */
 
-/* Kinds of frames, in the upper five bits of the id. */
+/* Types of frames, in the upper five bits of the id. */
 enum { OPERATE = 0x01, STATE = 0x02, ENABLE = 0x03, STOP = 0x04, READ = 0x11,
        WRITE = 0x12 };
 
-#define RUNS 2u         /* the mode of a running drive */
+#define RUNS 2u         /* the mode value of a running drive */
 #define FAULTS 0x3Fu    /* a mask of six bits */
-#define FAILED 0xFFu    /* bits of an answer's id; 0: success */
+#define FAILED 0xFFu    /* error bits in an answer's id; 0: success */
 
-/* Begin a frame of eight bytes without contents. */
+/* Begin a frame of eight zero bytes. */
 static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t kind,
                         uint32_t beside)
 {
@@ -24,7 +25,7 @@ static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t kind,
     memset(f->data, 0, sizeof f->data);
 }
 
-/* Put a field of 16 bits, its upper half first. */
+/* Write a field of 16 bits, the upper byte first. */
 static void put_number(ft_frame *f, uint32_t at, uint32_t number)
 {
     f->data[at] = (uint8_t)(number >> 8);
@@ -36,7 +37,8 @@ static uint32_t get(const ft_frame *f, uint32_t at)
     return (uint32_t)f->data[at] << 8 | f->data[at + 1u];
 }
 
-/* Command torque, position, velocity and gains. The id holds the torque. */
+/* Pack a command with torque, position, velocity and gains. The id holds the
+ * torque. */
 void ft_robstride_command(ft_frame *f, const ft_drive_config *c,
                           const ft_drive_target *t, float *carried)
 {
@@ -58,14 +60,14 @@ void ft_robstride_enable(ft_frame *f, const ft_drive_config *c)
     begin_frame(f, c, ENABLE, HOST);
 }
 
-/* Disable the drive. clear: clear errors too. */
+/* Disable the drive. clear: also clear its errors. */
 void ft_robstride_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     begin_frame(f, c, STOP, HOST);
     f->data[0] = clear ? 1u : 0u;
 }
 
-/* Ask for a parameter. Every parameter takes four bytes of a frame. */
+/* Ask for a parameter. Every parameter occupies four bytes of a frame. */
 void ft_robstride_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
                       uint32_t size)
 {
@@ -88,8 +90,9 @@ void ft_robstride_write(ft_frame *f, const ft_drive_config *c,
         f->data[4u + i] = (uint8_t)(value >> (8u * i));
 }
 
-/* Take in a parameter's value. If the id says that the drive could not read the
- * parameter, the value is one that no setting may have: NaN as a float. */
+/* Read a parameter's value from a frame. If the id says that the drive could
+ * not read the parameter, the value is UINT32_MAX: NaN as a float, which
+ * matches no setting. */
 static ft_drive_heard value_of(const ft_frame *f, ft_drive_said *said)
 {
     said->setting = (uint32_t)f->data[1] << 8 | f->data[0];
@@ -100,7 +103,7 @@ static ft_drive_heard value_of(const ft_frame *f, ft_drive_said *said)
     return FT_HEARD_SETTING;
 }
 
-/* Take in a state. The id holds modes and errors. */
+/* Read a state from a frame. The id contains modes and errors. */
 static ft_drive_heard state(const ft_frame *f, const ft_drive_config *c,
                             ft_drive_said *said)
 {
@@ -116,8 +119,8 @@ static ft_drive_heard state(const ft_frame *f, const ft_drive_config *c,
     return FT_HEARD_STATE;
 }
 
-/* Take in a frame from this drive. The receiver of a state is not checked,
- * because a command has no room for its sender. */
+/* Read a frame from this drive. The function does not check the receiver of a
+ * state, because a command cannot name its sender. */
 ft_drive_heard ft_robstride_hear(const ft_frame *f, const ft_drive_config *c,
                                  ft_drive_said *said)
 {

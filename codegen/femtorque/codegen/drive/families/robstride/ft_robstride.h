@@ -1,5 +1,5 @@
-/* RobStride's drives with their factory protocol. An id of 29 bits holds the
- * kind of frame, 16 bits of data and the receiver. Fields have 16 bits. A drive
+/* RobStride's drives with their factory protocol. An id of 29 bits contains the
+ * type of frame, 16 bits of data and the receiver. Fields have 16 bits. A drive
  * answers each frame with its state. */
 #ifndef FT_ROBSTRIDE_H
 #define FT_ROBSTRIDE_H
