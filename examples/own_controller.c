@@ -14,7 +14,7 @@
 
 #define N FT_JOINTS
 #define TICK (FT_C(1.0) / (ft_real)FT_TICK_HZ)
-#define TICKS FT_TICK_HZ /* of a motion that takes a second */
+#define TICKS FT_TICK_HZ /* of a motion of one second */
 #define KP FT_C(900.0)   /* 1/s^2 */
 #define KD FT_C(60.0)    /* 1/s */
 
@@ -24,9 +24,10 @@ typedef struct {
 
 static const ft_real away = FT_C(0.6); /* rad or m, every joint */
 
-/* Return the motion at a time: a quintic from zero to `away` in a second. The
- * polynomial goes on before and after. Rates are products, as sums of the terms
- * would cancel near the end, and the step needs every digit of u. */
+/* Return the motion at a time: a quintic from zero to `away` in one second.
+ * Before and after this second, the same polynomial is used. Rates are computed
+ * as products: a sum of the terms would cancel near the end, and the step needs
+ * every digit of u. */
 static motion wanted(ft_real t)
 {
     const ft_real rest = FT_C(1.0) - t;
@@ -41,7 +42,8 @@ static motion wanted(ft_real t)
     return m;
 }
 
-/* Compute the torques that make the arm follow, from its measured motion. */
+/* Compute the joint torques of a computed-torque controller from the measured
+ * motion. */
 static bool control(const ft_real q[N], const ft_real qd[N], const motion *m,
                     ft_real tau[N])
 {
@@ -73,7 +75,7 @@ static bool accelerate(const ft_real q[N], const ft_real qd[N],
             M[i][j] = column[i] - weight[i];
         qdd[j] = tau[j] - qdd[j];
     }
-    for (k = 0; k < N; k++) /* positive definite: no pivots */
+    for (k = 0; k < N; k++) /* M is positive definite: no pivoting */
         for (i = k + 1; i < N; i++) {
             const ft_real share = M[i][k] / M[k][k];
 
@@ -95,8 +97,8 @@ static ft_real larger(ft_real most, ft_real x)
     return x > most ? x : most;
 }
 
-/* Return the controller's error at the end of the motion, rad or m, from a
- * start that is off by 0.05. */
+/* Return the controller's error at the end of the motion, rad or m. At the
+ * start the joints are off by 0.05. */
 static ft_real follow(void)
 {
     ft_real q[N], qd[N] = { FT_C(0.0) }, qdd[N], tau[N], off = FT_C(0.0);
@@ -119,13 +121,14 @@ static ft_real follow(void)
     return off;
 }
 
-/* Return the sample s_k. Every joint of this arm turns. */
+/* Return the sample s_k. All joints of this arm are revolute. */
 static void sample(int k, ft_sample *next)
 {
     const ft_real h = FT_C(0.5) * TICK;
     const ft_real s = ((ft_real)k + FT_C(0.5)) * TICK, between = s - h;
     const motion at = wanted(s), before = wanted(between);
-    /* third derivative half-way, fourth at the last sample, and the fifth */
+    /* third derivative at the middle of the tick, fourth at the last sample,
+     * and the fifth */
     const ft_real third = away * (FT_C(60.0) + between * (FT_C(-360.0) + between * FT_C(360.0)));
     const ft_real fourth = away * (FT_C(-360.0) + FT_C(720.0) * (s - TICK));
     const ft_real fifth = away * FT_C(720.0);
@@ -139,7 +142,8 @@ static void sample(int k, ft_sample *next)
     }
 }
 
-/* Return the largest difference of the step and ft_rnea, over the peak torque. */
+/* Return the largest difference between the torques of ft_step and ft_rnea,
+ * divided by the peak torque. */
 static ft_real compare(void)
 {
     static ft_step_state state;
@@ -155,7 +159,7 @@ static ft_real compare(void)
     sample(0, &next);
     for (j = 0; j < N; j++)
         next.du[j] = FT_C(0.5) * next.u[j];
-    ft_step(&state, &next, tau); /* s_-1, before the motion: dropped */
+    ft_step(&state, &next, tau); /* s_-1, before the motion: not used */
     for (k = 0; k < TICKS; k++) {
         const motion m = wanted(((ft_real)k + FT_C(0.5)) * TICK);
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # From a mechanism file to a moving arm, in Python
 # `three_link.py` runs as a script. `python docs/generate.py` makes `three_link.ipynb` from it, for Jupyter.
-# Everything happens on this computer; with a board on the desk only one line differs.
+# Everything here runs on this computer. With a real board, only one line differs.
 
 # %%
 from pathlib import Path
@@ -15,7 +15,7 @@ here = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd(
 mechanisms, out = here.parent / "mechanisms", Path(mkdtemp())
 
 # %% [markdown]
-# A mechanism file says what the arm is. Everything else follows from it.
+# A mechanism file describes the arm. All following computations start from this file.
 
 # %%
 arm = Mechanism.load(mechanisms / "three_link.toml")
@@ -23,7 +23,7 @@ print(arm.name, [joint.name for joint in arm.moving], f"{arm.control.rate_hz} Hz
 
 # %% [markdown]
 # ## Torques
-# Torques that the motors must give for a motion, at the middle of every control tick.
+# Compute the torques that a motion needs, at the middle of every control tick.
 
 # %%
 motion = Trajectory.load(mechanisms / "three_link.csv", arm)
@@ -33,7 +33,8 @@ print(f"{len(torque.t)} ticks, peak {np.abs(torque.tau).max(axis=0).round(3)} N 
 
 # %% [markdown]
 # ## A motion of our own
-# Waypoints in, a jerk-limited motion within all limits out: two poses, and a straight line of the tip.
+# The planner turns waypoints into a jerk-limited motion within all limits. The waypoints here are two poses, and a
+# straight line of the tip.
 
 # %%
 waypoints = out / "waypoints.toml"

@@ -32,7 +32,7 @@ _HOMES = {"BadInput": "femtorque.codegen.common.errors", "Refused": "femtorque.c
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the Python API when it is first used, so that the command line starts without it."""
+    """Import a name of the Python API at the name's first use, so that the command line starts quickly."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'femtorque' has no attribute {name!r}")
@@ -42,6 +42,6 @@ def main(arguments: list[str] | None = None) -> None:
     """Run one verb of the command line, as `femtorque VERB ...` does, and exit with its status."""
     try:
         from femtorque import command_line
-    except KeyboardInterrupt:  # before there is anything that could answer it
+    except KeyboardInterrupt:  # Ctrl-C during the import, before `main` can handle it
         sys.exit("femtorque: interrupted")
     command_line.main(arguments)

@@ -1,4 +1,4 @@
-"""`python -m femtorque`, and `python femtorque` in a checkout that is not installed."""
+"""Runs the command line for `python -m femtorque`, and for `python femtorque` in a checkout that is not installed."""
 
 import sys
 from pathlib import Path

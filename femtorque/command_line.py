@@ -22,11 +22,12 @@ from femtorque.codegen.common import BadInput, Refused, missing, printable
 from femtorque.commands import board, live, mechanism, motion, ros, virtual
 from femtorque.commands.answer import Answer, only_json, show
 
-TRACEBACK, TRACEBACKS = "femtorque-traceback-", 5  # name and number of files about unexpected errors
-UsageError: Any = typer.BadParameter.__mro__[1]  # the class of click, or of typer's copy of click
+# prefix of files with tracebacks of unexpected errors, and the number of files that are kept
+TRACEBACK, TRACEBACKS = "femtorque-traceback-", 5
+UsageError: Any = typer.BadParameter.__mro__[1]  # UsageError of click, or of the copy of click in typer
 
 
-PLAIN = {  # messages of pydantic and click, and this project's messages instead
+PLAIN = {  # patterns in messages of pydantic and click, and their replacements
     r"^Invalid value for (.*?): (Value error, )?": r"\1: ",
     r"Input should be a valid integer.*": "must be a whole number",
     r"Input should be a valid number.*": "must be a number",
@@ -38,11 +39,11 @@ PLAIN = {  # messages of pydantic and click, and this project's messages instead
 def _unchecked_where_unused(params: list[Any]) -> list[Any]:
     """Prepare parameters for --help and completion without pydantic, and return them.
 
-    Newer versions of typer check values with pydantic, whose import takes longer than all of --help. So a flag that is
-    not given is False instead of None, and completion leaves values as typed.
+    Newer versions of typer check values with pydantic, whose import takes longer than all of --help. Without pydantic,
+    two things differ: a flag that is not given is False instead of None, and completion leaves values as typed.
     """
     for param in params:
-        if param.param_type_name == "argument":  # shown as in the usage line, without Python's types
+        if param.param_type_name == "argument":  # arguments are shown as in the usage line, without Python's types
             param.display_type_rich = lambda ctx: ""
             param._usage_display_name = partial(_in_usage, param)
         param._get_number_range_help_str = partial(_range, param)
@@ -80,7 +81,7 @@ class Quick(TyperGroup):
 
 class Verbs(Quick):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the verbs in groups by purpose, in the order in which a user comes to them."""
+        """Write the verbs in groups by purpose. The order is that of a user's first steps."""
         for title, names in GROUPS.items():
             rows = [(name, self.commands[name].get_short_help_str(formatter.width)) for name in names]
             with formatter.section(title):
@@ -143,7 +144,7 @@ def femtorque(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it and exit")
                        ] = False,
 ) -> None:
-    """From one mechanism file to the firmware of its motor board, and to a moving arm."""
+    """Turns one mechanism file into the firmware of a motor board, and moves the arm."""
 
 
 VERBS: dict[str, Callable[..., Answer]] = {
@@ -244,7 +245,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _warn(otherwise: Callable[..., None], said: set[str], message: Warning | str, category: type[Warning],
           *where: Any) -> None:
-    """Print a warning of this project as one line, and print each line only once."""
+    """Print a warning of this project as one line. Print equal lines only once."""
     if category is UserWarning:
         line = printable(" ".join(str(message).split()))
         if line not in said:
@@ -259,12 +260,12 @@ def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
         answer = app(arguments or ["--help"], prog_name="femtorque", standalone_mode=False)
         if not answer:  # --help, --version
             return 0
-        if not isinstance(answer, Answer):  # click returned the status of Ctrl-C
+        if not isinstance(answer, Answer):  # after Ctrl-C click returns an exit status
             raise KeyboardInterrupt
         write(answer)
         return 0 if answer.good else 1
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of the pipe has gone: print nothing at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the program that reads the pipe has ended: print nothing at exit
         return 1
     except (Exception, KeyboardInterrupt) as error:
         line, status = _noted(error)
@@ -277,11 +278,12 @@ def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
-    """Return one line for an error, and the exit status."""
+    """Return an error as one line of text, with the exit status."""
     if isinstance(error, BadInput):
         return str(error), 2
     if isinstance(error, UsageError):
-        asked = error.ctx.command_path if error.ctx else "femtorque"  # no context if an option lacks its values
+        # click gives no context if an option's value is missing
+        asked = error.ctx.command_path if error.ctx else "femtorque"
         said = error.format_message().rstrip(".")
         for theirs, ours in PLAIN.items():
             said = re.sub(theirs, ours, said)
@@ -307,14 +309,14 @@ def _explain(error: BaseException) -> tuple[str, int]:
 
 
 def _noted(error: BaseException) -> tuple[str, int]:
-    """Return one line for an error, with the state in which an arm was left, and the exit status."""
+    """Return an error as one line of text, with the exit status. The line also says in which state the arm is."""
     line, status = _explain(error)
     return "; ".join([line, *getattr(error, "__notes__", ())]), status
 
 
 def _traceback(error: BaseException) -> str:
-    """Write the traceback to a file in the temporary folder and return the file's name. Keep this user's last
-    TRACEBACKS."""
+    """Write the traceback to a file in the temporary folder, and return the name of the file. Delete all but the last
+    TRACEBACKS files of this user."""
     import tempfile
     import traceback
     from pathlib import Path

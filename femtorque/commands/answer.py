@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """data: the JSON object. text: the answer for people, in any form that rich can print. good: exit status 0, else
-    1."""
+    """Answer of a verb. data: the JSON object. text: the answer for people, in any form that rich can print. good: exit
+    status 0, else 1."""
 
     data: dict[str, Any]
     text: Any = ""
@@ -35,11 +35,12 @@ def show(answer: Answer) -> None:
     # A file or a pipe gets lines that are not wrapped to a terminal's width.
     terminal = sys.stdout.isatty()
     console = Console(soft_wrap=not terminal, highlight=False, width=None if terminal else 160)
-    console.print(answer.text, markup=False)  # keys such as [safety] are no markup
+    console.print(answer.text, markup=False)  # markup is off, since rich would take keys such as [safety] for markup
 
 
 def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
-    """Warn of joints that feed-forward moves alone: their tracking means nothing. Return their names."""
+    """Warn of joints that are driven by feed-forward without feedback, since their tracking errors mean nothing. Return
+    their names."""
     from femtorque.codegen.board import load_board, open_loop
 
     names = open_loop(mechanism)
@@ -58,7 +59,8 @@ def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
 
 @contextmanager
 def only_json() -> Iterator[Callable[[Answer], None]]:
-    """Keep standard output for answers as JSON. Send other output, also of libraries and child processes, to stderr."""
+    """Reserve standard output for the answers, which are JSON. Send other output, also of libraries and child
+    processes, to stderr."""
     sys.stdout.flush()
     real = os.dup(1)
     os.dup2(2, 1)

@@ -41,7 +41,7 @@ def flash(
 ) -> Answer:
     """Build, write to the board, compare, ask for the board's identity.
 
-    If a board is running and disarmed, `flash` first sends it into its boot loader, where the board allows that safely.
+    If a board is running and disarmed, `flash` first starts the board's boot loader, if the board can do this safely.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.toolchain import build_image as make
@@ -78,7 +78,7 @@ def ports(
                                                      help="ask these too: other devices, socket://host:port")] = None,
     json: Json = False,
 ) -> Answer:
-    """List the serial ports and who answers there."""
+    """List the serial ports and the boards that answer."""
     from femtorque.host.link import survey
     from femtorque.host.show import ports_table
 
@@ -104,7 +104,7 @@ def bringup(
 ) -> Answer:
     """First power-up: find wrong signs, counts, zeros and wires.
 
-    You turn each joint by hand; then the board gives that joint alone a small torque.
+    You turn each joint by hand. Then the board drives only this joint, with a small torque.
     """
     from femtorque.codegen.board import levels
     from femtorque.codegen.mechanism import load_mechanism
@@ -150,7 +150,7 @@ def bringup(
 
 
 def _mended(mech: Path, written: bool, findings: list[Any]) -> str:
-    """Return the next step for a file that `bringup` has mended or could mend."""
+    """Return a sentence on the next step after `bringup` has corrected a file, or could correct it."""
     if not any(f.values for f in findings):
         return ""
     return f"{mech} is mended: flash it anew, then `bringup` once more" if written else "`--write` mends the file"
@@ -164,10 +164,10 @@ def home(
     rezero: Rezero = False,
     json: Json = False,
 ) -> Answer:
-    """Give every joint its zero, by declaration or by a search.
+    """Set every joint's zero, by a given position or by a search.
 
-    Each joint gets its zero in one of these ways. You place the joint at the start pose. You read its position from a
-    scale. Or the board searches for its index pulse or hard stop with low torque.
+    Each joint gets its zero in one of these ways. You move the joint to the start pose. You read the joint's position
+    from a scale. Or the board searches for the joint's index pulse or hard stop with low torque.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
@@ -221,9 +221,9 @@ def float_(
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """Carry the arm's weight, so that you can lead the arm by hand.
+    """Compensate gravity, so that you can move the arm by hand.
 
-    At Ctrl-C, or after the time, the board holds the arm where it is and then disarms.
+    At Ctrl-C, or after the time, the board holds the arm at its present pose and then disarms.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
@@ -314,8 +314,8 @@ def identify(
 ) -> Answer:
     """Measure friction and inertia of joints by experiment.
 
-    Each joint moves at constant speeds in both directions, and with accelerations. Every number has a 95 % interval.
-    With --whole or --payload the whole arm plays motions that show its masses. The first motion is slow.
+    Each joint moves at constant speeds in both directions, and with accelerations. Every number has a 95 % confidence
+    interval. With --whole or --payload the whole arm plays motions that determine its masses. The first motion is slow.
     """
     from femtorque.codegen.mechanism import load_mechanism, set_joint
     from femtorque.host.board import Board
@@ -350,7 +350,7 @@ def identify(
 
 def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool, payload: str | None, on: str | None,
            weighed: float | None, within: list[str], shown: Path, write: bool) -> Answer:
-    """Identify a whole arm or a payload. Show the motions before the arm moves."""
+    """Identify the numbers of a whole arm or of a payload. Show the planned motions before the arm moves."""
     from femtorque.codegen.common import check_page, claim
     from femtorque.codegen.common.output import page
     from femtorque.host.board import Board
@@ -400,7 +400,7 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
 
 
 def _fixed(board: Board, interrupts: Interrupts, what: str) -> None:
-    """Ask for a payload to be fixed on while the arm holds itself. Raises Stopped if the user presses Ctrl-C."""
+    """Ask the user to attach a payload while the board holds the arm. Raises Stopped if the user presses Ctrl-C."""
     from femtorque.codegen.common import Stopped
     from femtorque.host.link import PERIOD
 

@@ -10,7 +10,7 @@ from femtorque.codegen.common import BadInput
 
 @contextmanager
 def keys() -> Iterator[Callable[[], str]]:
-    """Yield a function that returns the keys pressed since its last call and never waits."""
+    """Yield a function that returns the keys pressed since its last call. The function never blocks."""
     if not sys.stdin.isatty():
         raise BadInput("command line", "teleop", None, "keys need a terminal", "or lead by another arm: --leader MECH")
     print("w s: x, a d: y, e c: z; q ends", file=sys.stderr)

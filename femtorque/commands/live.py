@@ -51,10 +51,10 @@ def follow(
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """Follow targets that are sent now.
+    """Follow targets that another program sends.
 
-    Targets may be late, jittered, lost or far away. The arm follows the targets within its limits. At Ctrl-C, after the
-    time, or at the end of the source, the arm comes to rest at the last target.
+    Targets may be late, irregular, lost or far away. The arm follows the targets within its limits. At Ctrl-C, after
+    the time, or at the end of the source, the arm comes to rest at the last target.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
@@ -137,7 +137,7 @@ def teleop(
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """Lead an arm by another one, by keys, by a gamepad, or by hand on a page.
+    """Move an arm by another arm, by keys, by a gamepad, or by hand on a page.
 
     Held keys move the tip along the base frame: w and s along x, a and d along y, e and c along z. q ends. With --web
     the live page has a slider for each joint and a handle at the tip. With --leader or --gamepad the page only shows
@@ -206,8 +206,8 @@ def teleop(
 
 
 def _check_leading(leader: Path | None, leader_port: str | None, feel: bool, gamepad: bool, unreal: bool) -> None:
-    """Raise BadInput for options of teleop that exclude each other. unreal: --real without a page that moves the
-    arm."""
+    """Raise BadInput for options of teleop that exclude each other. unreal: True if --real is given without a page that
+    moves the arm."""
     if feel and leader is None:
         raise BadInput("command line", "--feel", None, "goes with --leader: the arm at which a hand feels")
     if leader is not None and gamepad:
@@ -220,7 +220,8 @@ def _check_leading(leader: Path | None, leader_port: str | None, feel: bool, gam
 
 def _coupled(coupling: Coupling, arms: tuple[Mechanism, Mechanism], master: Board, f: Following, delay: float | None,
              over: Callable[[], bool], behind: Errors) -> int | None:
-    """Lead with force feedback from the follower. Return the number of targets, or None if an arm cannot feel."""
+    """Couple leader and follower with force feedback. Return the number of targets, or None if an arm cannot measure
+    external torques."""
     from femtorque.host.live import bilateral
 
     with master.follow(delay) as first:
@@ -232,7 +233,7 @@ def _coupled(coupling: Coupling, arms: tuple[Mechanism, Mechanism], master: Boar
 
 def _jogged(f: Following, jog: TipJog, hand: Hand | None, pad: PadJog | None, speed: float,
             over: Callable[[], bool]) -> int:
-    """Move the tip by a page, a gamepad or the keys. Return the number of targets sent."""
+    """Move the tip by commands of a page, a gamepad or the keys. Return the number of targets sent."""
     from femtorque.host.live import page_control as hands, teleop as leading
 
     if hand is not None:
@@ -245,7 +246,8 @@ def _jogged(f: Following, jog: TipJog, hand: Hand | None, pad: PadJog | None, sp
 
 def _report(session: Session, status: FollowStatus | None, carries: float, errors: dict[str, Errors]
             ) -> tuple[dict[str, Any], str]:
-    """Return the report as data, and the words after the number of targets. carries: targets per second on the line."""
+    """Return the report as data, and as text that follows the number of targets. carries: targets per second that fit
+    on the line."""
     joints = [joint.name for joint in session.configuration.joints]
     data: dict[str, Any] = {"positions": session.positions().tolist(),
                             "status": asdict(status) if status is not None else None}

@@ -77,7 +77,7 @@ def check(
 ) -> Answer:
     """Validate a mechanism file, show it as tables, and warn.
 
-    Given motions are checked for singular poses.
+    The given motions are also checked for singular poses.
     """
     from femtorque.codegen.mechanism import load_mechanism, set_gains
     from femtorque.codegen.motion import Trajectory
@@ -128,8 +128,9 @@ def elements(
     """Show the finite elements of the links and their matrices.
 
     Every element has its length, integration points, C_mot, [B], [D] and [K]. The page also has lumped masses,
-    [Lambda], and the patterns of [T] and [T_Lambda]. Flexible links add modes and factors. Loops add the Jacobian and
-    the order of elimination. The page also counts the numbers that reach the chip.
+    [Lambda], and the patterns of [T] and [T_Lambda]. For flexible links, the vibration modes and the factors are added.
+    Loops add the Jacobian and the order of elimination. The page also shows how many numbers of the matrices are stored
+    on the chip.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.verify import elements_of, elements_renderable
@@ -164,7 +165,8 @@ def _number(mech: Path, number: str, more: object) -> Answer:
 
 
 def _most_hz(mechanism: Mechanism) -> int | None:
-    """Return the highest control rate, or None if no image of this mechanism was built and counted before."""
+    """Return the highest possible control rate, or None if no image of this mechanism has been built and measured
+    yet."""
     from femtorque.codegen.toolchain import Known
 
     cost = Known.of(mechanism, feedforward=True, pil=False).cost() if mechanism.board else None
@@ -194,7 +196,7 @@ def torque(
 ) -> Answer:
     """Feed-forward torques of every control tick of a motion.
 
-    The time of each torque is the middle of its tick.
+    Each row has the torques at the middle of its tick.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
@@ -239,7 +241,8 @@ def _in_mode(mechanism: Any, mode: str | None) -> Any:
 
 
 def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[Any, Any]:
-    """Return two functions: for the torques of a motion, None for the reference, and for the torques of a wrench."""
+    """Return two functions. The first computes the torques of a motion, and is None for the reference. The second
+    computes the torques of a wrench."""
     if backend == "reference" and precision == "single":
         raise BadInput("femtorque torque", "--precision", precision,
                        "the reference always computes in double precision",
@@ -351,7 +354,8 @@ def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, p
 
 
 def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: bool) -> Cost | None:
-    """Return the cost of the image. Return None if the virtual board is not installed, since it counts the cost."""
+    """Return the flash, RAM and cycles that the image needs. Return None if the virtual board is not installed, since
+    the virtual board counts the cycles."""
     from femtorque.hil.cost import Cost
 
     if found := known.cost():
@@ -384,7 +388,7 @@ def verify(
 ) -> Answer:
     """Compare the emitted C with theory, and the chip with this PC.
 
-    The motions are random ones and your own.
+    Random motions and your own motions are compared.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory

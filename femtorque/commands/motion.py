@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from femtorque.host.show import Again
     from femtorque.host.stream import Interrupts
 
-RESERVE = 0.1  # share of the effort, as in femtorque.host.plan.effort
+RESERVE = 0.1  # fraction of the effort that plans reserve, as in femtorque.host.plan.effort
 
 
 def plan(
@@ -59,11 +59,12 @@ def plan(
 ) -> Answer:
     """Plan a jerk-limited motion through waypoints, within limits.
 
-    From a log `plan` makes a plan of the recorded motion, led by hand or played. The plan is smooth and within limits.
-    If the motors are too weak, the plan is slower than the recording.
+    From a log, `plan` makes a plan of the recorded motion. The recorded motion may be a motion of the board, or a
+    motion of the arm by hand. The plan is smooth and within limits. If the motors are too weak, the plan is slower than
+    the recording.
 
-    For an arm that ends in a flexible link, it plans the joints so that the tip passes the waypoints. The tip can also
-    follow a timed path from a CSV file. The columns are t, x, y and optionally z, fx, fy, fz.
+    For an arm that ends in a flexible link, `plan` computes the joint motion with which the tip passes the waypoints.
+    The tip can also follow a timed path from a CSV file. The columns are t, x, y and optionally z, fx, fy, fz.
     """
     from femtorque.codegen.common import need
     from femtorque.codegen.mechanism import load_mechanism
@@ -151,7 +152,8 @@ def stream(
     """Play a motion on a board.
 
     Ctrl-C stops the arm along its path and holds it. Then Enter resumes and Ctrl-C disarms. On a terminal the live page
-    of --web stays until Ctrl-C, after the arm is disarmed. For a virtual board the page can play the motion again.
+    of --web stays open after the arm is disarmed, until Ctrl-C. With a virtual board, the page has a button that
+    repeats the motion.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
@@ -173,7 +175,7 @@ def stream(
             found = board.check(traj, speed=speed, loop=loop, approach=approach)
             return Answer({"ended": "dry run", "digest": configuration.digest, **found.data()},
                           f"ready to move: {found.words()}; nothing was armed")
-        if web is not None:  # a refused motion prints no address of a page
+        if web is not None:  # check first, so that no address of a page is printed for a motion that is refused
             board.check(traj, speed=speed, loop=loop, approach=approach)
         asks = sys.stdin.isatty()
         again = Again() if web is not None and asks and not json and board.session.virtual else None
@@ -195,7 +197,8 @@ def stream(
 
 @contextmanager
 def _packing(board: Board, log: Path | None) -> Iterator[None]:
-    """Pack the log at the end, which may take seconds. Ctrl-C then leaves the log whole and unpacked."""
+    """Compress the log at the end of the context, which may take seconds. If the user presses Ctrl-C, the log is
+    complete but not compressed."""
     yield
     if log is not None:
         if sys.stdin.isatty():
@@ -235,7 +238,8 @@ def monitor(
 
 
 def _stay(board: Board, interrupts: Interrupts, again: Again | None) -> bool:
-    """Disarm the arm and keep the page up. Return True if the user asks for the motion again, False after Ctrl-C."""
+    """Disarm the arm, and keep the page open. Return True if the user requests the motion again. Return False after
+    Ctrl-C."""
     from femtorque.host.link import PERIOD
 
     board.disarm()
@@ -262,7 +266,8 @@ def _next(log: Path) -> Path:
 
 
 def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | None:
-    """Return the scene of the arm for a live page. Meshes take a while, so call this before a board is connected."""
+    """Return the scene of the arm for a live page. Reading meshes takes a while, so call this function before a board
+    is connected."""
     if mechanism is None or web is None:
         return None
     from femtorque.host.scene import scene
@@ -273,7 +278,7 @@ def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | Non
 @contextmanager
 def _shown(session: Any, web: int | None, udp: str | None, arm: dict[str, Any] | None,
            again: Again | None = None) -> Iterator[None]:
-    """While the context lasts, send the board's messages to a page and as datagrams."""
+    """Show the board's messages on a page and send them as datagrams until the context ends."""
     with ExitStack() as also:
         if udp is not None:
             from femtorque.host.show import sending
@@ -295,9 +300,9 @@ def plot(
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """Report on a run in words and figures, or export it.
+    """Report on a run in words and figures, or export the run as a table.
 
-    Several runs of one arm are compared on one page, by the errors of each joint.
+    Several runs of one arm are compared on one page, by the tracking errors of each joint.
     """
     from femtorque.codegen.verify import FORMATS
     from femtorque.host.record import log, write_export

@@ -100,7 +100,7 @@ def pil(
 def _played(play: Callable[..., Result], mechanism: Mechanism, traj: Path, feedforward: bool, fault: str | None,
             resume: int, log: Path | None, web: int | None, force: bool, world: Plant | None = None,
             rotorless: Sequence[str] = ()) -> Answer:
-    """A motion on a board, virtual or real, with a simulated arm."""
+    """Run a motion on a virtual or real board with a simulated arm, and return the result."""
     from rich.console import Group
     from rich.text import Text
 
@@ -168,8 +168,8 @@ def replay(
 ) -> Answer:
     """Replay what hosts sent to a virtual board, bit for bit.
 
-    Each byte arrives at the same cycle of the chip. So live and late targets cause the same motion. The answer says if
-    the board sent the same bytes.
+    Each byte arrives at the cycle of the chip at which it arrived in the recording. So live targets and late targets
+    cause the recorded motion again. The answer says if the board sent the recorded bytes.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -190,11 +190,11 @@ def drives(
     port: Tcp = 0,
     json: Json = False,
 ) -> Answer:
-    """Run the drives on buses alone, for other people's programs.
+    """Run only the simulated drives and their buses, for other programs.
 
     The drives run in real time until Ctrl-C, without a board. Each CAN bus is a terminal and a TCP port, like a serial
-    adapter for CAN (slcan). The first TCP port is PORT. In python-can: interface="slcan", channel="/dev/pts/...". A
-    wire of servos carries plain bytes, as with the makers' adapters.
+    adapter for CAN (slcan). The first TCP port is PORT. In python-can: interface="slcan", channel="/dev/pts/...". A bus
+    of servos carries plain bytes, as through the makers' adapters.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -228,7 +228,7 @@ def scenario(
                                              help="of a real board with the pil image")] = None,
     json: Json = False,
 ) -> Answer:
-    """Play the runs of an experiment, and judge them.
+    """Simulate the runs of an experiment, and check the results.
 
     The file of an experiment has the mechanism, the motion, the changes and faults of each run, and the required
     results.
@@ -248,10 +248,10 @@ def demo(
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """See it work: an example arm, with and without feed-forward.
+    """Run an example arm with and without feed-forward.
 
-    The demo copies a three-link arm and its motion into this folder. The virtual board plays the motion twice at the
-    same gains: with PD alone, and with feed-forward and PD.
+    The demo copies a three-link arm and its motion into this folder. The virtual board plays the motion twice with
+    equal gains: with PD control only, and with feed-forward and PD control.
     """
     from femtorque.hil.scenarios import PAGE, demonstrate
     from femtorque.host.show import build_bar
@@ -274,7 +274,7 @@ def _warn_of_rotors(mechanism: Mechanism) -> list[str]:
 
 
 def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:
-    """Return a context with a live page of the arm and its true positions. On a terminal the page stays until
+    """Return a context with a live page of the arm and its true positions. On a terminal the page stays open until
     Ctrl-C."""
     from femtorque.hil.plant import world_of
     from femtorque.host.scene import scene

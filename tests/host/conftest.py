@@ -1,4 +1,4 @@
-"""A board in this process for the command line."""
+"""Fixture: a simulated board in this process, for tests of the command line."""
 
 import pytest
 
@@ -10,7 +10,8 @@ from tests.support.suite import ROOT
 
 @pytest.fixture
 def fake(monkeypatch):
-    """Return the Python board with the three-link arm's configuration, at any port, in the host's time."""
+    """Return the Python board, with the three-link arm's configuration. The board answers at any port name, and its
+    time advances with the host's."""
     clock = ManualClock()
     board = FakeBoard(clock, Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml")))
     monkeypatch.setattr(link, "WallClock", lambda: clock)

@@ -1,4 +1,5 @@
-"""Inputs of a host. Each input is a target, or is counted and reported, and the arm continues."""
+"""Inputs of a host. Each input must be a target, or must be counted and reported as faulty. The arm must continue to
+move."""
 
 import importlib
 import io
@@ -35,13 +36,13 @@ MANY = 300
 
 
 def odd(rng: np.random.Generator) -> object:
-    """A random value, which is rarely a good number."""
+    """Return a random value, which is rarely a valid number."""
     kinds = NUMBERS if rng.random() < 0.7 else ODD
     return kinds[rng.integers(len(kinds))]
 
 
 def row(rng: np.random.Generator) -> object:
-    """Random values of the joints, as a list or by name. Most values are good."""
+    """Return random values of the joints, as a list or by name. Most values are good."""
     if rng.random() < 0.1:
         return odd(rng)
     values = [odd(rng) if rng.random() < 0.08 else 0.1 * float(rng.normal()) for _ in range(3 - (rng.random() < 0.1))]
@@ -49,16 +50,17 @@ def row(rng: np.random.Generator) -> object:
 
 
 def spoilt(rng: np.random.Generator, text: str) -> str:
-    """A text with occasional faults: flipped, doubled or missing characters, or deep nesting."""
+    """Return the text, sometimes with a fault: a flipped, doubled or missing character, or deep nesting."""
     if rng.random() < 0.7 or not text:
         return text
     k = int(rng.integers(len(text)))
     return [text[:k], text[:k] + chr(rng.integers(1, 200)) + text[k + 1:], text[:k] + text, text[:k] + "[" * 100_000,
-            text.replace("0.", "\x1b")][rng.integers(5)]  # the last one would control a terminal
+            # in the last variant a control character could control a terminal
+            text.replace("0.", "\x1b")][rng.integers(5)]
 
 
 def lines(rng: np.random.Generator) -> Iterator[str]:
-    """Lines and datagrams with targets, chunks and bare numbers."""
+    """Yield lines and datagrams with targets, chunks and plain numbers."""
     for _ in range(MANY):
         kind = rng.integers(4)
         table = {"q": row(rng)} | {key: make(rng) for key, make in (("v", row), ("t", odd)) if rng.random() < 0.2}
@@ -148,7 +150,7 @@ class Ether(MagicMock):
 
 
 def sent(data: bytes) -> MagicMock:
-    """A stand-in for a sample or a query of zenoh."""
+    """Return a stand-in for a sample or a query of zenoh."""
     found = MagicMock()
     found.payload.to_bytes.return_value = data
     found.attachment.to_bytes.return_value = keys.attachment(1, 0, bytes(16))
@@ -156,7 +158,7 @@ def sent(data: bytes) -> MagicMock:
 
 
 def trajectory(rng) -> object:
-    """A random JointTrajectory, which is rarely good."""
+    """Return a random JointTrajectory, which is rarely valid."""
     def numbers(wide: bool) -> np.ndarray:
         row = 0.1 * rng.normal(size=3 if rng.random() < 0.95 else 2)
         if wide and rng.random() < 0.3:
@@ -175,7 +177,7 @@ def trajectory(rng) -> object:
 
 
 def spoilt_bytes(rng, data: bytes) -> bytes:
-    """CDR with occasional faults: a changed byte, or missing bytes at the end."""
+    """Return CDR bytes, sometimes with a fault: a changed byte, or missing bytes at the end."""
     if rng.random() < 0.7:
         return data
     k = int(rng.integers(len(data)))
@@ -183,7 +185,7 @@ def spoilt_bytes(rng, data: bytes) -> bytes:
 
 
 def told(rng) -> dict[str, tuple[str, object]]:
-    """A name of a topic or service, a kind of message, and a message."""
+    """Return the name of a topic or service, with a message type and a message."""
     goal = message(interfaces.GOAL, trajectory=trajectory(rng))
     uuid = message("unique_identifier_msgs/msg/UUID", uuid=rng.integers(0, 256, 16).astype(np.uint8))
     action = "arm_controller/follow_joint_trajectory/_action/"
@@ -197,7 +199,8 @@ def told(rng) -> dict[str, tuple[str, object]]:
 
 @pytest.fixture
 def over_zenoh(monkeypatch):
-    """A node, and a function that sends to the node: a name without its slash, a kind, bytes."""
+    """Return a node, and a function that sends bytes to the node. The function's arguments are a name without its
+    slash, a type, and bytes."""
     ether = Ether()
     monkeypatch.setattr(ros.zenoh, "open", lambda _: ether)
     monkeypatch.setattr(ros, "declare_advanced_publisher", MagicMock())
@@ -210,7 +213,8 @@ def over_zenoh(monkeypatch):
 
 @pytest.fixture
 def over_rclpy(graph):  # noqa: F811
-    """rclpy decodes bytes. The node gets an object, or an object without some fields."""
+    """rclpy decodes bytes. In rclpy, the node gets an object instead of bytes. Some fields of the object may be
+    missing."""
     def send(name: str, kind: str, data: bytes) -> None:
         try:
             made = interfaces.unpacked(kind, data)
@@ -244,7 +248,7 @@ def test_a_node_goes_on_whatever_is_published_or_asked(fake, request, door) -> N
 
 
 def calls(board: Board, rng) -> Callable[[], object]:
-    """One call of the Python API, to a board at rest or to a board that follows."""
+    """Return a random call of the Python API, for a board at rest or a board in FOLLOW."""
     joint, (a, b) = NAMES[rng.integers(3)], (NUMBERS[k] for k in rng.integers(len(NUMBERS), size=2))
     return [lambda: board.home(row(rng)), lambda: board.jog(joint, a, b, lambda: True),
             lambda: board.overlay(joint, a, b), lambda: board.follow(a, b),

@@ -1,4 +1,4 @@
-"""The Python API and its notebook, run as a reader would run them."""
+"""Tests the Python API and its notebook, which are run as by a reader."""
 
 import re
 import runpy
@@ -141,7 +141,7 @@ def test_objects_print_as_one_line():
 
 
 def test_a_log_of_a_virtual_board_holds_the_true_motion(tmp_path):
-    """The log of `femtorque hil run` has the true motion too."""
+    """The log of `femtorque hil run` also contains the true motion."""
     arm = Mechanism.load(ARM)
     start = np.array([joint.start for joint in arm.streamed])
     with virtual_board(arm) as board:

@@ -1,4 +1,5 @@
-"""The oracle of closed mechanisms against Pinocchio's constrained dynamics, differences and power."""
+"""Compares the tests' reference for closed mechanisms with Pinocchio's constrained dynamics, with difference quotients,
+and with the balance of power."""
 
 from dataclasses import replace
 
@@ -15,7 +16,8 @@ CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "pall
 
 
 def moving(name: str, seed: int = 0) -> tuple[Closed, np.ndarray, np.ndarray, np.random.Generator]:
-    """Return a mechanism in a pose of its example's motion, with random rates that the loops allow."""
+    """Return a closed mechanism, a pose of its example's motion, random joint rates that satisfy the loop equations,
+    and a random generator."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     closed, rng = Closed(mechanism), np.random.default_rng(seed)
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
@@ -54,7 +56,7 @@ def test_inverse_undoes_forward_and_passive_joints_carry_nothing(name: str) -> N
     assert np.linalg.norm(found) <= np.linalg.norm(tau) * (1.0 + 1e-9)
     again, _ = closed.forward(q, v, found)
     np.testing.assert_allclose(again, a, atol=1e-9 * np.abs(a).max())
-    # The power of the torques is the rate of the energy plus the losses by friction.
+    # The power of the torques equals the rate of change of the energy plus the friction losses.
     h = 1e-5
     ahead, behind = (sum(closed.energy(q + s * v + 0.5 * s * s * a, v + s * a)) for s in (h, -h))
     power = (found - closed.rubbing(v)) @ v
@@ -63,7 +65,8 @@ def test_inverse_undoes_forward_and_passive_joints_carry_nothing(name: str) -> N
 
 @pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "three_rrr"])
 def test_accelerations_equal_pinocchios_constraint_dynamics(name: str) -> None:
-    """Pinocchio's closures are ball joints with three rows each. Here one row depends on the other rows."""
+    """Pinocchio closes a loop by a ball joint, which gives three rows. Here one constraint row is a linear
+    combination of the other rows."""
     closed, q, v, rng = moving(name)
     mechanism = closed.mechanism
     balls = Closed(replace(mechanism, loops=tuple(replace(loop, type="ball") for loop in mechanism.loops)))

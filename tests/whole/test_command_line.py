@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, exit statuses, one line of diagnosis, pure JSON."""
+"""Tests the command line in separate processes: exit statuses, diagnoses of one line, and output that is pure JSON."""
 
 import json
 import os
@@ -189,7 +189,7 @@ def test_torque_says_that_the_reference_is_double(here, tmp_path):
 
 
 def test_torque_in_one_mode_equals_the_torque_of_the_motion_in_this_mode(here, tmp_path):
-    """In the file's motion the arm holds an object from 0.9 to 2.1 s."""
+    """In the motion of this file, the arm carries an object from 0.9 to 2.1 s."""
     arm, out, tau = "mechanisms/pick_and_place", tmp_path / "tau.csv", {}
     for mode in (None, "empty", "loaded"):
         shown = here("torque", f"{arm}.toml", f"{arm}.csv", "-o", out, "--force", *(mode and ("--mode", mode) or ()))
@@ -269,7 +269,8 @@ def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, mon
         said.append(built.image.stat().st_size)
         return Cost(1, 2, 3.0, 4, 5, 6, 0, 11, 100, 15_270, ("the end",))
 
-    monkeypatch.setattr(build_cache, "_version", lambda package: str(tmp_path))  # so that no cost is stored yet
+    # an unknown version, so that the build cache stores no cost
+    monkeypatch.setattr(build_cache, "_version", lambda package: str(tmp_path))
     monkeypatch.setattr(cost, "measure", counted, raising=False)
     for folder in ("a", "b"):
         shown = here("build", MECHANISM, "-o", tmp_path / folder)

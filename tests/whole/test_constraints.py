@@ -1,4 +1,4 @@
-"""`make` installs exact versions, and these versions satisfy pyproject.toml."""
+"""Tests that the exact versions that `make` installs satisfy pyproject.toml."""
 
 import subprocess
 import tomllib

@@ -1,4 +1,4 @@
-"""Rules for equal behaviour on Linux, macOS and Windows, on terminals and in pipes, in every shell."""
+"""Tests rules that give equal behaviour on Linux, macOS and Windows, on terminals and in pipes, in every shell."""
 
 import ast
 import os
@@ -15,12 +15,12 @@ from tests.support.suite import ROOT
 
 POSIX_ONLY = {"termios", "tty", "pty", "fcntl", "resource", "pwd", "grp", "posix", "readline", "curses"}
 POSIX_NAMES = {"fork", "SIGKILL", "SIGALRM", "SIGHUP", "setsid", "killpg", "geteuid", "getuid"}
-BOTH_WAYS = ("keys",)  # modules with a branch for each kind of system; the imports are in the branch
+BOTH_WAYS = ("keys",)  # modules with separate code for each operating system; the imports are inside this code
 SHIPPED = [*(ROOT / "femtorque").rglob("*.py"), *(ROOT / "host").rglob("*.py"), *(ROOT / "codegen").rglob("*.py")]
 
 
 def nodes(paths):
-    """Return {node: place} of the syntax trees of files."""
+    """Return a table from nodes of the files' syntax trees to file and line."""
     return {node: f"{path}:{getattr(node, 'lineno', 0)}" for path in paths
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))}
 
@@ -38,8 +38,8 @@ def posix_only(node):
 
 
 def test_nothing_is_used_that_only_some_systems_have(shipped):
-    """A module with a branch for each kind of system imports within the branch. Modules of the virtual board may be
-    imported on any system. Only functions of these modules may need one kind of system."""
+    """A module with a branch for each kind of system imports within the branch. All modules of the virtual board can be
+    imported on any operating system. Functions of these modules may need a particular operating system."""
     virtual = nodes((ROOT / "hil").rglob("*.py"))
     assert not [place for node, place in shipped.items() if posix_only(node)
                 and not (any(f"{name}.py" in place for name in BOTH_WAYS) and node.col_offset > 0)]
@@ -48,7 +48,7 @@ def test_nothing_is_used_that_only_some_systems_have(shipped):
 
 
 def without_encoding(node):
-    """Return True for a call that opens text in the system's preferred encoding."""
+    """Return True for a call that opens a text file without naming its encoding."""
     if not isinstance(node, ast.Call):
         return False
     method = isinstance(node.func, ast.Attribute)
@@ -72,7 +72,7 @@ def test_completion_can_be_installed():
 
 
 def commands():
-    """Return {verb: command}, with the verbs of `hil`."""
+    """Return a table from verbs to commands, including the verbs of `hil`."""
     found = {}
     for name, command in typer.main.get_command(command_line.app).commands.items():
         found |= {f"{name} {own}": sub for own, sub in getattr(command, "commands", {}).items()} or {name: command}
@@ -85,7 +85,7 @@ def test_every_verb_has_examples_that_can_be_typed():
         assert lines, f"EXAMPLES of femtorque/command_line.py has none of {verb}"
         for line in lines:
             assert line == verb or line.startswith(f"{verb} ")
-            command.make_context(verb, line[len(verb):].split())  # raises if an option is missing
+            command.make_context(verb, line[len(verb):].split())  # raises an exception if an option is missing
 
 
 def test_examples_stand_at_the_end_of_the_help(here):

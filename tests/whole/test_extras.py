@@ -1,4 +1,4 @@
-"""An installation without extras, and its messages about missing packages."""
+"""Tests the messages about missing packages in an installation without extras."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""No command destroys a file by accident, or when the command is interrupted."""
+"""Tests that no command destroys a file by accident, or when the command is interrupted."""
 
 import csv
 import errno
@@ -44,7 +44,7 @@ def write_log(path):
 
 
 def verbs(desk):
-    """Verbs that write each kind of file, with the options before the file's name."""
+    """Return verbs that write each kind of file. The options come before the file's name."""
     out = desk / "made"
     return {
         "plan": (["plan", MECHANISM, desk / "way.csv", "-o", f"{out}.csv"], f"{out}.csv"),
@@ -79,9 +79,10 @@ def test_an_existing_file_is_replaced_only_with_force_and_only_if_of_the_same_ki
         return here(*command, *more)
 
     first = run()
-    assert first.returncode in (0, 1) and file.is_file(), first.stderr  # 1: the numbers of a paper do not hold
+    # exit status 1: the results differ from a paper's numbers
+    assert first.returncode in (0, 1) and file.is_file(), first.stderr
     made = file.read_bytes()
-    file.write_bytes(made + b"\n")  # as good as the old file, but not equal
+    file.write_bytes(made + b"\n")  # as valid as the old file, but with another content
     second = run()
     assert second.returncode == 2 and "--force" in second.stderr and second.stderr.count("\n") == 1, second.stderr
     assert file.read_bytes() == made + b"\n"
@@ -106,7 +107,7 @@ LOGGING = {
 
 @pytest.mark.parametrize("verb", LOGGING)
 def test_a_log_never_lands_on_a_motion_and_on_a_log_only_with_force(here, desk, logged, fake, verb):
-    """The log's table also destroys no file. All checks come before any motion."""
+    """The CSV beside the log must not destroy a file either. The command checks all files before any motion."""
     (desk / "played.status.csv").write_bytes((desk / "played.csv").read_bytes())
     before = {p.name: p.read_bytes() for p in desk.iterdir()}
     for more in ((), ("--force",)):
@@ -244,7 +245,7 @@ def test_a_full_disk_leaves_the_mechanism_file_that_identify_writes(tmp_path, mo
 def test_a_log_replaces_the_old_log_when_it_is_whole(logged):
     kept = logged.read_bytes(), logged.with_suffix(".status.csv").read_bytes()
     configuration = Configuration.of(load_mechanism(MECHANISM))
-    grows = Log(logged, configuration)  # this log is never closed: the host was killed
+    grows = Log(logged, configuration)  # this log is never closed, as if the host had been killed
     grows.write(FakeBoard(ManualClock(), configuration).status())
     assert (logged.read_bytes(), logged.with_suffix(".status.csv").read_bytes()) == kept
     with pytest.raises(BadInput, match=r"old\.new\.mcap: log: exists already, from an interrupted run"):

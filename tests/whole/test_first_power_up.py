@@ -1,8 +1,8 @@
-"""The steps of the page on the first power-up, on the virtual board in place of a real board.
+"""Tests the steps of the page on the first power-up, with the virtual board in place of a real board.
 
-The tests type the page's commands, and compare the board's results with the page. The tests leave out intermediate
-voltages, edges, and pulses shorter than a cycle, which only an oscilloscope shows. The tests also leave out the
-brown-out reset, since the virtual chip only has its lowest level.
+The tests type the page's commands, and compare the board's results with the page. Intermediate voltages, edges, and
+pulses shorter than a cycle are not tested, since only an oscilloscope shows them. Brown-out resets are not tested
+either, since the virtual chip has only its lowest brown-out level.
 """
 
 import json
@@ -55,13 +55,14 @@ def on_board(folder: Path, board: str) -> Mechanism:
 
 
 class Bench:
-    """A board on the desk with the supply of its motors, and a user at a terminal."""
+    """A simulated board with a motor supply, and a user at a terminal."""
 
     def __init__(self, board: VirtualBoard, mechanism: Mechanism, capfd: pytest.CaptureFixture[str]) -> None:
         self.board, self.mechanism, self.capfd = board, mechanism, capfd
 
     def types(self, step: int, which: int = 0, status: int = 0, extra: tuple[str, ...] = (), **changes: str) -> str:
-        """Type a command of a step with the reader's names. Return the text on both channels."""
+        """Type a command of a step, with the placeholders replaced by a reader's names. Return the text on both
+        channels."""
         words = commands(STEPS[step])[which].split()[1:]
         told = {"MECH": str(self.mechanism.source), "PORT": "auto", "JOINT": "elbow", **changes}
         with pytest.raises(SystemExit) as left:
@@ -75,7 +76,7 @@ class Bench:
         return self.types(2, 1)
 
     def fault(self, seconds: float = 0.5) -> str:
-        """Return the board's report to a host after a short time."""
+        """Run the board for some time, and return the fault that the board then reports to a host."""
         self.board.run(seconds)
         with session(self) as host:
             return next(name for name, row in FAULTS.items() if row[0] == host.status.fault)
@@ -92,12 +93,14 @@ def session(bench: Bench, armed: bool = False) -> Iterator[Session]:
         host.connect()
         if armed:
             rig.arm(bench.board, host)
-            bench.board.plant.hand = lambda p: 0.2 * np.ones(p.n)  # so that the motors have something to do
+            # an external torque, so that the motors must give a torque
+            bench.board.plant.hand = lambda p: 0.2 * np.ones(p.n)
             bench.board.run(0.05)
             assert not bench.board.outputs_safe() and bench.enabled()
         yield host
     finally:
-        bench.board.plant.hand = lambda p: -2.0 * p.v  # a person supports the arm when the board releases the arm
+        # a damping torque in place of a person who supports the arm when the board disarms
+        bench.board.plant.hand = lambda p: -2.0 * p.v
         host.link.close()
 
 
@@ -106,7 +109,7 @@ At = Callable[..., Bench]
 
 @pytest.fixture
 def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
-    """Return a bench with a board. A stand-in for openocd finds the board's chip."""
+    """Return a workbench with a board. A stand-in for openocd finds the board's chip."""
     monkeypatch.chdir(tmp_path)
     open_: list[object] = []
 
@@ -127,7 +130,7 @@ def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
         plugged.__exit__(None, None, None)
 
 
-# Step numbers with the tests of other files that show the results.
+# For some steps, tests in other files show the results.
 ELSEWHERE = {
     5: "firmware/test_bus.py::test_that_foreign_frames_are_nobodys_and_counted",
     6: "firmware/test_cutoff.py::test_that_the_supply_comes_after_its_time_from_the_start_on_and_only_then_is_armed",
@@ -286,7 +289,8 @@ def test_step_14_half_bridges_have_at_least_their_dead_time(at):
     bench = at("odrive-v3.6")
     for name in ("TIM1", "TIM8"):
         counts = bench.board.chip.timers[name].value["BDTR"] & 0xFF
-        assert counts < 128 and 120e-9 <= counts / 168e6 < 150e-9  # below 128 the field counts clocks of the timer
+        # a field value below 128 is the dead time in clock cycles of the timer
+        assert counts < 128 and 120e-9 <= counts / 168e6 < 150e-9
 
 
 @pytest.mark.parametrize(("name", "stops"), [("f405rg-4", True), ("nucleo-g474re-6", True), ("odrive-v3.6", True),
@@ -300,7 +304,7 @@ def test_step_15_a_processor_that_is_halted_drives_no_motor_where_its_timers_hav
         probe.attach()
         bench.board.run(0.002)
         probe.halt()
-        if stops:  # nothing turns during this time
+        if stops:  # with brakes, and without external torque, nothing moves during this time
             bench.board.plant.hand, bench.board.brakes = None, True
         bench.board.run(0.05)
         assert bench.board.outputs_safe() == stops
@@ -312,8 +316,8 @@ def test_step_15_a_processor_that_is_halted_drives_no_motor_where_its_timers_hav
 
 
 def test_step_17_enable_stays_low_from_a_reset_until_the_image_arms(at):
-    """tests/host/flash tests flashing through the ROM. Here the ROM cannot use the link's UART, and the refusal has
-    this reason."""
+    """tests/host/flash tests flashing through the ROM. On the board of this test, the ROM's boot loader cannot use the
+    UART of the link. The refusal gives this reason."""
     bench = at("f405rg-4")
     assert "does not hear the link" in bench.types(17, status=1, PORT="socket://127.0.0.1:9")
     seen = []

@@ -1,4 +1,4 @@
-"""The help for a user who has never seen the tool."""
+"""Tests the help from the view of a user who does not know the tool."""
 
 import re
 
@@ -41,7 +41,7 @@ def test_hil_has_a_verb_for_each_of_its_uses_and_names_it_where_an_option_was_ty
 
 
 def test_check_writes_the_gains_that_it_shows_and_nothing_else(here, tmp_path):
-    """The new gains are a share of the stiffest possible gains. A joint without gains gets gains."""
+    """Each new gain is a fraction of the largest stable gain. A joint whose file has no gains gets gains too."""
     from femtorque.codegen.common import MECHANISMS
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.verify import examine

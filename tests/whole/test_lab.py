@@ -1,5 +1,5 @@
-"""The commands of the page on work in the lab, typed without changes. The virtual board is at `--port auto`, and a
-simulated hand moves its joints."""
+"""Tests the commands of the page on work in the lab, which are typed without changes. The virtual board is connected at
+`--port auto`. A simulated hand moves its joints."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def arm(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def types(capfd) -> Typed:
-    """Type a line. Return its output and its messages."""
+    """Type a line. Return the command's output and messages."""
     def run(line: str, status: int = 0) -> tuple[str, str]:
         with pytest.raises(SystemExit) as left:
             femtorque.main(shlex.split(line)[1:])
@@ -94,7 +94,7 @@ def test_an_arm_is_brought_up_and_its_file_mended(arm, types, monkeypatch):
 
 
 def led(board: VirtualBoard, seconds: float) -> None:
-    """Lead the arm there and back, then press Ctrl-C."""
+    """Move the floating arm by hand there and back, then press Ctrl-C."""
     plant, start, begun = board.plant, board.plant.q.copy(), board.seconds
 
     def hand(p: object) -> np.ndarray:
@@ -142,8 +142,9 @@ def test_friction_and_rotors_are_measured_joint_by_joint(arm, types):
 
 
 def test_the_whole_arm_and_then_its_load_are_identified(arm, types, monkeypatch):
-    """The arm has [feel]. Thresholds of touches are written together with the masses. The thresholds hold in a motion
-    that the fit has not used. Ctrl-C stops the first command. Rehearsals are as fast as the other motions."""
+    """The arm has [feel]. Contact thresholds are written together with the masses. A motion that the fit has not
+    used does not exceed the thresholds. Ctrl-C stops the first command. In this test, rehearsals are as fast as the
+    other motions."""
     monkeypatch.setattr(experiment, "REHEARSAL", 1.0)
     look, write, held, _ = LINES["Masses of the whole arm"]
     arm.write_text(arm.read_text(encoding="utf-8") + '\n[feel]\nreaction = "none"\n', encoding="utf-8")
@@ -172,10 +173,10 @@ def test_the_whole_arm_and_then_its_load_are_identified(arm, types, monkeypatch)
     for link, row in zip(after.links, said["links"], strict=True):
         assert link.mass == pytest.approx(row["mass"]["after"], rel=1e-5)
         assert physical.is_consistent(phi_of(link))
-        assert "ixx" in row["not_seen"]  # an arm in a plane does not show this moment
+        assert "ixx" in row["not_seen"]  # the motions of a planar arm do not determine this moment
     felt = feels(after, truth, (31,))
     assert np.all(felt.share < 0.9)
-    # Reports show one tick in twenty, so another motion has up to 1.19 times as high peaks.
+    # A report shows only one tick in twenty. So in another motion the peaks may be up to 1.19 times as high.
     assert np.all(felt.off < 1.25 * np.array([touch["after"] for touch in said["touches"]]))
     carried = Payload("gripped", "tool", 0.1, np.array([0.18, 0.02, 0.0]), np.diag([1e-5, 1e-5, 2e-5]))
     with plugged_in(after, plant_of(replace(truth, payloads=(carried,)))):
@@ -183,14 +184,14 @@ def test_the_whole_arm_and_then_its_load_are_identified(arm, types, monkeypatch)
         types(held)
     found, = load_mechanism(arm).payloads
     (*first, inertia), (*true, turned) = (phi_of(load)[[1, 2, 6]] for load in (found, carried))  # about the wrist
-    # in a horizontal plane a motion hardly shows a mass
+    # a motion in a horizontal plane hardly determines a mass
     assert np.linalg.norm(np.subtract(first, true)) < 0.1 * np.linalg.norm(true)
     assert inertia == pytest.approx(turned, rel=0.1)
 
 
 class Somebody:
-    """A person at a terminal who fixes a weight to the arm when asked, and presses Enter. loaded: the arm with the
-    weight."""
+    """A simulated person at a terminal. When asked, this person attaches a weight to the arm and presses Enter. loaded:
+    the arm with the weight."""
 
     def __init__(self, board: VirtualBoard, loaded: Mechanism) -> None:
         self.board, self.loaded = board, loaded
@@ -213,7 +214,7 @@ class Somebody:
 
 
 def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch):
-    """The arm has motors with other R and K than in the file, and other masses. Gravity loads this arm."""
+    """The arm's motors have other R and K than the file's, and its links have other masses. Gravity loads this arm."""
     monkeypatch.setattr(experiment, "REHEARSAL", 1.0)
     *_, line = LINES["Masses of the whole arm"]
     text = (MECHANISMS / "three_axis.toml").read_text(encoding="utf-8")
@@ -240,7 +241,7 @@ def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch)
 
 
 def test_an_arm_meets_a_scene_and_is_written_as_mjcf(arm, types):
-    """A table stands below the arm. The arm does not touch the table."""
+    """The scene has a table below the arm. The arm does not touch the table."""
     simulate, scenario = LINES["Things to touch"]
     written = re.search(r"`(femtorque generate [^`]*)`", SECTIONS["Things to touch"])[1]
     shutil.copy(MECHANISMS / "three_link.csv", "reach.csv")

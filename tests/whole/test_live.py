@@ -1,4 +1,4 @@
-"""The tour of docs/live.md. The tests type its commands into a terminal without changes."""
+"""The tour of docs/live.md. The tests type the page's commands into a terminal without changes."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from tests.support.suite import HANG, ROOT, until
 from tests.support.terminal import CTRL_C, PROMPT, Terminal, terminal
 
 PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
-WIDE = 300  # columns, so that a typed line is never wrapped
+WIDE = 300  # columns of the terminal; enough that typed lines are not wrapped
 LINES = re.findall(r"^    (femtorque .*|python3 -c (?:.|\n)*?--from stdin)$", PAGE, re.MULTILINE)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a folder to type in, with the checkout's examples and images."""
+    """Return a working folder with the checkout's examples and images."""
     (ROOT / "build").mkdir(exist_ok=True)
     for name in ("mechanisms", "build"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 
 def served(board: Terminal, line: str) -> str:
-    """Serve a board with a command of the page, at any port. Return the address for hosts."""
+    """Run a command of the page that serves a board, at any free port. Return the address at which hosts connect."""
     board.begin(re.sub(r" --port \S+", "", line) + " --port 0")
     board.until("socket://")
     return f"socket://{board.until(chr(10)).strip()}"

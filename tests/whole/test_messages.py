@@ -1,4 +1,4 @@
-"""Refusals name the file, the limit and the remedy."""
+"""Tests that refusals name the file, the limit and the remedy."""
 
 import csv
 import errno
@@ -31,7 +31,7 @@ def test_degrees_of_a_waypoint_are_told_in_radians(here, tmp_path):
 
 
 def test_velocities_that_belong_to_other_times_are_named(arm, tmp_path):
-    """The times of the table were divided by ten, and the velocities were not changed."""
+    """All times were divided by ten, but the velocities were not scaled."""
     head, *rows = MOTION.read_text(encoding="utf-8").split()
     squeezed = [f"{float(row.split(',')[0]) / 10.0:.9g},{row.partition(',')[2]}" for row in rows]
     (tmp_path / "squeezed.csv").write_text("\n".join([head, *squeezed]) + "\n")
@@ -67,7 +67,7 @@ def test_a_log_on_a_full_disk_is_named(tmp_path):
 
 
 def test_a_page_that_cannot_be_written_takes_its_motion_with_it(here, tmp_path, monkeypatch):
-    """The user can then type the command again."""
+    """So the user can repeat the command, and no file blocks the repetition."""
     from femtorque.host import show
 
     def full(path, *_):

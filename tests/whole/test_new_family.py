@@ -1,5 +1,6 @@
-"""The drive family of docs/new-family.md. The page's files are written unchanged into a folder outside of femtorque. An
-arm with a drive of this family runs on the virtual board. The frames are longer than frames of classic CAN."""
+"""Tests the drive family that docs/new-family.md describes. The files that the page shows are written unchanged into a
+folder outside of femtorque. An arm with a drive of this family runs on the virtual board. The frames are longer than
+frames of classic CAN."""
 
 import json
 import os
@@ -68,7 +69,8 @@ def test_its_arm_moves_and_a_fault_of_its_drive_ends_by_name(outside):
     assert (good["ended"], good["state"], good["exact"]) == ("done", "DISARMED", True)
     assert good["moved"] > 0.03 and good["error"] < 1e-3 and not good["driving"]
     assert good["frames"] == [[5, 24, True], [0x105, 16, True]] and good["wrong"] == 0
-    assert good["positions"][0] < -1 << 17  # -1.57 rad of the joint, twice as much of the drive, which exceeds 16 bits
+    # -1.57 rad of the joint is twice this angle at the drive, which exceeds 16 bits
+    assert good["positions"][0] < -1 << 17
     assert (ailing["state"], ailing["faults"][0], ailing["driving"]) == ("FAULT", "DRIVE_FAULT", False)
 
 

@@ -1,4 +1,4 @@
-"""Pages of evidence, and the arm on pages, at every width, light and dark."""
+"""Tests the pages of `verify` and `reproduce`, and pages with the drawn arm, at all widths, in light and dark."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Commands in README and docs work, their links have targets, and the reference pages are up to date."""
+"""Tests that commands in README and docs work, that links have targets, and that reference pages are up to date."""
 
 import json
 import os
@@ -30,7 +30,7 @@ PAGES = [ROOT / "README.md", ROOT / "firmware" / "README.md", ROOT / "codegen" /
 
 
 def typed(text=README):
-    """Return every command in a block of indented lines, without its comment."""
+    """Return every command of the indented blocks, without the comment behind it."""
     lines = re.findall(r"^    ((?:femtorque|make|git|python3|pip) .*)$", text, re.MULTILINE)
     return [line.split("  #")[0].strip() for line in lines]
 
@@ -70,7 +70,8 @@ def test_every_command_is_executed_by_a_test():
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    """Return a reader's folder, with the checkout's examples and images, and with the URDF at pip's path."""
+    """Return a working folder like a reader's, with the checkout's examples and images. The URDF is where pip puts
+    it."""
     folder = tmp_path_factory.mktemp("desk")
     (ROOT / "build").mkdir(exist_ok=True)
     for name in ("mechanisms", "build"):
@@ -101,7 +102,7 @@ def run(desk, monkeypatch, capfd):
 
 @pytest.fixture
 def so101(desk, run):
-    """Return the robot of the tour, as the first steps of the tour make it."""
+    """Return the robot that the first steps of the tour produce."""
     if not (desk / "reach.csv").is_file():
         for line in TOUR[:3]:
             run(line)
@@ -110,8 +111,8 @@ def so101(desk, run):
 
 @contextmanager
 def served(line, desk):
-    """Serve a board with a command of the README, at a free port. Yield the board's address. At the end, return its
-    number of ticks."""
+    """Run a command of the README that serves a board, at a free port. Yield the address of the board. After the
+    context, the result is the number of ticks that the board has run."""
     board = subprocess.Popen([sys.executable, ROOT / "femtorque", *shlex.split(line.replace("5555", "0"))[1:]],
                              cwd=desk,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -126,7 +127,7 @@ def served(line, desk):
 
 
 def at(port, line):
-    """Return a line of the README with another board's port, and with any port for the page."""
+    """Return a command of the README, with this board's port and with any free port for the page."""
     return line.replace("socket://localhost:5555", port).replace("8420", "0")
 
 
@@ -134,8 +135,8 @@ PLAYED = r"done: 3.000 s, 751 knots in \d+ frames"
 
 
 def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
-    """The test types steps 1 to 4 line by line without changes. The last line moves the arm, with a board in the host's
-    time."""
+    """The test types steps 1 to 4 line by line without changes. The last command moves the arm on a board whose time
+    the host advances."""
     subprocess.run(FETCH.split("&& ")[1], shell=True, cwd=desk, check=True)
     *before, serve, home, dry_run, play = TOUR
     said = {line.split()[1]: run(line) for line in before}
@@ -149,7 +150,7 @@ def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
     assert dry.startswith("ready to move: ") and "nothing was armed" in dry and board.ticks > 100
     with plugged_in(load_mechanism(desk / play.split()[2])) as own:
         run(at(own.url, home))
-        for _ in range(2):  # the second motion begins where the first one ended
+        for _ in range(2):  # the second motion starts at the end pose of the first motion
             assert re.match(PLAYED, run(at(own.url, play)))
 
 
@@ -184,7 +185,7 @@ def test_an_arm_that_is_brought_up_and_measured(run, so101, monkeypatch, line):
             run("femtorque home so101.toml --port auto")
         said = run(line)
     if "bringup" in line:
-        # the arm sinks until friction holds it, while the first joint is probed
+        # the bring-up finds no problem, although the arm sinks during the first probe until friction holds it
         assert said == "".join(f"{joint.name}: good\n" for joint in so101.streamed)
     for joint in so101.streamed if "identify" in line else ():
         found = re.search(rf"^{joint.name}: viscous friction (\S+) .*Coulomb friction (\S+) ", said, re.MULTILINE)
@@ -215,7 +216,7 @@ def test_the_rest_of_the_commands(desk, line):
 
 
 def test_the_python_of_the_readme(fake, monkeypatch, tmp_path):
-    """The unchanged code runs. A fake board answers at the port of `auto`."""
+    """The unchanged code runs. A simulated board answers at the port `auto`."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7", description="", vid=1)])
     script = tmp_path / "readme.py"
@@ -229,7 +230,7 @@ def test_the_python_of_the_readme(fake, monkeypatch, tmp_path):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """Return an empty checkout with a finished set-up. This environment replaces the checkout's environment."""
+    """Return an otherwise empty checkout whose environment is complete. The checkout uses the present environment."""
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
@@ -243,7 +244,7 @@ def checkout(tmp_path):
 
 
 def test_a_clone_can_be_installed(tmp_path):
-    """Any address of the repository can replace <clone address>."""
+    """In the command, <clone address> may be replaced by any address of the repository."""
     line = CLONE.replace("<clone address>", shlex.quote(str(ROOT))) + " && ls pyproject.toml"
     done = subprocess.run(["bash", "-ec", line], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.split() == ["pyproject.toml"], done.stderr
@@ -260,7 +261,7 @@ def test_make_test_runs_the_tests_that_are_no_campaigns(checkout):
 
 @pytest.mark.bench
 def test_an_installation_by_hand_inits_from_the_urdf_of_a_package(tmp_path):
-    """The commands need only a checkout."""
+    """The commands need nothing but a checkout."""
     lines = [INSTALL, FETCH, *TOUR[:2]]
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=copied(tmp_path / "checkout"), env=environment,
@@ -272,7 +273,7 @@ def test_an_installation_by_hand_inits_from_the_urdf_of_a_package(tmp_path):
 @pytest.mark.bench
 def test_make_demo_prints_the_table_and_draws_the_figure(checkout):
     copied(checkout)
-    (checkout / ".venv" / ".demo").touch()  # newer than the copied files, so that make installs nothing
+    (checkout / ".venv" / ".demo").touch()  # newer than the copied files, so that make does not install again
     done = subprocess.run(MAKE[0].split(), cwd=checkout, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "shoulder" in done.stdout and list(checkout.rglob("*.png"))
@@ -300,8 +301,8 @@ def test_reference_pages_equal_the_tables():
 
 
 def test_the_readme_says_early_which_motors_and_that_no_hardware_has_run_it():
-    """The motors and the lack of hardware tests come before the first command. The tour says that its motors are
-    invented."""
+    """The README states before its first command which motors are supported, and that no hardware has been tested. The
+    tour says that the motors in its files are not real products."""
     before, after = " ".join(README.split()).split("## Ten minutes")
     assert "**brushed** DC motors" in before and "femtorque has not run on real hardware" in before
     tour = after.split("**2.")[0]

@@ -1,4 +1,4 @@
-"""Every command in an error's hint works."""
+"""Tests that every command in an error's hint works."""
 
 import errno
 import os
@@ -29,7 +29,7 @@ ARM = MECHANISMS / "three_link.toml"
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_pip_takes_the_line_that_installs_an_extra(extra):
-    """The packages are already installed, so pip asks no index."""
+    """The packages are already installed, so pip does not search an index."""
     words = shlex.split(installing(extra))
     assert words[:2] == ["pip", "install"]
     done = subprocess.run([sys.executable, "-m", *words, "--dry-run", "--no-index", "--no-deps"],
@@ -43,7 +43,7 @@ def test_brackets_in_an_answer_are_printed_as_they_are(capsys):
 
 
 def test_xacro_writes_another_file_than_it_reads(tmp_path, monkeypatch, here):
-    """The file has the suffix .urdf and contains xacro. A shell script replaces xacro and fills the number in."""
+    """The file has the suffix .urdf and contains xacro. A shell script in place of xacro inserts the number."""
     source = tmp_path / "arm.urdf"
     source.write_text(URDF.replace('value="1.5"', 'value="${1.5}"'))
     shown = here("init", "arm", "--from", source, "-o", tmp_path / "arm.toml")
@@ -190,7 +190,7 @@ HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix"
     (f"jog {ARM} sh", {"shoulder"}), (f"identify {ARM} --joint el", {"elbow"}), ("jog nowhere.toml sh", set()),
 ])
 def test_completion_offers_existing_names_and_imports_nothing_slow(line, words):
-    """Completion takes about as long as Python's start."""
+    """Completion takes only a little longer than the start of Python."""
     code = (f"import sys, atexit; atexit.register(lambda: print(' '.join(set({HEAVY!r}) & set(sys.modules)), "
             f"file=sys.stderr))\n"
             "import femtorque; femtorque.main([])")
@@ -202,8 +202,8 @@ def test_completion_offers_existing_names_and_imports_nothing_slow(line, words):
 
 
 def test_help_of_every_verb_imports_no_more_than_the_command_line():
-    """Help loads no NumPy, no drawing and no emulator. The only lower room that help loads is codegen.common, so that
-    help is quick."""
+    """Help does not import NumPy, drawing libraries or the emulator. So that help is fast, it may import only
+    codegen.common of the lower packages."""
     code = ("import contextlib, io, sys\nfrom femtorque import command_line\n"
             "for verb in [[], *map(str.split, command_line.VERBS)]:\n"
             "    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):\n"

@@ -1,4 +1,4 @@
-"""`femtorque ros` on the command line, without a board and without a network."""
+"""Tests `femtorque ros` on the command line, without a board and without a network."""
 
 import pytest
 

@@ -1,12 +1,13 @@
-"""A session with seven drives: from any URDF to an arm that moves, without changes by hand."""
+"""Tests a session with seven drives, from a URDF to an arm that moves, without changes by hand."""
 
 import json
 import re
 
 import pytest
 
-# Each row: mass kg, centre of gravity m, moments kg m^2, the joint's place in the parent link, axis, and range. The arm
-# has seven joints and 4 kg. The outer links have a hundredth of their rotors' inertia.
+# Each row: mass, kg; centre of gravity, m; moments of inertia, kg m^2; the joint's position in the parent link, m;
+# axis; range, rad. The arm has seven joints and a mass of 4 kg. The inertia of the outer links is a hundredth of their
+# rotors' inertia.
 LINKS = (
     (1.1, (0.0, 0.0, 0.05), (1.6e-3, 1.3e-3, 1e-3), (0.0, 0.0, 0.06), (0, 0, 1), (-1.4, 2.9)),
     (0.3, (0.01, 0.0, 0.03), (4e-4, 4e-4, 2e-4), (-0.03, 0.0, 0.06), (1, 0, 0), (-1.7, 1.7)),
@@ -34,7 +35,7 @@ def urdf() -> str:
 
 @pytest.fixture
 def seven(here, tmp_path):
-    """Run the commands in order. Return a function that types a command, the files, and the folder."""
+    """Run the commands in order. Return a function that types a command, the names of the files, and the folder."""
     (tmp_path / "seven.urdf").write_text(urdf())
     (tmp_path / "way.toml").write_text(WAY)
     file, motion = tmp_path / "seven.toml", tmp_path / "seven.csv"
@@ -60,7 +61,8 @@ def test_seven_drives_play_the_first_motion_of_an_unprepared_urdf_within_a_milli
 
 
 def test_gains_without_rotors_are_too_soft_and_check_and_plot_say_so(seven):
-    """The gains suit links without rotors. The virtual drives have rotors, so the joints ring."""
+    """The gains were computed for joints without rotor inertia. The virtual drives have rotor inertia, so the joints
+    oscillate."""
     does, file, motion, folder = seven
     text = file.read_text()
     file.write_text(re.sub(r"ku = \d+, kv = \d+", "ku = 39, kv = 0.291", text.replace(", inertia = 0.16", "")))

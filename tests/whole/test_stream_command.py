@@ -1,4 +1,5 @@
-"""`femtorque stream` as a user runs it. Tests of Ctrl-C and of terminals use a process and a socket."""
+"""Tests `femtorque stream` in a terminal, as a user runs it. Tests of Ctrl-C and of terminals use a process and a
+socket."""
 
 import io
 import json
@@ -84,8 +85,8 @@ def test_ctrl_c_during_packing_leaves_a_whole_log_and_no_litter(here, fake, shor
 
 
 def test_a_log_is_packed_only_when_the_arm_is_let_go(fake, short, tmp_path, monkeypatch):
-    """Packing takes longer than an armed board waits for its host. Before packing, the log is complete but lacks the
-    arm."""
+    """Compressing the log takes longer than an armed board waits for its host. Before it is compressed, the log is
+    complete, but does not contain the arm's description."""
     run, states = tmp_path / "run.mcap", []
     pack = logs.Log.pack
     monkeypatch.setattr(logs.Log, "pack", lambda log: (states.append(fake.state), pack(log)))
@@ -118,7 +119,7 @@ CTRL_C, ENTER = b"\x03", b"\n"
 
 
 def in_terminal(arguments, presses, tcp, seen=b""):
-    """Run in a pseudo-terminal. When a condition of `presses` holds, the board's time stops. After the output has
+    """Run in a pseudo-terminal. When a condition of `presses` is true, the board's time stops. After the output has
     `seen`, Ctrl-C or the given key is pressed. Return the exit status and the output."""
     pid, terminal = pty.fork()
     if pid == 0:
@@ -146,7 +147,7 @@ def in_terminal(arguments, presses, tcp, seen=b""):
 
 
 def interrupted(tcp, arguments, when):
-    """Run without a terminal. Press Ctrl-C when a condition holds. Return the exit status and the output."""
+    """Run without a terminal. When a condition becomes true, press Ctrl-C. Return the exit status and the output."""
     pressed = threading.Event()
     tcp.hold = lambda: when() and not pressed.is_set()
     process = subprocess.Popen([*tcp.command, *map(str, arguments), "--json"], cwd=ROOT, stdin=subprocess.DEVNULL,
@@ -227,7 +228,7 @@ def endless(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("turns", [1, -2])
 def test_a_loop_of_whole_turns_turns_on(here, endless, tmp_path, turns):
-    """Each round begins at the end of the last round, without a jump between knots."""
+    """Each round starts where the previous round ended. Between two knots there is no jump."""
     arm, made, board = endless
     motion = there(tmp_path / "m.csv", made, 2.0 * abs(turns), [0.0, 0.0, 2.0 * np.pi * turns], rows=101)
     shown = here("stream", arm, motion, "--port", PORT, "--home", "--loop", "3", "--json")

@@ -1,4 +1,4 @@
-"""Types of messages. `make lint` checks the types of the product."""
+"""Types of messages. Tests that `make lint` checks the types of the product."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The wheel. An installed copy can do the same as the checkout."""
+"""The wheel. Tests that an installed wheel can do everything that the checkout can do."""
 
 import ast
 import email
@@ -20,12 +20,13 @@ import femtorque
 from femtorque.codegen.common import EXTRAS
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("codegen", "host", "hil", "firmware", "mechanisms")  # the package femtorque holds all of them
+# the wheel's package femtorque contains all of these folders
+FOLDERS = ("codegen", "host", "hil", "firmware", "mechanisms")
 ROOMS = ("femtorque", *FOLDERS)
 
 
 def copied(folder: Path) -> Path:
-    """Copy the checkout without its tests into another folder, since a build leaves folders behind."""
+    """Copy the checkout without its tests into another folder, because a build leaves files behind."""
     for room in ROOMS:
         shutil.copytree(ROOT / room, folder / room, symlinks=True,
                         ignore=shutil.ignore_patterns("__pycache__", ".pio"))
@@ -45,8 +46,8 @@ def wheel(tmp_path_factory) -> Path:
 
 
 def _held(path: Path) -> str:
-    """Return the wheel's name of a file of the checkout. For example, codegen/femtorque/codegen/x goes into
-    femtorque/codegen."""
+    """Return the wheel's name of a file of the checkout. The folder codegen/femtorque/codegen/x, for example, becomes
+    femtorque/codegen/x."""
     parts = path.parts[1:] if path.parts[1] == "femtorque" else path.parts
     return "/".join(parts if parts[0] == "femtorque" else ("femtorque", *parts))
 
@@ -79,7 +80,7 @@ def test_the_metadata_are_fit_for_a_package_index(wheel):
 
 
 class Installed:
-    """An installed copy. home: its environment. work: the folder in which the copy runs, far from the checkout."""
+    """An installed copy of femtorque. home: its environment. work: a working folder outside the checkout."""
 
     def __init__(self, home: Path, work: Path, also: str = "") -> None:
         self.work, self.python = work, home / "bin" / "python"
@@ -107,8 +108,8 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Installed:
-    """Return an installed copy. The copy's environment contains only the wheel, and uses the requirements of this
-    environment. The campaign at the end downloads the requirements."""
+    """Return an installed copy. The copy's environment contains only the wheel. Its requirements are imported from the
+    present environment. The campaign at the end downloads the requirements."""
     home = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet",
@@ -120,7 +121,7 @@ def installed(wheel, tmp_path_factory) -> Installed:
     return found
 
 
-# This environment may have an editable install of the checkout. The copy must not find it.
+# The present environment may contain an editable install of the checkout. The copy must not find the editable install.
 BARRED = f"""
 import sys
 sys.meta_path = [finder for finder in sys.meta_path if "__editable__" not in getattr(finder, "__module__", "")]
@@ -233,4 +234,4 @@ def test_a_copy_installed_in_place_builds_from_anywhere(tmp_path):
                                                            str(source / "femtorque" / "__init__.py")]
 
 
-OPTIONAL = {"pinocchio"}  # the code works without this package
+OPTIONAL = {"pinocchio"}  # the code works without the package

@@ -26,8 +26,8 @@ class Mechanism(description.Mechanism):
     """A validated mechanism: the data of its file, and a script's first steps with it.
 
     links, joints: in tree order, each with its name. streamed: the joints of a motion, in the order of every array's
-    columns. A motion has all moving joints; with loops, leaders or springs it has only the driven joints. name,
-    control, board, modes, loops, payloads: as in the file (docs/mechanism-files.md).
+    columns. A motion has all moving joints. If the mechanism has loops, coupled joints or springs, a motion has only
+    the driven joints. name, control, board, modes, loops, payloads: as in the file (docs/mechanism-files.md).
 
     >>> arm = Mechanism.load("mechanisms/three_link.toml")
     >>> arm
@@ -48,12 +48,12 @@ class Mechanism(description.Mechanism):
     def from_urdf(path: str | Path, board: str, *, motor: str | None = None,
                   drive: str | Mapping[str, str] | None = None, chain: str | None = None,
                   lock: Sequence[str] = ()) -> Mechanism:
-        """Return a robot of a URDF with a board and a motor at every joint, as `femtorque init --from` writes it.
+        """Return a URDF's mechanism with a board and a motor at every joint, like `femtorque init --from`.
 
-        board: its name (docs/boards.md). motor: a motor of the catalogue. By default each joint has an invented motor
-        that fits its limits. drive: a drive or servo on a bus (docs/drives.md) instead of a motor, for all joints or
-        {joint: drive}. chain: A:B; only the joints between links A and B move. lock: JOINT or JOINT=VALUE, for joints
-        that stand still. Raises BadInput as `femtorque init` does.
+        board: its name (docs/boards.md). motor: a motor of the catalogue. By default each joint gets a synthetic motor
+        that fits the joint's limits. drive: type of a drive or servo on a bus (docs/drives.md), in place of a motor;
+        for all joints or as {joint: drive}. chain: A:B; only the joints between links A and B move. lock: JOINT or
+        JOINT=VALUE, for joints that are fixed. Raises the same BadInput as `femtorque init`.
 
         >>> Mechanism.from_urdf("so101.urdf", "f405rg-6").joints[0]  # doctest: +SKIP
         <Joint 'shoulder_pan': revolute, base > shoulder_link>
@@ -101,7 +101,8 @@ class Mechanism(description.Mechanism):
 
     def gravity_torque(self, q: ArrayLike, mode: str | None = None) -> NDArray[np.float64]:
         """Return the joint torques (..., J), N m or N, that hold the arm at rest at positions q (..., J), rad or m. The
-        torques include springs in joints. The C function is ft_gravity. Raises as inverse_dynamics does."""
+        torques include springs in joints. The C function is ft_gravity. Raises the same errors as
+        `inverse_dynamics`."""
         still = np.zeros(np.shape(q)[-1:])
         return instant.inverse_dynamics(self, q, still, still, mode)
 
@@ -109,8 +110,9 @@ class Mechanism(description.Mechanism):
         """Return the mass matrix (..., J, J), kg m^2, kg m or kg, at positions q (..., J), rad or m. rotors: include
         the motors' rotors, reflected to the joints.
 
-        With closed loops, rows and columns are the driven joints, and the matrix includes all moving bodies. Raises as
-        inverse_dynamics does, and Refused if more joints are driven than the mechanism has degrees of freedom.
+        With closed loops, rows and columns are the driven joints, and the matrix includes all moving bodies. Raises the
+        same errors as inverse_dynamics, and Refused if more joints are driven than the mechanism has degrees of
+        freedom.
 
         >>> arm = Mechanism.load("mechanisms/three_link.toml")
         >>> arm.mass_matrix([0.0, 0.5, 0.5]).shape
@@ -123,7 +125,7 @@ class Mechanism(description.Mechanism):
         """Return the place (..., 3), m, of a point of a link and the link's orientation (..., 3, 3), both in the base
         frame, at positions q (..., J). xyz: the point (3,), m, in the link's frame.
 
-        Raises BadInput for an unknown or fixed link. Raises BadInput and Refused as inverse_dynamics does.
+        Raises BadInput for an unknown or fixed link. Raises the same BadInput and Refused as inverse_dynamics.
 
         >>> arm = Mechanism.load("mechanisms/three_link.toml")
         >>> arm.forward_kinematics([0.0, 0.0, 0.0], "hand", [0.2, 0.0, 0.0])[0].tolist()
@@ -134,21 +136,21 @@ class Mechanism(description.Mechanism):
     def jacobian(self, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
                  mode: str | None = None) -> NDArray[np.float64]:
         """Return the Jacobian (..., 6, J) of a point of a link, in the base frame. Rows: the point's velocity and the
-        link's angular velocity, per joint velocity. Redundantly driven joints follow other joints, so their columns are
-        zero. Raises as forward_kinematics does."""
+        link's angular velocity, per joint velocity. A joint in a redundant drive follows other joints, so its column is
+        zero. Raises the same errors as forward_kinematics."""
         return task_space.jacobian(self, q, link, xyz, mode)
 
     def follow_limits(self) -> NDArray[np.float64]:
         """Return the velocity, acceleration and jerk (J, 3), in rad or m and s, that no joint exceeds in FOLLOW.
 
-        The acceleration is the largest that the efforts allow in every pose. Raises Refused for flexible links, and if
-        more joints are driven than the mechanism has degrees of freedom.
+        The acceleration limit is the maximum that the effort limits allow in all poses. Raises Refused for flexible
+        links, and if more joints are driven than the mechanism has degrees of freedom.
         """
         return np.array([[x.velocity, x.acceleration, x.jerk] for x in follow_limits(self)])
 
     def to_turns(self, q: ArrayLike) -> NDArray[np.int64]:
-        """Return positions (..., J), rad or m, as the integers of the wire: 2^-32 turn or 2^-28 m, rounded to nearest.
-        ft_step takes the low 32 bits, the place within a turn: `arm.to_turns(q).astype(np.int32)`."""
+        """Return positions (..., J), rad or m, as the integers that messages contain: 2^-32 turn or 2^-28 m, rounded to
+        nearest. ft_step takes the low 32 bits, the position within a turn: `arm.to_turns(q).astype(np.int32)`."""
         return to_wire(q, self.streamed)
 
     def from_turns(self, whole: ArrayLike) -> NDArray[np.float64]:
@@ -163,7 +165,7 @@ def plan_motion(mechanism: description.Mechanism, points: str | Path | Sequence[
     """Return a jerk-limited motion through waypoints, within all limits. points: a TOML or CSV file, or mappings with
     the keys of a [[waypoint]] (docs/motions.md).
 
-    tip: LINK or LINK:x,y,z. begin: joint positions (J,), by default the start pose. back: return there at the end.
+    tip: LINK or LINK:x,y,z. begin: joint positions (J,), by default the start pose. back: return to `begin` at the end.
     Raises BadInput for wrong waypoints, and Refused for waypoints that the arm cannot reach or hold.
 
     >>> arm = Mechanism.load("mechanisms/three_link.toml")
@@ -178,8 +180,9 @@ def plan_motion(mechanism: description.Mechanism, points: str | Path | Sequence[
 
 
 def report(run: str | Path, page: str | Path | None = None, *, force: bool = False) -> list[str]:
-    """Return the worst values of a logged run in words. page: an .html file for the report with its figures. force:
-    replace an existing report. Raises BadInput if `page` exists and is no report, or exists without `force`."""
+    """Return the largest errors and torques of a logged run in words. page: an .html file for the report with its
+    figures. force: replace an existing report. Raises BadInput if `page` exists and is no report, or exists without
+    `force`."""
     what = read_log(Path(run))
     if page is not None:
         write_report(what, Path(page), force)

@@ -22,13 +22,14 @@ from femtorque.host.plan import SAME, planning as plan
 from femtorque.host.record import Log
 from femtorque.host.stream import Interrupts, Outcome, Preflight, Progress, check_start, examine, stream
 
-SPEEDS = (0.001, 100.0)  # factors on a motion's speed
-APPROACH = 0.1  # share of the velocity limits in an approach
+SPEEDS = (0.001, 100.0)  # range of factors on a motion's speed
+APPROACH = 0.1  # fraction of the velocity limits, on the way to a start pose
 
 
 class Board:
-    """A board that answers, as a context manager. Leaving the context disarms the board, and so does Ctrl-C. After an
-    exception inside, the joints stop and are held. Without a host the board then reacts as the file's [safety] says.
+    """A connected board, as a context manager. Leaving the context disarms the board, and so does Ctrl-C. If an
+    exception leaves the context, the joints stop and are held. Without a host the board then reacts as the file's
+    [safety] says.
 
     >>> mechanism = Mechanism.load("mechanisms/three_link.toml")
     >>> with Board.connect("/dev/ttyACM0", mechanism) as board:
@@ -37,9 +38,10 @@ class Board:
     """
 
     def __init__(self, session: Session, mechanism: Mechanism | None, shown: dict[str, Any] | None = None) -> None:
-        """shown: truth, tips and surroundings of a simulated plant, for logs (host/record/log.py)."""
+        """shown: truth, tips and surroundings of a simulated plant, which go into logs (host/record/log.py)."""
         self.session, self.mechanism, self._shown = session, mechanism, shown or {}
-        self._logs: dict[Path, Log] = {}  # packed after disarming: packing is slow
+        # logs that are compressed after the board is disarmed, since compression is slow
+        self._logs: dict[Path, Log] = {}
 
     @staticmethod
     def connect(
@@ -49,9 +51,9 @@ class Board:
         board. "auto" takes the board that carries this mechanism. "auto:ID" takes the board with a chip number that
         begins with ID.
 
-        The board must carry exactly the mechanism's configuration. With `look`, or without a mechanism, the host only
-        listens, changes nothing, and keeps no armed board alive. Raises BadInput for an unusable port or mechanism, and
-        Refused for another board.
+        The board must have exactly the configuration of the mechanism file. With `look`, or without a mechanism, the
+        host only listens. A host that only listens sends no commands and does not keep an armed board alive. Raises
+        BadInput for an unusable port or mechanism, and Refused for another board.
         """
         if isinstance(mechanism, (str, Path)):
             mechanism = load_mechanism(mechanism)
@@ -87,24 +89,24 @@ class Board:
 
     @property
     def feeling(self) -> Feeling:
-        """External torques of a mechanism file with [feel]. Raises Refused without [feel]."""
+        """External torques at the joints. Raises Refused if the mechanism file has no [feel]."""
         self.session.pump()
         return feeling(self.session)
 
     def wrench(self, link: str) -> Wrench:
         """Return the wrench on a link that explains the external torques: force (3,) N and moment (3,) N m in global
-        axes, at the origin of the link's frame. Raises Refused if the joints cannot sense every component of the
-        wrench."""
+        axes, at the origin of the link's frame. Raises Refused if the torques of the joints do not determine all
+        components of the wrench."""
         felt = self.feeling
         return wrench_of(self._known(), self.session.positions(), felt.external, link)
 
     def home(self, positions: ArrayLike | None = None, *, rezero: bool = False) -> None:
-        """Set the joints' zeros. positions (J,), rad or m: the joints' present positions. Without positions each joint
-        uses its `start`, its index pulse or its stop.
+        """Set the zeros of the joints. positions (J,), rad or m: present positions of the joints. If no positions are
+        given, each joint uses its `start`, its index pulse or its stop.
 
-        Without positions, a board with zeros keeps its zeros. The arm must then stand at its start; otherwise `home`
-        raises Refused. rezero: set new zeros in any case; the joints must stand at their start. Raises BadInput for a
-        position outside the limits.
+        If no positions are given, a board that has zeros keeps them. If the board keeps its zeros, the arm must be at
+        its start pose; otherwise `home` raises Refused. rezero: set new zeros even if the board has zeros; the joints
+        must be at their start positions. Raises BadInput for a position outside the limits.
         """
         self.session.pump()
         self.session.faulted()
@@ -116,7 +118,7 @@ class Board:
             requests.check_zeros(self.session, self._known())
 
     def jog(self, joint: str, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Move one joint at a velocity, rad/s or m/s, for some seconds or until another command. Arm first if
+        """Move one joint at a velocity, rad/s or m/s, for some seconds or until another command. The board is armed if
         needed."""
         number = requests.joint_number(self._known(), joint)
         requests.check_jog(self._known(), number, rate, seconds)
@@ -129,14 +131,15 @@ class Board:
 
     def follow(self, delay: float | None = None, frame: float | None = None) -> Following:
         """Return a context manager for live targets, with `send`, `chunk`, `status` and `wait`. The board is armed if
-        needed. At the end of the context the joints rest at the last target and are held.
+        needed. When the context ends, the joints come to rest at the last target and are held.
 
         delay: s from the time of a target until the joints reach the target. frame: s from one target to the next.
-        None: the mechanism file's values. The default delay is two frames and 10 ms, and the board measures the frame
-        from the stamps. Targets may be far away, late, jittered or missing. The board keeps its limits of position,
-        velocity, acceleration and jerk, and the status names the limits that acted. If targets stop for longer than the
-        file's timeout, the joints come to rest. The next target starts from there. The joints also come to rest if this
-        computer is busy for longer than `host_timeout_s`. Raises BadInput, and Refused with the board's reason.
+        None: use the mechanism file's value. By default the delay is 10 ms plus two frames, and the board measures the
+        frame from the time stamps. Targets may be far from the present pose, late, irregular or missing. The board
+        keeps its limits of position, velocity, acceleration and jerk, and the status names the limits that acted. If
+        targets stop for longer than the file's timeout, the joints come to rest. The next target starts a motion from
+        the pose in which the joints came to rest. The joints also come to rest if this computer is busy for longer than
+        `host_timeout_s`. Raises BadInput, and Refused with the board's reason.
 
         >>> with Board.connect("auto", "my_arm.toml") as board, board.follow() as f:
         ...     for q in policy():
@@ -148,7 +151,7 @@ class Board:
         return following
 
     def watch(self) -> Watch:
-        """Return every STATUS as it comes: `for status in board.watch()`, or `async for`."""
+        """Iterate over every STATUS as it arrives: `for status in board.watch()`, or `async for`."""
         return Watch(self.session)
 
     def arm(self) -> None:
@@ -159,11 +162,11 @@ class Board:
             self.session.arm()
 
     def disarm(self) -> None:
-        """Switch the outputs off at once."""
+        """Switch the outputs off immediately."""
         self.session.disarm()
 
     def clear(self) -> None:
-        """Acknowledge a latched fault, if there is one."""
+        """Acknowledge a latched fault. Without a fault, nothing changes."""
         self.session.pump()
         if self.session.in_state("FAULT", "ESTOP"):
             self.session.clear()
@@ -182,11 +185,11 @@ class Board:
         hold_after_stop: float = 0.0,
         notes: dict[str, Any] | None = None,
     ) -> Outcome:
-        """Play a motion from rest to rest, and hold at its end. Arm first if needed.
+        """Play a motion that begins and ends at rest. Hold the arm at its end. The board is armed if needed.
 
         log: RUN.mcap; RUN.status.csv is written to the same folder. speed: a factor on the trajectory's velocity. loop:
-        the number of rounds; 0: until `interrupts` asks for a stop. approach: first go slowly to the start of the
-        motion. resume: the number of times to resume after late knots or a late host. Raises BadInput for a motion that
+        the number of rounds; 0: until `interrupts` asks for a stop. approach: first move slowly to the start of the
+        motion. resume: how often to resume after late knots or a late host. Raises BadInput for a motion that
         no board could play. Raises Refused for a motion that this board refuses or did not finish.
         """
         mechanism = self._known()
@@ -201,8 +204,8 @@ class Board:
 
     def approach(self, position: ArrayLike, *, interrupts: Interrupts | None = None,
                  hold_after_stop: float = 0.0) -> bool:
-        """Go slowly to a position (J,), rad or m. Arm first if needed. Returns False if the user stopped the arm.
-        Raises BadInput for a position outside the limits, and Refused as `stream` does."""
+        """Move slowly to a position (J,), rad or m. The board is armed if needed. Returns False if the user stopped the
+        arm. Raises BadInput for a position outside the limits. Raises Refused in the same cases as `stream`."""
         there = np.tile(requests.pose(self._known(), position, "approach"), (2, 1))
         names = [joint.name for joint in self._known().streamed]
         ways = self._approach(from_rows(names, [0.0, 1.0], there))
@@ -211,10 +214,11 @@ class Board:
 
     @contextmanager
     def logged(self, log: str | Path | None, notes: dict[str, Any] | None = None) -> Iterator[None]:
-        """In a context, write every STATUS to RUN.mcap and RUN.status.csv. None writes nothing. Raises BadInput.
+        """Until the context ends, write every STATUS to RUN.mcap and RUN.status.csv. None writes nothing. Raises
+        BadInput.
 
-        Both files are complete at the end of the context. `close` then packs the MCAP and adds the arm, since packing
-        takes longer than an armed board waits for its host.
+        Both files are complete at the end of the context. The MCAP is packed, and the arm's description added, only by
+        `close`. Packing takes longer than an armed board waits for its host.
         """
         if log is None:
             yield
@@ -234,7 +238,8 @@ class Board:
 
     def check(self, trajectory: Trajectory | str | Path, *, speed: float = 1.0, loop: int = 1, approach: bool = False
               ) -> Preflight:
-        """Make all checks that `stream` makes before it arms. Raises BadInput and Refused as `stream` does."""
+        """Run the checks that `stream` runs before it arms the board. Raises the same BadInput and Refused as
+        `stream`."""
         motion, findings = self._prepared(trajectory, speed, loop != 1)
         self._ready()
         if not approach:
@@ -246,10 +251,11 @@ class Board:
         return f"<Board {name!r} at {self.session.link.port}: {state_name(self.session.status)}>"
 
     def close(self, hold: bool = False) -> None:
-        """Disarm if the outputs are on (unless this session only looks), close the port, and pack the logs.
+        """Disarm the board, unless its outputs are off or the session is read-only. Close the port and pack the logs.
 
         hold: leave the outputs on, so that the board holds its joints. After ten times `host_timeout_s` the board
-        reacts to HOST_LOST as the file's [safety] says. An arm that would fall is held for the next host.
+        reacts to HOST_LOST as the file's [safety] says. If the arm would fall when disarmed, the board holds the arm
+        until a host connects again.
         """
         try:
             if not (hold or self.session.listen_only) and self.session.in_state(*DRIVEN):
@@ -269,11 +275,11 @@ class Board:
         try:
             self.close(hold=failed)
         except Refused:
-            if kind is None:  # keep the error inside the context, not the refusal of close()
+            if kind is None:  # raise the exception of the context, not the Refused of close()
                 raise
 
     def _prepared(self, trajectory: Trajectory | str | Path, speed: float, loop: bool) -> tuple[Trajectory, Preflight]:
-        """Return the motion at its speed, within every limit. Raises BadInput."""
+        """Return the motion at the requested speed, after a check of all limits. Raises BadInput."""
         mechanism = self._known()
         if not isinstance(trajectory, Trajectory):
             trajectory = Trajectory.load(trajectory, mechanism)
@@ -284,8 +290,8 @@ class Board:
         return trajectory, examine(trajectory, mechanism, loop)
 
     def _approach(self, motion: Trajectory) -> list[Trajectory]:
-        """Return a slow motion from the arm's position to the start of the motion. Return nothing if the arm is
-        there."""
+        """Return a slow motion from the arm's position to the start of the motion. Return the slow motion to the start
+        of `motion`, or nothing if the arm is already there."""
         session, mechanism = self.session, self._known()
         session.pump()
         here = session.held() if session.in_state("HOLD", "HELD") else session.positions()
@@ -296,7 +302,7 @@ class Board:
         return [plan.straight(mechanism, here, motion.positions[0], APPROACH)]
 
     def _play(self, ways: list[Trajectory], loop: int, how: dict[str, Any]) -> Outcome:
-        """Play each motion once, and the last one `loop` times. Raises Refused."""
+        """Play each motion once, but the last motion `loop` times. Raises Refused."""
         self.arm()
         *before, last = (knots(way, self._known()) for way in ways)
         for way in before:
@@ -309,7 +315,7 @@ class Board:
         return outcome
 
     def _ready(self) -> None:
-        """Raise Refused if a fault is latched or the joints have no zero."""
+        """Raise Refused if a fault is latched or if the joints' zeros are unknown."""
         self.session.pump()
         self.session.faulted()
         if not flag(self.session.status, "HOMED"):
@@ -322,9 +328,9 @@ class Board:
                           "give Board.connect the mechanism file too")
         return self.mechanism
 
-    # `float` comes last, so that the annotation float means the number above this line
+    # `float` is the last method: below its definition, the annotation `float` would mean the method
     def float(self, friction: int = 0, until: Callable[[], bool] = lambda: False) -> None:
-        """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command. Then hold the
+        """Compensate gravity and `friction` per cent of the Coulomb friction until the next command. Then hold the
         arm."""
         self.arm()
         requests.float_arm(self.session, friction, until)

@@ -20,8 +20,8 @@ POSITION = ".pos"
 
 @dataclass(frozen=True)
 class Border:
-    """LeRobot's number of a joint is scale times the joint's position, plus shift. All arrays are (J,). lower, upper:
-    rad or m."""
+    """Conversion of joint positions: LeRobot's value is scale times the joint's position plus shift. All arrays are
+    (J,). lower, upper: rad or m."""
 
     names: tuple[str, ...]
     scale: Array
@@ -31,7 +31,8 @@ class Border:
 
     @staticmethod
     def of(mechanism: Mechanism, gripper: str) -> Border:
-        """gripper: the joint with a range of 0 to 100. The arm must have this joint, and the file its range."""
+        """gripper: the joint with a range of 0 to 100. The arm must have this joint, and the mechanism file must give
+        the joint's range."""
         joints = mechanism.streamed
         scale = np.array([MM if joint.type == "prismatic" else math.degrees(1.0) for joint in joints])
         lower, upper = (np.array([getattr(j.limits, end) for j in joints]) for end in ("lower", "upper"))
@@ -50,9 +51,9 @@ class Border:
         return {name + POSITION: float(x) for name, x in zip(self.names, self.scale * q + self.shift, strict=True)}
 
     def taken(self, action: Mapping[str, Any]) -> Array:
-        """Return the positions (J,) of an action within the joints' ranges; NaN for joints without a value. Values are
-        floats or tensors of one number. Keys without .pos at the end are ignored. Raises BadInput for an unknown joint,
-        and for a value that is not finite."""
+        """Return the positions (J,) of an action, limited to the joints' ranges. A joint without a value gets NaN.
+        Values are floats or tensors of one number. Keys that do not end in .pos are ignored. Raises BadInput for an
+        unknown joint, and for a value that is not finite."""
         found = np.full(len(self.names), np.nan)
         for key, value in action.items():
             if not key.endswith(POSITION):
@@ -69,7 +70,8 @@ def _number(key: str, value: Any) -> float:
     """Return a finite number. Raises BadInput."""
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # RuntimeError: a tensor of several numbers
+    # float() raises RuntimeError for a tensor of several numbers
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise BadInput("action", key, None, f"must be a number ({error})") from None
     if not math.isfinite(number):
         raise BadInput("action", key, number, "must be finite")

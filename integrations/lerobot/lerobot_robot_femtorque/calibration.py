@@ -2,12 +2,13 @@
 
     python -m lerobot_robot_femtorque.calibration my_arm.toml my_follower.json
 
-LeRobot has these numbers for a joint. The servo also stores homing_offset. range_min and range_max are the servo's
+LeRobot has these numbers for a joint. The servo stores homing_offset too. range_min and range_max are the servo's
 counts, 4096 per turn, at the ends of the joint's motion. drive_mode is 1 if LeRobot's values have the opposite sign.
-The middle of LeRobot's range becomes the middle of the file's range. The changed keys are limits.lower and upper, and
-for a servo drive.zero, offset and sign.
+The middle of LeRobot's range is mapped to the middle of the mechanism file's range. The changed keys are limits.lower
+and upper, and for a servo drive.zero, offset and sign.
 
-A Dynamixel servo stores drive_mode, so its counts have the opposite sign. The board arms no servo with this setting.
+A Dynamixel servo stores drive_mode, so its counts have the opposite sign. The board does not arm a servo with
+drive_mode set.
 """
 
 import json
@@ -23,15 +24,15 @@ from femtorque.codegen.common import read_text, write_text
 from femtorque.codegen.mechanism import set_joint
 
 TURN = 4096  # counts
-WHOLE = (0, TURN - 1)  # LeRobot's range of a joint without calibrated ends
-OFFSET = 2047  # counts: largest in a mechanism file
-UNLIKE = math.radians(15.0)  # allowed difference from the file's range; a narrower range only gives a note
+WHOLE = (0, TURN - 1)  # LeRobot's range for a joint that has not been calibrated
+OFFSET = 2047  # counts: maximum in a mechanism file
+UNLIKE = math.radians(15.0)  # tolerance on the range: a wider range is refused, a narrower range only causes a note
 KEYS = ("id", "drive_mode", "homing_offset", "range_min", "range_max")
 
 
 @dataclass(frozen=True)
 class Change:
-    """Keys of one joint by table, and a line about these keys."""
+    """Changed keys of one joint, by table of the file, and a line of text about the change."""
 
     joint: str
     tables: Mapping[str, Mapping[str, float | int]]
@@ -39,7 +40,7 @@ class Change:
 
 
 def read(path: Path, mechanism: Mechanism) -> list[Change]:
-    """Return the changes by a calibration file, joint by joint. Raises BadInput for another kind of file, and for
+    """Return the changes by a calibration file, joint by joint. Raises BadInput if the file is of another kind or has
     unknown joints or wrong numbers."""
     try:
         told = json.loads(read_text(path, suffix=".json"))
@@ -83,8 +84,8 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
         line += "its range is the file's"
     else:
         middle = 0.5 * (lower + upper) if bounded else 0.0
-        half = 0.5 * (most - least - 2) * math.tau / TURN  # one count inside the ends, since the servo also keeps its
-                                                           # ends
+        # the range is one count narrower at each end, since the servo also enforces the calibrated ends
+        half = 0.5 * (most - least - 2) * math.tau / TURN
         tables["limits"] = {"lower": middle - half, "upper": middle + half}
         line += f"range {middle - half:.3f} to {middle + half:.3f} rad"
         wider = 2.0 * half - (upper - lower)
@@ -106,8 +107,8 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
 
 
 def bring(mechanism: Path, calibration: Path) -> list[str]:
-    """Write the changes into a mechanism file and keep its comments and layout. Returns a line for each joint. Raises
-    BadInput before any change of the file."""
+    """Write the changes into a mechanism file and keep its comments and layout. Returns one line of text for each
+    joint. Raises BadInput before any change of the file."""
     changes, before = read(calibration, Mechanism.load(mechanism)), read_text(mechanism)
     try:
         for change in changes:

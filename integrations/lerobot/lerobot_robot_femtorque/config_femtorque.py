@@ -12,7 +12,8 @@ class FemtorqueConfig(RobotConfig):
     """mechanism: the firmware's mechanism file. port: as in `femtorque --port`. gripper: the joint with a range of 0 to
     100; empty: no gripper. use_velocity_and_torque: also observe `.vel` and `.torque` of every joint. delay: s from a
     target to the joints, as in `femtorque follow`; None: the file's delay. park: positions by joint, in LeRobot's
-    units; disconnect() moves the arm there and releases it. Empty: disconnect() leaves the arm held in place."""
+    units; disconnect() moves the arm there and releases it. Empty: disconnect() leaves the arm held at its last
+    pose."""
 
     mechanism: str
     port: str = "auto"

@@ -1,14 +1,14 @@
-"""A board for LeRobot's scripts. Between two scripts the board holds the arm."""
+"""A board for LeRobot's scripts. The board holds the arm in the time between two scripts."""
 
 from femtorque import Board, Mechanism
 
-LEFT = "HOST_LOST"  # fault of a board without its host
+LEFT = "HOST_LOST"  # fault of a board whose host is lost
 
 
 def connect(port: str, mechanism: Mechanism) -> Board:
-    """Connect. If the board holds the arm without a host (HELD), the arm stays held until it is armed. If the board has
-    since released the arm, its fault is cleared. Any other fault stays latched. Raises BadInput and Refused as
-    Board.connect does."""
+    """Connect. If the board holds the arm without a host (state HELD), the board continues to hold the arm until the
+    next arming. If the board has already released the arm because the host was lost, the fault HOST_LOST is cleared.
+    All other faults stay latched. Raises the same BadInput and Refused as Board.connect."""
     board = Board.connect(port, mechanism)
     try:
         if board.status.fault == LEFT:
@@ -35,19 +35,19 @@ def home(board: Board, mechanism: Mechanism, who: str) -> None:
 
 
 class Attached:
-    """The common part of robot and teleoperator: the board between connect() and disconnect(), and its zeros."""
+    """Base class of robot and teleoperator: holds the board from connect() to disconnect(), and sets zeros."""
 
     _board: Board | None
     _mechanism: Mechanism
 
     @property
     def is_connected(self) -> bool:
-        """True from connect() to disconnect()."""
+        """True after connect() and before disconnect()."""
         return getattr(self, "_board", None) is not None
 
     @property
     def is_calibrated(self) -> bool:
-        """True if the board knows the joints' zeros."""
+        """True if the board knows the zeros of all joints."""
         return self._board is not None and homed(self._board)
 
     def calibrate(self) -> None:

@@ -15,7 +15,7 @@ from lerobot_robot_femtorque.connection import Attached, connect
 
 from femtorque import Board, Mechanism
 
-PARK_SPEED, PARK_STEP = 0.1, 0.02  # share of the joints' velocity limits; s from one target to the next
+PARK_SPEED, PARK_STEP = 0.1, 0.02  # fraction of the joints' velocity limits; s between two targets
 
 
 class Femtorque(Attached, Robot):
@@ -36,7 +36,8 @@ class Femtorque(Attached, Robot):
 
     @cached_property
     def observation_features(self) -> dict[str, Any]:
-        """`.pos` of every joint, `.vel` and `.torque` if configured, and the cameras' shapes."""
+        """Features by name: `.pos` of every joint, `.vel` and `.torque` if configured, and the shapes of the cameras'
+        images."""
         more = [".vel", ".torque"] if self.config.use_velocity_and_torque else []
         found: dict[str, Any] = self._border.keys()
         for ending in more:
@@ -55,8 +56,8 @@ class Femtorque(Attached, Robot):
 
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:
-        """Open the port and hold the arm. calibrate: ask for missing zeros. Raises BadInput and Refused with one
-        line."""
+        """Open the port and hold the arm. calibrate: if the board has no zeros, ask the user to set them. Raises
+        BadInput and Refused with one line."""
         self._board = connect(self.config.port, self._mechanism)
         try:
             if calibrate and not self.is_calibrated:
@@ -70,7 +71,7 @@ class Femtorque(Attached, Robot):
             raise
 
     def configure(self) -> None:
-        """Arm, and follow from now on."""
+        """Arm the board, and follow actions from now on."""
         if self._following is None:
             following = self._connected.follow(self.config.delay)
             following.__enter__()
@@ -89,8 +90,9 @@ class Femtorque(Attached, Robot):
 
     @check_if_not_connected
     def send_action(self, action: dict[str, Any]) -> dict[str, Any]:
-        """Send a target that is due now, and return the target at once, limited to the joints' ranges. Joints without a
-        value stay. Raises BadInput for a wrong value, and Refused once the board has stopped following."""
+        """Send a target that is due now. Return the target, limited to the joints' ranges, without waiting. Joints
+        without a value keep their positions. Raises BadInput for a wrong value. Raises Refused if the board has stopped
+        following."""
         self.configure()
         asked = self._border.taken(action)
         given = {name: float(x) for name, x in zip(self._border.names, asked, strict=True) if math.isfinite(x)}
@@ -100,8 +102,8 @@ class Femtorque(Attached, Robot):
 
     @check_if_not_connected
     def disconnect(self) -> None:
-        """Come to rest and leave the arm held. With `park`, move the arm slowly to this pose and release it. If the
-        board refuses, close everything and raise Refused."""
+        """Bring the arm to rest. The board then holds the arm. If `park` is given, move the arm slowly to this pose
+        and disarm the board. If the board refuses a request, close the port and raise Refused."""
         board, following = self._connected, self._following
         try:
             if following is not None:
@@ -119,7 +121,7 @@ class Femtorque(Attached, Robot):
                     camera.disconnect()
 
     def _drive_to_park(self) -> None:
-        """Send targets on a smooth way to `park`, slow enough for every joint."""
+        """Send targets on a smooth path to the pose `park`, at velocities that every joint can reach."""
         here = self._connected.status.targets
         there = np.where(np.isfinite(self._park), self._park, here)
         fastest = PARK_SPEED * self._mechanism.follow_limits()[:, 0]

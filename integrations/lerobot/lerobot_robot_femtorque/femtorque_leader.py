@@ -12,17 +12,18 @@ from lerobot_robot_femtorque.connection import Attached, connect
 
 from femtorque import Board, Mechanism, Refused
 
-ENDING = 5.0  # s until the floating arm is held
+ENDING = 5.0  # s: maximum time from the end of floating until the board holds the arm
 
 
 class FemtorqueLeader(Attached, Teleoperator):
-    """An arm whose board runs femtorque's firmware and floats. See FemtorqueLeaderConfig."""
+    """An arm whose board runs femtorque's firmware and lets the arm float. See FemtorqueLeaderConfig."""
 
     config_class = FemtorqueLeaderConfig
     name = "femtorque_leader"
 
     def __init__(self, config: FemtorqueLeaderConfig) -> None:
-        self._board: Board | None = None  # set before super(): the base class's destructor reads is_connected
+        # set before super().__init__, because the destructor of the base class reads is_connected
+        self._board: Board | None = None
         super().__init__(config)
         self.config = config
         self._mechanism = Mechanism.load(config.mechanism)
@@ -38,13 +39,13 @@ class FemtorqueLeader(Attached, Teleoperator):
 
     @cached_property
     def feedback_features(self) -> dict[str, type]:
-        """Empty: the leader gets no feedback from the follower."""
+        """Empty, because the leader gets no feedback from the follower."""
         return {}
 
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:
-        """Open the port and let the arm float. calibrate: ask for missing zeros. Raises BadInput and Refused with one
-        line."""
+        """Open the port and let the arm float. calibrate: if the board has no zeros, ask the user to set them. Raises
+        BadInput or Refused with a message of one line."""
         self._board = connect(self.config.port, self._mechanism)
         try:
             if calibrate and not self.is_calibrated:
@@ -65,17 +66,17 @@ class FemtorqueLeader(Attached, Teleoperator):
 
     @check_if_not_connected
     def get_action(self) -> dict[str, Any]:
-        """Return measured positions. Raises Refused once the arm has stopped floating."""
+        """Return measured positions. Raises Refused if the board has stopped floating the arm."""
         if self._failed is not None:
             raise self._failed
         return self._border.shown(self._connected.status.positions)
 
     def send_feedback(self, feedback: dict[str, Any]) -> None:
-        """Do nothing: the leader gets no feedback from the follower."""
+        """Do nothing, because the leader gets no feedback from the follower."""
 
     @check_if_not_connected
     def disconnect(self) -> None:
-        """Leave the arm held in place. If the board refuses, close everything and raise Refused."""
+        """Leave the arm held in place. If the board refuses a request, close the port and raise Refused."""
         board, thread = self._connected, self._thread
         try:
             self._over.set()
@@ -88,7 +89,8 @@ class FemtorqueLeader(Attached, Teleoperator):
             board.close(hold=True)
 
     def _float(self) -> None:
-        """Float until the end. Float again if this computer was busy for longer than the board waits."""
+        """Float until the end. If this computer was busy for longer than the board waits for its host, request floating
+        again."""
         while not self._over.is_set():
             try:
                 self._connected.float(self.config.friction, until=self._over.is_set)

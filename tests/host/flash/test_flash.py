@@ -1,5 +1,5 @@
-"""Flashing: the boot loader's protocol on a fake ROM with faults, the programmers' output, and the board's identity
-afterwards."""
+"""Tests flashing: the boot loader's protocol on a simulated ROM with faults, the programmers' output, and the board's
+identity afterwards."""
 
 import os
 import pty
@@ -47,7 +47,7 @@ def test_image_is_erased_for_written_compared_and_started(chip, sectors):
     assert fake.log[0] == f"erase {sectors}" and fake.log[-1] == "go 0x0"
     assert fake.log[1] == "write 0x100 256" and fake.log[-2] == "write 0x0 256"  # the vector table last
     covered = sum(chip.sectors[:sectors])
-    assert set(fake.flash[covered:covered + 1000]) == {0}  # bytes outside the image stay
+    assert set(fake.flash[covered:covered + 1000]) == {0}  # bytes outside the image's sectors are not changed
 
 
 def test_a_loader_in_the_middle_of_a_command_is_led_out_of_it():
@@ -65,8 +65,8 @@ def test_echoing_line_and_noise_before_the_start_do_not_matter():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_noise_on_the_line_costs_time_or_is_told_but_never_passes(seed):
-    """In one of two hundred calls, in both directions, a bit flips. The flash then has the image and the image runs, or
-    a line names the failure and the chip runs no program."""
+    """In one of two hundred calls a bit flips, in either direction. After each try, either the flash holds the image
+    and the image runs, or a message names the failure and the chip runs no program."""
     dice = random.Random(seed)
 
     def noisy(data: bytes) -> bytes:
@@ -87,7 +87,7 @@ def test_noise_on_the_line_costs_time_or_is_told_but_never_passes(seed):
 
 
 def test_some_noise_is_survived():
-    """One acknowledgement is lost, and one block arrives with a flipped bit."""
+    """On this line one acknowledgement is lost, and one block arrives with a flipped bit."""
     calls = {"chip": 0, "host": 0}
     fake = RomFake(F4)
 
@@ -341,7 +341,8 @@ def of_chip(number: int) -> RomFake:
 
 
 def test_a_running_board_is_sent_into_its_rom_flashed_there_and_says_who_it_is(built, board):
-    """The old image, the boot loader and the new image use the same port. BOOT0 stays low."""
+    """The old image, the ROM's boot loader and the new image communicate through the same port. BOOT0 stays low. BOOT0
+    stays low."""
     mechanism, result = built
     with running(built, 7) as old:
         old.start(result.image.read_bytes())
@@ -387,7 +388,7 @@ def test_another_chip_that_carries_the_same_image_is_not_taken_for_the_one_that_
 
 
 def test_what_is_flashed_by_uart_runs_and_says_who_it_is(built, board, here):
-    """The boot loader uses the port first, and the virtual board's link uses it after the start."""
+    """First the boot loader uses the port. After the program's start, the virtual board's link uses the same port."""
     mechanism, result = built
     with at_a_port(of_chip(7), board.start) as port:
         done = here("flash", mechanism.source, "--via", "uart", "--port", port)

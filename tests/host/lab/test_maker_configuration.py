@@ -1,4 +1,4 @@
-"""Drive configurations from a maker's tool, compared with a mechanism file."""
+"""Compares drive configurations, as printed by a maker's tool, with a mechanism file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from femtorque.host.lab import maker_configuration
 from femtorque.host.lab.bringup import Finding
 from tests.support.bus_arm import described, file_of
 
-Told = dict[int, dict[str, str]]  # for each drive number, values by name
+Told = dict[int, dict[str, str]]  # for each drive number, a table from names to values
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,8 @@ def arm() -> Mechanism:
 
 @pytest.fixture(scope="module")
 def told(arm) -> Told:
-    """Return the virtual drives' answers to `conf enumerate`. In tests/hil/board/test_moteus.py the maker's tool reads
-    an answer."""
+    """Return the virtual drives' answers to `conf enumerate`. In tests/hil/board/test_moteus.py the maker's own tool
+    reads an answer of this kind."""
     said: Told = {}
     with DrivesAlone(arm, plant_of(arm)) as alone:
         for drive in alone.buses.drives.values():

@@ -1,4 +1,4 @@
-"""Boards found by their configuration, at any port."""
+"""Tests that boards are found by their configuration, at any port."""
 
 import json
 import os
@@ -30,8 +30,8 @@ def configuration():
 
 
 class Clocks:
-    """Host clocks by port. At a board, the board's time passes while the host sleeps. At other ports, waiting takes no
-    real time."""
+    """Host clocks by port. At the port of a board, the board's time advances while the host sleeps. At all other ports
+    a wait takes no real time."""
 
     def __init__(self) -> None:
         self.boards: dict[str, TcpBoard] = {}
@@ -58,7 +58,7 @@ def clocks(monkeypatch):
 
 @pytest.fixture
 def desk(configuration, monkeypatch, clocks):
-    """List two boards, a silent line and a port that is no USB device."""
+    """Provide ports with two boards, a silent serial line, and a port that is not a USB device."""
     right, other = (clocks.add(TcpBoard(conf)) for conf in (
         configuration, replace(configuration, name="other-arm", digest=b"\xee" * 32)))
     ours, theirs = pty.openpty()

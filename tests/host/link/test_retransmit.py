@@ -1,4 +1,4 @@
-"""Round trips of knots, measured as in RFC 6298."""
+"""Tests the measurement of knots' round trips (RFC 6298)."""
 
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ from tests.support.fake_board import ManualClock
 
 
 class Wire:
-    """Takes every frame at once."""
+    """A line that accepts every frame immediately."""
 
     def __init__(self):
         self.clock, self.backlog, self.sent = ManualClock(), 0.0, []
@@ -35,7 +35,8 @@ def sender():
 
 
 def test_a_knot_that_was_sent_twice_tells_nothing_of_the_round_trip(sender):
-    """The acknowledgement may answer the first or the second copy (Karn's algorithm, RFC 6298, 3)."""
+    """The sender cannot know whether the acknowledgement answers the first or the second copy (Karn's algorithm, RFC
+    6298, 3)."""
     sender.link.clock.sleep(2.0 * retransmit.TIMEOUT_START)
     sender.send()
     assert sender.link.sent == [0, 0] and sender.retransmissions == 1

@@ -1,4 +1,4 @@
-"""Identity, commands and refusals; every wait is bounded."""
+"""Tests the identity, commands and refusals of a session. Every wait is bounded."""
 
 import numpy as np
 import pytest
@@ -94,7 +94,8 @@ def test_meeting_homing_and_arming_work_over_a_bad_wire(seed):
 
 
 def test_tokens_go_on_from_the_boards_last_one():
-    """If a second host reused the board's last token, the board would take its first command for a repeat."""
+    """If a second host began with the token of the board's last command, the board would treat the host's first command
+    as a repetition."""
     clock = ManualClock()
     board = FakeBoard(clock)
     for _ in range(300):

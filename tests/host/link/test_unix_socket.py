@@ -1,4 +1,4 @@
-"""Private Unix sockets: mode, other users, files left behind, wrong paths."""
+"""Tests private Unix sockets: file mode, access by other users, files of killed programs, and wrong paths."""
 
 import os
 import socket
@@ -58,7 +58,7 @@ def test_another_user_is_refused(path, kind):
         with pytest.raises(PermissionError):
             asked()
         path.chmod(0o666)
-        asked()  # so only the mode keeps other users out
+        asked()  # now only the file's mode can keep other users out
 
 
 def test_a_file_that_a_killed_program_has_left_is_replaced(path, kind):
@@ -95,7 +95,7 @@ def test_a_path_that_cannot_be_is_refused_at_both_ends(path, kind, name, words):
 
 
 def test_a_folder_that_keeps_no_modes_is_refused(path, kind, monkeypatch):
-    monkeypatch.setattr(os, "umask", lambda mode: 0)  # as a folder's default access list makes it
+    monkeypatch.setattr(os, "umask", lambda mode: 0)  # a folder's default access list has the same effect
     with pytest.raises(BadInput, match="others may open it"):
         bound(path, kind)
     assert not path.exists()

@@ -1,4 +1,4 @@
-"""Targets of other programs: right and wrong lines."""
+"""Tests targets of other programs, with valid and invalid lines."""
 
 import io
 import re
@@ -80,7 +80,7 @@ def test_a_line_that_is_no_target_is_counted_and_told_in_one_line(fake, followin
 
 
 class AtOnce(Given):
-    """Lines, all at the first poll."""
+    """A source of lines that returns all lines at the first poll."""
 
     def poll(self) -> list[str]:
         found, self.left = self.left, []
@@ -126,7 +126,7 @@ def test_a_port_takes_datagrams_of_this_machine_and_never_waits(family, tmp_path
         assert port.poll()[0] == "0.1 0.2"
         for k in range(3 * WAITING):  # while nobody polls
             sender.send(str(k).encode())
-            if k % 100 == 99:  # the system may drop more datagrams on a busy machine
+            if k % 100 == 99:  # a busy operating system may drop further datagrams
                 until(lambda: port._waiting and port._waiting[-1] == str(k).encode())  # noqa: B023
         assert port.poll() == [str(k) for k in range(2 * WAITING, 3 * WAITING)]
         if family == "udp":

@@ -1,4 +1,4 @@
-"""Targets of scripts to a board that follows: the frames on the wire, and the objects that send them."""
+"""Tests live targets from scripts: the frames that are sent, and the objects that send them."""
 
 import asyncio
 import threading
@@ -106,7 +106,7 @@ def test_a_pause_longer_than_the_timeout_ends_at_rest_and_the_next_target_goes_o
     with board.follow() as f:
         f.send(Q)
         f.session.clock.sleep(0.02)
-        for _ in range(30):  # a script that does not ask for the status
+        for _ in range(30):  # the script sends no further target and does not ask for the status
             f.session.clock.sleep(0.01)
             f.session.pump()
         assert board.state == "HOLD"
@@ -125,7 +125,8 @@ def test_a_fault_ends_it_with_its_name(fake, board) -> None:
 
 
 def unexpected(fake, board, kind: type[BaseException], state: str = "FOLLOW") -> str:
-    """Raise an error inside a board that follows, floats or holds. Returns the error's notes."""
+    """Raise an error inside the context of a board that follows targets, floats or holds. Returns the notes of the
+    exception."""
     with pytest.raises(kind) as raised, board, ExitStack() as inside:
         board.arm()
         if state == "FOLLOW":
@@ -171,7 +172,7 @@ def test_a_board_that_is_gone_is_not_said_to_hold_its_arm(fake, board) -> None:
 
 
 def test_a_listener_that_fails_beside_the_script_is_an_error_of_the_script(fake, board, monkeypatch) -> None:
-    """The listener runs in the thread that keeps a real board's line alive."""
+    """The listener runs in the thread that keeps the connection to a real board alive."""
     with board.follow() as f:
         f._done.clear()
         monkeypatch.setattr(f.session, "pump", lambda: 1 / 0)
@@ -228,7 +229,8 @@ def test_a_joint_without_limits_is_asked_for_no_more_than_is_counted(fake, board
 
 @pytest.mark.parametrize("flood", ["chunks", "single"])
 def test_stop_overtakes_a_flood_of_targets_and_the_newest_of_them_have_gone(fake, board, flood) -> None:
-    """For 4 s a script sends more than the line carries: 50 chunks of 50 targets per second, or 4000 single targets."""
+    """For 4 s a script sends more targets than the line can carry: 50 chunks of 50 targets per second, or 4000 single
+    targets per second."""
     fake.paced = True
     with pytest.raises(KeyError), board.follow() as f:
         assert 1700 < f.carries < 1800

@@ -1,4 +1,4 @@
-"""A gamepad that moves a tip: sticks, the dead-man's button, and a missing pad."""
+"""Tests a gamepad that moves a tip: sticks, the dead-man's button, and a missing gamepad."""
 
 import sys
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ START = [0.3, 0.6, 0.5]
 
 
 class FakePad:
-    """Sticks over time. asked: number of reads."""
+    """A gamepad whose stick positions are given over time. asked: number of reads."""
 
     name = "a pad"
 
@@ -71,7 +71,7 @@ def test_a_pad_that_is_pulled_out_stops_the_arm_and_says_so(fake) -> None:
 
 
 class FakeSdl:
-    """The used part of pygame-ce, with pads."""
+    """A stand-in for the functions of pygame-ce that are used, with simulated gamepads."""
 
     def __init__(self, monkeypatch, *pads) -> None:
         controller = SimpleNamespace(init=lambda: None, get_count=lambda: len(pads),

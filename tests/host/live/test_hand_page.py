@@ -1,4 +1,4 @@
-"""The live page that moves an arm, in a real browser: sliders, handle, dead-man's key."""
+"""Tests in a real browser the live page that moves an arm: sliders, handle, dead-man's key."""
 
 import signal
 import subprocess
@@ -23,7 +23,7 @@ START = np.array([0.3, 0.6, 0.5])
 
 @contextmanager
 def moved(*options, **board):
-    """Run `teleop --web` on a board. Yields the board and the page's address."""
+    """Run `teleop --web` on a simulated board. Yields the board and the page's address."""
     tcp = TcpBoard(Configuration.of(load_mechanism(MECHANISM)), **board)
     tcp.board.target[:] = np.round(START * 2**32 / (2 * np.pi)).astype(np.int64)
     tcp.board._flag(HOMED=True)
@@ -44,7 +44,7 @@ def targets(tcp):
 
 
 def still(tcp, seconds=0.5):
-    """Return True if no target comes for these seconds of the board's time."""
+    """Return True if the board gets no target during these seconds of the board's time."""
     before, end = len(tcp.board.targets), tcp.clock.now() + seconds
     until(lambda: tcp.clock.now() > end)
     return len(tcp.board.targets) == before
@@ -62,8 +62,8 @@ def middle(browser, what):
 
 
 def take_handle(browser, tip, dx, dy):
-    """Drag the handle by some px, and return the pointer's position. The page must first show the resting arm with its
-    tip at `tip` (m). A press beside the handle would turn the view."""
+    """Drag the handle by (dx, dy) px, and return the pointer's position. Before this, the page must show the resting
+    arm with its tip at `tip` (m). If the press missed the handle, the drag would rotate the view."""
     browser.until(f"return femtorque.tip().distanceTo(new THREE.Vector3(...{tip.tolist()})) < 1e-6")
 
     def hand(x, y):
@@ -71,7 +71,7 @@ def take_handle(browser, tip, dx, dy):
         return browser.run("return document.querySelector('#view').classList.contains('reach')")
 
     def over():
-        browser.mouse("mouseMoved", 0, 0)  # so that the next move is a single event
+        browser.mouse("mouseMoved", 0, 0)  # so that the next mouse move gives a single event
         return hand(*middle(browser, "ball"))
 
     until(over)
@@ -105,7 +105,7 @@ def test_a_slider_and_the_handle_move_a_virtual_arm_until_they_are_let_go(page):
         goal = browser.run("return Number(document.querySelector('#hand input[data-joint=elbow]').value)")
         until(lambda: targets(tcp) and abs(targets(tcp)[-1][1] - goal) < 1e-6)
         browser.mouse("mouseReleased", x + 40, y)
-        until(lambda: still(tcp))  # once the page has had the time to let go
+        until(lambda: still(tcp))  # wait until the page has sent its last target
         slid = np.array(targets(tcp))
         assert np.ptp(slid[:, [0, 2]], axis=0).max() < 1e-6 and abs(slid[0, 1] - START[1]) < 1e-6
 
@@ -116,7 +116,7 @@ def test_a_slider_and_the_handle_move_a_virtual_arm_until_they_are_let_go(page):
         view = "return view.controls.target.toArray().concat(view.camera.position.toArray())"
         looked = browser.run(view)
         browser.mouse("mouseReleased", x, y)
-        until(lambda: still(tcp))  # once the page has had the time to let go
+        until(lambda: still(tcp))  # wait until the page has sent its last target
         end = forward_kinematics(mechanism, targets(tcp)[-1], "hand", [0.2, 0.0, 0.0])[0]
         assert np.linalg.norm(end - begin) > 0.01
         turned = np.subtract(browser.run(view), looked)

@@ -1,4 +1,4 @@
-"""Control from the live page: allowed messages, and the times when the arm moves and stops."""
+"""Tests control from the live page: which messages are accepted, and when the arm moves and stops."""
 
 import json
 import re
@@ -167,7 +167,8 @@ def test_a_handle_that_is_out_of_reach_leaves_the_arm_at_rest(mechanism, goal) -
 
 
 def following(fake, mechanism, objects, until):
-    """Send timed objects to a board in the fake's time. Returns times and positions of the targets."""
+    """Send timed objects of a page to a simulated board, whose time the host advances. Returns the times and positions
+    of the targets that the board got."""
     fake.flags |= 1
     with Board.connect("any", mechanism) as board:
         board.home(START)
@@ -196,7 +197,7 @@ def test_targets_stop_when_the_page_lets_go_and_go_on_with_the_next_hold(fake, m
 
 
 def test_the_protocol_of_the_page_without_a_browser(fake, mechanism) -> None:
-    """From the page's HTTP to the waiting objects, with refusals."""
+    """Objects are sent by HTTP, as the page does. Valid objects are queued, and all others are refused."""
     fake.flags |= 1
     hand = hand_of(mechanism, clock=time.monotonic)
     with Board.connect("any", mechanism, look=True) as board, \

@@ -1,4 +1,4 @@
-"""Arms led by keys that move a tip, and by another arm."""
+"""Tests an arm that follows keys, which move its tip, or another arm."""
 
 import numpy as np
 import pytest

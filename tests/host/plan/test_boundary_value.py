@@ -1,4 +1,4 @@
-"""Linear boundary-value problems against Green's functions, and refusals of undetermined problems."""
+"""Compares linear boundary-value problems with Green's functions, and tests refusals of undetermined problems."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ def scalar(M: float, C: float, K: float, push=PUSH, dt: float = TIME[1]) -> Prob
 
 
 def green(rates: tuple[float, float]) -> np.ndarray:
-    """Return the decaying solution with roots -a, +b. The solution is the integral over s of PUSH exp(-c |t - s|) / (a
-    + b), with c = a before t and c = b after t."""
+    """Return the bounded solution of an equation with roots -a and +b. The solution is the integral over s of PUSH
+    exp(-c |t - s|) / (a + b), with c = a before t and c = b after t."""
     a, b = rates
     apart = TIME[:, None] - TIME[None, :]
     kernel = np.exp(np.where(apart > 0.0, -a, b) * apart) / (a + b)
@@ -68,7 +68,7 @@ def test_a_load_that_stays_is_begun_and_ended_at_its_sag():
 def test_static_ends_hold_the_ends():
     found = solved(scalar(-1.0, 0.0, 1.0, 1.0 + PUSH), "static")
     assert found.w[[0, -1], 0] == pytest.approx([1.0, 1.0], abs=1e-12)
-    assert abs(found.rate[0, 0]) > 1e-3  # the free end is not at rest
+    assert abs(found.rate[0, 0]) > 1e-3  # at the free end the velocity is not zero
 
 
 def test_unequal_counts_refuse_static_ends_and_name_the_count():
@@ -87,6 +87,6 @@ def test_roots_on_the_axis_are_refused_with_the_count():
 def test_ends_of_different_kinds_are_refused():
     problem = scalar(1.0, 0.1, 1.0)
     K = problem.K.copy()
-    K[T // 2 :] *= -1.0  # oscillates at the start, falls over at the end
+    K[T // 2 :] *= -1.0  # the solution oscillates at the start and is unstable at the end
     with pytest.raises(Refused, match="3 conditions for 2 unknowns"):
         solved(Problem(problem.M, problem.C, K, problem.F, problem.dt))

@@ -1,5 +1,5 @@
-"""Plans of closed mechanisms and modes: waypoints of joints and tip, and refusals with the name of a singular pose.
-Pinocchio with constraints checks the limits, and the virtual board plays the plans."""
+"""Tests plans of closed mechanisms and modes: waypoints of joints and of the tip, and refusals that name a singular
+pose. Pinocchio with constraints checks the limits, and the virtual board plays the plans."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,8 +28,8 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Case:
-    """tip: a link, and a point in the link's frame. a, b: two places of the point, m. joints: poses of the driven
-    joints."""
+    """One test case. tip: name of a link. offset: a point in the link's frame. a, b: two positions of the point, m.
+    joints: poses of the driven joints."""
 
     tip: str
     offset: tuple[float, float, float]
@@ -39,7 +39,7 @@ class Case:
 
     @property
     def text(self) -> str:
-        """Waypoints: through the poses, to a place of the tip, and straight to another place."""
+        """Return a file of waypoints: the poses, a position of the tip, and a straight line to another position."""
         poses = "".join(f"[[waypoint]]\njoints = {{ {', '.join(f'{k} = {x}' for k, x in pose.items())} }}\n"
                         f"stop = {'true' if i else 'false'}\n" for i, pose in enumerate(self.joints))
         return (f'tip = {{ link = "{self.tip}", xyz = {list(self.offset)} }}\n{poses}'
@@ -74,7 +74,7 @@ def found_of(name: str) -> Plan:
 
 
 def tips(oracle: Closed, q: Array, link: str, offset: tuple[float, ...]) -> Array:
-    """Return the places (N, 3) of a point of a link, by Pinocchio."""
+    """Return the positions (N, 3) of a point of a link, computed by Pinocchio."""
     joint, place = oracle._links[link]
     points = []
     for row in q:
@@ -84,7 +84,8 @@ def tips(oracle: Closed, q: Array, link: str, offset: tuple[float, ...]) -> Arra
 
 
 def followed(oracle: Closed, found: Plan, t: Array) -> tuple[Array, Array, Array]:
-    """Return the motion (N, n) of all joints from the driven ones, by Pinocchio, step by step."""
+    """Return the motion (N, n) of all joints that follows from the driven joints' motion, computed step by step by
+    Pinocchio."""
     near, rows = oracle.start, []
     for driven in zip(*found.trajectory.at(t), strict=True):
         rows.append(oracle.follow(*driven, near))
@@ -200,7 +201,8 @@ def test_a_tip_out_of_reach_is_named_with_what_it_comes_to(tmp_path):
 
 
 def test_the_tip_is_reached_on_the_branch_of_the_start():
-    """Two arms can reach a place in four poses. The elbows stay on the side of the file's start pose."""
+    """The two arms of the five-bar have four poses with the same tip position. The elbows stay on the side of the
+    file's start pose."""
     mechanism, case = mechanism_of("five_bar"), CASES["five_bar"]
     space = Space.of(mechanism)
     tip, elbows = ClosedTip(space, case.tip, case.offset, ""), [space.names.index("left_elbow"),
@@ -249,7 +251,8 @@ joints = { left_shoulder = 1.9, left_elbow = -2.1, right_shoulder = 1.2415926535
 
 
 def test_a_plan_through_modes_closes_their_loops_and_plays_without_fault(tmp_path):
-    """Two arms carry an object and release it. The numbers have six digits, so the grasp has a small error."""
+    """In this plan two arms grasp an object, carry it and release it. The poses in the file have six digits, so the
+    loop of the grasp closes with a small error."""
     mechanism = mechanism_of("two_arm_grasp")
     found = planned(mechanism, tmp_path, GRASP)
     when = dict((where, t) for t, where in found.arrivals)
@@ -302,7 +305,8 @@ def test_a_mode_that_does_not_fit_is_refused_with_what_would(text, words, tmp_pa
 
 @pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "two_arm_grasp"])
 def test_a_closed_mechanism_approaches_the_start_of_a_motion_from_where_it_stands(name):
-    """By encoder rounding, redundantly driven joints do not close the loops exactly."""
+    """Because encoder positions are rounded, the positions of redundantly driven joints do not satisfy the loop
+    equations exactly."""
     mechanism = mechanism_of(name)
     space = Space.of(mechanism)
     stands = space.streamed(space.follow(space.start, space.coordinates(space.start) + 0.1)[0])

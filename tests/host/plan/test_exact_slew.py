@@ -1,7 +1,7 @@
-"""The slew of a flexible link by 60 degrees in 0.5 s: elements and time steps against the exact beam.
+"""Compares elements and time steps with the exact beam, in a slew of a flexible link by 60 degrees in 0.5 s.
 
-With more elements the planner's torque converges to the transcendental inverse. The exact clamped beam gives the swing
-after the planned motion, without a simulated plant.
+For increasing numbers of elements, the planner's torque converges to the inverse of the exact beam (transcendental
+equations). The expected swing after the planned motion comes from the exact clamped beam, not from a simulated plant.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.support.exact_slew import Link
 from tests.support.flexible import EI, LENGTH, MASS, one_link
 
 WAY, DURATION, DAMPING = np.pi / 3.0, 0.5, 1e-3
-SMALL = 1e-3  # scale of the angle: terms of second order vanish, and the result is scaled back
+SMALL = 1e-3  # factor on the angle: terms of second order become negligible, and the result is divided by this factor
 LEAD = 0.25  # s
 LINK = Link(LENGTH, MASS, EI, 0.05, DAMPING)
 STEP = 2.5e-4  # s

@@ -1,9 +1,9 @@
-"""The emitted march against a boundary-value problem: two inverse models without a common equation.
+"""Compares the emitted march with a boundary-value problem. The two inverse models have no common equation.
 
-The march uses the frame of the clamped root, and femtorque.host.plan.tip_torques uses the chord. The two models agree
-to second order in the deflection, so the slew is scaled down a hundred times. In the clamped frame the boundary-value
-problem is nonlinear, but converges in a few rounds. The nonlinear problem tests the march at the full 60 degrees, where
-the tip bends by a fifth of the link's length.
+The march uses the frame of the clamped root. femtorque.host.plan.tip_torques uses the frame of the chord. The two
+models differ by terms of second order in the deflection, so the slew is scaled down by a factor of a hundred. In the
+clamped frame the boundary-value problem is nonlinear, but converges in a few rounds. The nonlinear problem tests the
+march at the full 60 degrees, where the tip bends by a fifth of the link's length.
 """
 
 from dataclasses import replace
@@ -24,8 +24,8 @@ LOAD = 0.05  # kg, at the tip
 
 
 def slew(scale: float):
-    """Return the end, the motor's motion and the motor's torque for 60 degrees in 0.5 s with 0.05 kg at the tip, by the
-    boundary-value problem."""
+    """Solve the boundary-value problem for a slew by 60 degrees in 0.5 s with 0.05 kg at the tip. Return its end time,
+    the motor's motion and the motor's torque."""
     motion = Slew((0.0,), (scale * np.pi / 3.0,), 0.5)
     found = tip_motion(flexible_arm(one_link(3, damping=1e-3)), motion, 0.5, 2.5e-4, lead=(0.15, 0.15))
     return found.times[-1], CubicSpline(found.times, found.q), CubicSpline(found.times, found.torque)

@@ -1,4 +1,4 @@
-"""`femtorque plan` for arms with a flexible link: the written motion, and refusals."""
+"""Tests `femtorque plan` for arms with a flexible link: the motion that is written, and refusals."""
 
 import json
 import re
@@ -41,15 +41,16 @@ def test_command_writes_the_joints_motion_and_says_what_it_takes(tmp_path, capfd
 
 
 def test_tip_presses_at_rest_with_what_is_asked(arm):
-    """Statics at the start: the shoulder carries the weights and the floor's 2 N."""
+    """Expected torques follow from statics at the start: the shoulder carries the weights and the floor's force of 2
+    N."""
     found = flexible_plan.plan_flexible(arm, PATH, ends="static")
     q = found.motion.q[0]
     upper = 0.5 * np.cos(q[0])
     weights = 8.0 * 0.5 * upper * 9.81
-    lever = 0.7 - upper  # from the elbow to the tip, level
+    lever = 0.7 - upper  # horizontal distance from the elbow to the tip
     assert found.path[0] == pytest.approx([0.7, -0.6, 0.0], abs=1e-9)
     floor = -2.0 * 0.7
-    # the weights of forearm and hand act between elbow and tip
+    # the centres of gravity of forearm and hand are between elbow and tip
     least, most = weights + floor + 0.24 * 9.81 * upper, weights + floor + 0.24 * 9.81 * (upper + lever)
     assert least < found.motion.torque[0, 0] < most
 
@@ -61,13 +62,14 @@ def test_waypoints_are_planned_as_if_rigid_then_bent(arm, tmp_path):
     slope = found.motion.W[-1] @ flexible_arm(arm).beam.hub
     shoulder, elbow = found.trajectory.positions[-1]
     assert shoulder == pytest.approx(-1.25, abs=1e-6)
-    assert elbow == pytest.approx(1.3 + slope, abs=5e-3)  # the exact link sags a little more
+    assert elbow == pytest.approx(1.3 + slope, abs=5e-3)  # the exact link sags a little more than the linear beam
     assert found.exact is not None
     assert found.exact.left < 0.2 * found.exact.linear
 
 
 def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
-    """The weights turn the root against the chord. The motion through waypoints starts from the joints' positions."""
+    """The weights rotate the link's root relative to the chord. For waypoints, the motion starts from the present
+    positions of the joints."""
     file = tmp_path / "way.csv"
     file.write_text("shoulder,elbow\n-1.2,1.25\n")
     begin = np.array([-1.25, 1.4])
@@ -79,7 +81,8 @@ def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
 
 
 def test_the_tip_may_be_a_point_before_the_end_of_the_hand(arm):
-    """With the tip half-way along the hand, the counts of roots differ. The arm's triangle gives the chord."""
+    """If the tip point is half-way along the hand, the numbers of stable and unstable roots differ. The expected chord
+    follows from the triangle of shoulder, elbow and tip."""
     found = flexible_plan.plan_flexible(arm, PATH, tip_point="hand:0.05,0,0")
     assert found.motion.counts == (4, 6)
     inside = (0.7**2 + 0.6**2 - 0.5**2 - 0.45**2) / (2.0 * 0.5 * 0.45)

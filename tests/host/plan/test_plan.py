@@ -1,4 +1,5 @@
-"""Plans go through the waypoints, within every limit, slowed for the motors. Refusals name their cause."""
+"""Tests that plans pass their waypoints within all limits, and are slowed if the motors are weak. Refusals name their
+cause."""
 
 import json
 from dataclasses import replace
@@ -85,7 +86,8 @@ def test_a_plan_passes_its_waypoints_within_every_limit(arm, tmp_path):
     assert np.max(np.abs(qd[(t > third + 1e-9) & (t < fourth)])) < 1e-9, "the pause"
     assert np.all(np.abs(qd) <= 2.0 * (1 + 1e-6)) and np.all(np.abs(qdd) <= 12.0 * (1 + 1e-6))
     assert np.max(np.abs(qd)) > 1.9, "and it does not dawdle"
-    jerk = np.diff(qdd[::40], axis=0) / (t[40] - t[0])  # between knots; within a period the quintics may exceed it
+    # mean jerk between two knots; within this period the quintics may exceed it
+    jerk = np.diff(qdd[::40], axis=0) / (t[40] - t[0])
     assert np.max(np.abs(jerk)) <= 200.0 * 1.01
     tau, there = effort.wanted(arm, t, found.trajectory), [j.limits.effort for j in arm.moving]
     assert np.all(np.abs(tau) <= 0.9 * np.array(there) * (1 + 1e-3))
@@ -93,7 +95,7 @@ def test_a_plan_passes_its_waypoints_within_every_limit(arm, tmp_path):
 
 
 def in_full(mechanism, leaders):
-    """Return rows of all moving joints from the rows of the leading joints, by the file's ratios."""
+    """Return the positions (or rates) of all moving joints, computed from the leading joints by the file's ratios."""
     column = {joint.name: leaders[:, k] for k, joint in enumerate(mechanism.streamed)}
     return np.column_stack([j.mimic.ratio * column[j.mimic.joint] if j.mimic else column[j.name]
                             for j in mechanism.moving])
@@ -106,7 +108,7 @@ def test_a_leader_is_planned_with_the_torque_of_all_that_follows_it(tmp_path):
     q, qd, qdd = found.trajectory.at(t)
     offsets = [j.mimic.offset if j.mimic else 0.0 for j in gripper.moving]
     every = oracle.rnea(Model.of(gripper), in_full(gripper, q) + offsets, in_full(gripper, qd), in_full(gripper, qdd))
-    ratios = in_full(gripper, np.eye(2))  # of every joint to every leader
+    ratios = in_full(gripper, np.eye(2))  # ratio of every joint to every leading joint
     tau = effort.wanted(gripper, t, found.trajectory)
     tau = tau - motor_torque(gripper, qd, qdd, np.zeros_like(tau))
     np.testing.assert_allclose(tau, every @ ratios.T, atol=1e-12)
@@ -128,17 +130,18 @@ def test_a_tip_that_a_leader_moves_gets_where_it_is_wanted(tmp_path):
 
 
 def test_between_two_rests_it_is_as_quick_as_jerk_allows(tmp_path, arm):
-    """Only jerk and acceleration limit the motion, which has 7 phases in closed form."""
+    """Only the limits of jerk and acceleration are active. The fastest motion then has 7 phases, and its duration is
+    known in closed form."""
     one = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, velocity=100.0, acceleration=10.0, jerk=100.0,
                                                               effort=1e3), motor=None) for j in arm.joints))
     found = planned(one, tmp_path, "[[waypoint]]\njoints = { shoulder = 0.7 }\n")
     d, a, j = 1.5, 10.0, 100.0
-    fastest = a / j + np.sqrt((a / j) ** 2 + 4.0 * d / a)  # = T for d = a T^2 / 4 - a^2 T / (2 j)
+    fastest = a / j + np.sqrt((a / j) ** 2 + 4.0 * d / a)  # solves d = a T^2 / 4 - a^2 T / (2 j) for the duration T
     assert fastest <= found.trajectory.duration < fastest + 1.0 / 250 + 1e-3
 
 
 def limited(arm, **keys):
-    """Return the arm with these limits at every joint and unlimited motors."""
+    """Return the arm with these limits at every joint and with motors of unlimited torque."""
     return replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=1e3, **keys), motor=None)
                                      for j in arm.joints))
 
@@ -156,13 +159,15 @@ def test_half_the_speed_is_half_the_rate_a_quarter_of_the_acceleration_and_an_ei
 
 
 def test_joints_pass_waypoints_at_the_harmonic_mean_of_the_rates_on_both_sides():
-    """By hand: the means of 1 and 9 rad/s, of -2 and -2 rad/s, for a reversing joint, and for a joint at rest."""
+    """Expected values computed by hand: the harmonic means of 1 and 9 rad/s and of -2 and -2 rad/s; zero for a
+    reversing joint and for a joint at rest."""
     poses = [np.array([0.0, 0.0, 0.0, 0.0]), np.array([2.0, -4.0, 1.0, 0.0]), np.array([11.0, -6.0, 0.5, 1.0])]
     np.testing.assert_allclose(_through(poses, [2.0, 1.0], []), [[1.8, -2.0, 0.0, 0.0]], rtol=1e-15)
 
 
 def test_through_waypoints_far_and_near_every_joint_goes_on_and_never_beyond(tmp_path, arm):
-    """On ways of 1, 0.02, 0.6 and 0.01 rad no joint reverses, overshoots or stops at a waypoint."""
+    """The distances between the waypoints are 1, 0.02, 0.6 and 0.01 rad. No joint reverses, overshoots or stops at a
+    waypoint."""
     hard = limited(arm, velocity=2.0, acceleration=20.0, jerk=400.0)
     ways = np.cumsum([0.0, 1.0, 0.02, 0.6, 0.01]) + hard.moving[0].start
     text = "stop = false\n".join(f"[[waypoint]]\njoints = {{ shoulder = {x:.6f}, elbow = {1.0 + 0.5 * x:.6f} }}\n"
@@ -178,7 +183,8 @@ def test_through_waypoints_far_and_near_every_joint_goes_on_and_never_beyond(tmp
 
 
 def test_accelerations_on_a_line_are_those_of_its_rates(arm, tmp_path):
-    """The reference is a difference quotient of second order. A jerk step J makes an error of J h / 2."""
+    """The reference is a difference quotient of second order. A jump of the jerk by J causes an error of J h / 2 in
+    this quotient."""
     for acceleration in (2.0, 6.0):
         hard = limited(arm, velocity=3.0, acceleration=acceleration, jerk=20.0 * acceleration)
         found = planned(hard, tmp_path, TIP + """
@@ -202,10 +208,11 @@ line = true
 
 
 def test_a_motor_that_turns_has_less_torque_to_drive_with_and_no_less_to_brake(arm):
-    """By hand, 24 V, K = 0.05 V s, gear 50, 2 ohm give 2.5 V s at the joint. At rest the torque is 24 x 2.5 / 2 = 30 N
-    m. At 4 rad/s the back-EMF is 10 V, so the torque is (24 - 10) 2.5 / 2 = 17.5 N m. From 9.6 rad/s on it is 0. The
-    motor could brake with (24 + 10) 2.5 / 2 = 42.5 N m, but the board uses no more than the torque at rest. A drive of
-    54 N m (damiao-8009) without a gear has 40 N m at any velocity, and 54 N m without an effort limit."""
+    """Computed by hand: 24 V, K = 0.05 V s, gear 50 and 2 ohm give 2.5 V s at the joint. At rest the torque is 24 x 2.5
+    / 2 = 30 N m. At 4 rad/s the back-EMF is 10 V, so the available torque is (24 - 10) 2.5 / 2 = 17.5 N m. From 9.6
+    rad/s on, the available torque is 0. The motor could brake with (24 + 10) 2.5 / 2 = 42.5 N m, but the board uses no
+    more than the torque at rest. A drive of 54 N m (damiao-8009) without a gear has 40 N m at any velocity, and 54 N m
+    without an effort limit."""
     for gear in (50.0, -50.0):
         joints = tuple(replace(j, limits=replace(j.limits, effort=40.0),
                                motor=replace(j.motor, K=0.05, gear=gear, R=2.0)) for j in arm.joints)
@@ -246,7 +253,7 @@ def test_what_the_motors_cannot_give_is_slower_and_said_so(arm, tmp_path):
 
 
 def test_a_real_arm_against_pinocchio(so101, tmp_path):
-    """Tip poses and torques of the whole plan are compared. Gravity limits the plan."""
+    """The test compares tip poses and torques along the whole plan with Pinocchio. Gravity limits the plan."""
     arm = load_mechanism(so101)
     arm = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, velocity=4.0, effort=1.1)) for j in arm.joints))
     path = points(tmp_path, 'tip = { link = "gripper_frame_link" }\n[[waypoint]]\nxyz = [0.25, 0.1, 0.15]\n'

@@ -1,4 +1,4 @@
-"""Positions, Jacobians and mass matrices of the Python API, against Pinocchio and difference quotients."""
+"""Compares positions, Jacobians and mass matrices of the Python API with Pinocchio and with difference quotients."""
 
 import numpy as np
 import pinocchio as pin

@@ -1,4 +1,4 @@
-"""A plan for the exact link, tested on Pinocchio's chain, which is independent of the planner's chain."""
+"""Tests a plan for the exact link on Pinocchio's chain, which is independent of the planner's chain."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Tip motions of flexible arms against rigid dynamics at high stiffness, and against a plant in other coordinates."""
+"""Compares tip motions of flexible arms with rigid dynamics at high stiffness, and with a simulated plant in other
+coordinates."""
 
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from tests.support.flexible import EI, LENGTH, MASS, hinge, one_link, rod, two_l
 from tests.support.flexible_chain import sheared
 
 DT = 5e-4
-GA_S = 100.0  # N: shear gives a tenth of the deflection under a tip force
+GA_S = 100.0  # N: at this stiffness, shear causes a tenth of the deflection under a force at the tip
 
 
 def test_chord_pinned_at_both_ends_has_its_analytic_frequencies():
@@ -71,14 +72,16 @@ def test_stiff_arm_that_presses_needs_the_torques_of_a_rigid_one_that_does():
     added = tip_motion(arm, motion, 0.8, DT, press=Press()).torque - tip_motion(arm, motion, 0.8, DT).torque
     q = motion.at(t)[0]
     step = 1e-6
-    for j in range(2):  # virtual work: a joint's torque is the force times the tip's motion per joint motion
+    # virtual work: the joint's torque is the force times the tip's displacement per displacement of the joint
+    for j in range(2):
         moved = (tip(arm, q + step * np.eye(2)[j]) - tip(arm, q - step * np.eye(2)[j])) / (2 * step)
         assert added[:, j] == pytest.approx(np.sum(moved * Press().at(t)[0], axis=1), abs=2e-4)
 
 
 @pytest.mark.parametrize(("spring", "GA_s"), [(None, GA_S), (1.0, np.inf)], ids=["shear", "spring"])
 def test_plant_in_other_coordinates_driven_by_the_torques_alone_follows_the_path(spring, GA_s):
-    """The plant moves in open loop by a small motion. The error is of second order in the deflection."""
+    """The torques drive the plant without feedback along a small motion. The error is of second order in the
+    deflection."""
     mechanism = sheared(two_link(4, spring=spring, gravity=(0.0, 0.0, 0.0)), GA_s)
     arm, plant = flexible_arm(mechanism), FlexiblePlant(mechanism, 4)
     errors, ways = [], []
@@ -97,7 +100,7 @@ def test_plant_in_other_coordinates_driven_by_the_torques_alone_follows_the_path
 
 
 def test_sag_is_that_of_a_cantilever():
-    """With the link level and at rest, the motor's angle is above the chord by the slope that lifts the tip."""
+    """If the link is horizontal and at rest, the motor's angle exceeds the chord's angle by the slope at the root."""
     mechanism = one_link(6, gravity=(0.0, -9.81, 0.0))
     found = tip_motion(flexible_arm(mechanism), Slew((0.0,), (0.0,), 0.1), 0.1, DT)
     weight, load = MASS / LENGTH * 9.81, 0.05 * 9.81
@@ -108,8 +111,8 @@ def test_sag_is_that_of_a_cantilever():
 
 
 def test_elements_that_double_precision_cannot_tell_apart_are_refused():
-    """The mass matrix of the inverse loses more than a digit per element. With 16 elements the torque would be wrong by
-    a sixth."""
+    """With each further element, the inverse of the mass matrix loses more than one digit of precision. With 16
+    elements, the torque would have an error of a sixth."""
 
     def counted(elements: int) -> tuple[int, int]:
         return count(elastic_problem(flexible_arm(one_link(elements)), Slew((0.0,), (0.0,), 0.5), np.zeros(1), DT))
@@ -131,7 +134,8 @@ def test_arms_of_another_kind_are_refused(change, words):
 
 
 def test_end_part_may_be_fixed_with_its_inertia():
-    """A rod of 0.1 m with the beam's section is fixed to the beam's end. Rod and beam together are one longer rod."""
+    """A rod of 0.1 m with the beam's section is fixed to the beam's end. Together they have the inertia of one longer
+    rod."""
     beam = ChordBeam.of(LENGTH, MASS, EI, 3, end=End(0.06, 0.05, 0.06 * 0.1**2 / 12, 0.1))
     assert beam.mass == pytest.approx(0.3)
     assert beam.second == pytest.approx(0.3 * 0.5**2 / 3)

@@ -1,4 +1,5 @@
-"""Joint velocities and accelerations from the tip's path, against difference quotients, and refusals."""
+"""Compares joint velocities and accelerations, computed from the tip's path, with difference quotients. Also tests
+refusals."""
 
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ DT = 1e-3
 
 
 class Line:
-    """Motion from `a` to `b` (3,) in a second."""
+    """A straight motion from `a` to `b` (3,) in one second."""
 
     def __init__(self, a, b) -> None:
         self.a, self.way = np.array(a), np.subtract(b, a)

@@ -1,4 +1,4 @@
-"""Logs of a run, read by femtorque, by MCAP's reader and as CSV."""
+"""Tests logs of a run. The logs are read by femtorque, by MCAP's reader and as CSV."""
 
 import csv
 import gzip
@@ -79,7 +79,7 @@ def test_mcaps_own_reader_finds_ros_messages(a_run):
 
 
 def test_a_library_for_ros_bags_reads_the_same_numbers(a_run):
-    """rosbags shares no code with the writer, and has ROS 2's definitions."""
+    """The package rosbags has its own reader and its own copy of ROS 2's message definitions."""
     path, seen = a_run
     ros = get_typestore(Stores.ROS2_HUMBLE)
     found = {topic: [] for topic in ("/joint_states", "/joint_states/desired", "/torque", "/status")}
@@ -129,7 +129,7 @@ def test_what_a_page_draws_of_the_arm_is_an_attachment_and_no_log_is_lost_with_i
 
 
 def test_what_an_arm_feels_is_in_its_log(a_run, tmp_path):
-    """femtorque and rosbags read the log. The board's ticks wrap between two reports."""
+    """The log is read by femtorque and by rosbags. The board's ticks wrap between two reports."""
     assert read_log(a_run[0]).outside is None
     conf = Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml"))
     board, names = FakeBoard(ManualClock(), conf), [joint.name for joint in conf.joints]
@@ -165,7 +165,7 @@ def test_the_csv_has_the_same_numbers(a_run):
 
 
 def test_a_crash_loses_nothing(tmp_path):
-    """During the run, the open files have every STATUS so far."""
+    """At any time during the run, the open files contain every STATUS that has arrived."""
     session, _ = a_session()
     path, copies = tmp_path / "run.mcap", []
     log = Log(path, session.configuration)
@@ -196,7 +196,7 @@ def test_a_log_cut_in_the_middle_of_a_record_is_read_up_to_there(tmp_path):
     assert 5 < len(read_log(cut).t) < len(seen) == len(read_log(path).t)
     assert read_log(cut).damage.startswith("is damaged at byte ") and not read_log(path).damage
     assert Findings(read_log(cut)).sentences[0].startswith("The log is damaged at byte ")
-    cut.write_bytes(path.read_bytes()[:2000])  # a packed log has larger chunks
+    cut.write_bytes(path.read_bytes()[:2000])  # after packing, the first chunk ends later than this
     with pytest.raises(BadInput, match="is damaged at byte .*; no complete sample is before that"):
         read_log(cut)
 
@@ -217,7 +217,7 @@ def test_a_log_with_a_bit_flipped_is_never_another_run_in_silence(tmp_path, pack
 
 
 def test_a_description_that_is_not_what_was_written_is_refused(a_run, tmp_path):
-    """MCAP has no check sum of the description."""
+    """MCAP has no check sum for the description, so the log has its own."""
     path, _ = a_run
     data, other = path.read_bytes(), tmp_path / "other.mcap"
     assert data.count(b"rate_hz\x04\0\0\x001000") == 1

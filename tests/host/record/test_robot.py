@@ -1,4 +1,4 @@
-"""The arm in a log: its description and its frames against other libraries."""
+"""Compares the arm's description and frames in a log with the results of other libraries."""
 
 import numpy as np
 import pinocchio as pin
@@ -18,7 +18,7 @@ OPEN = ("three_link", "six_axis", "three_axis", "biped", "flexible_link")
 
 
 def recorded(mechanism, q, tmp_path):
-    """Return the type store, messages by topic and stamps, as rosbags reads them."""
+    """Return rosbags' type store, the messages by topic, and the time stamps."""
     stamps = [1_500_000_000 + 20_000_000 * k for k in range(len(q))]
     path = tmp_path / "arm.mcap"
     path.write_bytes(robot.animation(mechanism, stamps, np.asarray(q)).read())

@@ -1,4 +1,4 @@
-"""Surroundings and contacts of a simulated arm in a log, read by rosbags and by femtorque."""
+"""Tests surroundings and contacts of a simulated arm in a log. The log is read by rosbags and by femtorque."""
 
 import io
 from types import SimpleNamespace
@@ -48,7 +48,7 @@ def test_surfaces_and_forces_are_markers_that_viewers_of_ros_know(written):
         assert store.hash_rihs01(kind) == ros.hash_rihs01(kind), kind
     ((_, still),) = topics["/scene"]
     assert [(m.text, m.type, len(m.points), m.header.frame_id) for m in still.markers] == [("table", 11, 12, "base")]
-    (_, first), (_, last) = topics["/contacts"]  # no message for a tick without stored surroundings
+    (_, first), (_, last) = topics["/contacts"]  # for a tick without stored surroundings there is no message
     assert [m.action for m in first.markers] == [3] and [m.action for m in last.markers] == [3, 0]
     begin, end = last.markers[1].points
     assert (end.x, end.y, end.z) == (0.5, 0.0, 0.1) and (begin.x, begin.z) == pytest.approx((0.53, 0.06))
@@ -57,7 +57,7 @@ def test_surfaces_and_forces_are_markers_that_viewers_of_ros_know(written):
 def test_what_was_written_is_read_back(written):
     _, topics = written
 
-    def plain(topic):  # the output of our reader's decoder
+    def plain(topic):  # the messages as femtorque's own reader returns them
         return [(at, SimpleNamespace(markers=[SimpleNamespace(text=m.text, pose=m.pose, points=list(m.points))
                                               for m in message.markers])) for at, message in topics[topic]]
 

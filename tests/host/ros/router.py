@@ -1,4 +1,4 @@
-"""A zenoh router in this process, in place of rmw_zenohd."""
+"""Runs a zenoh router in this process, in place of rmw_zenohd."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A board as a ROS 2 node, with the flash image in its own time: topics, services, actions."""
+"""Tests a board as a ROS 2 node: topics, services, actions. The flash image runs in simulated time."""
 
 import uuid
 import xml.etree.ElementTree as ET
@@ -21,7 +21,7 @@ START = np.array([-0.8, 0.5, 0.4])
 
 
 class Ether:
-    """A stand-in for the zenoh node: messages as bytes, by topic."""
+    """A stand-in for the zenoh node. Messages are stored as bytes, by topic."""
 
     name, refused, why = "femtorque", 0, ""
 
@@ -46,10 +46,10 @@ class Ether:
         self.services[name] = (kind, answer)
 
     def handle(self):
-        """Do nothing: no message waits."""
+        """Do nothing, because no message is waiting."""
 
     def ask(self, name, **request):
-        """Call a service. Returns a list that gets the response, now or later."""
+        """Call a service. Returns a list to which the response is appended, now or later."""
         kind, answer = self.services[name]
         told = []
         data = packed(f"{kind}_Request", message(f"{kind}_Request", **request))
@@ -67,7 +67,7 @@ class Ros:
         self.arm = Arm(Board(session, arm), self.ether, "arm_controller", self.lines.append, gripper)
 
     def run(self, seconds, each=lambda: None):
-        """Run the node's rounds while the chip's time passes."""
+        """Run the node's rounds for some seconds of the chip's time."""
         end = self.session.clock.now() + seconds
         while self.session.clock.now() < end:
             self.arm.step()
@@ -75,7 +75,7 @@ class Ros:
             self.session.clock.sleep(0.002)
 
     def send(self, told, **more):
-        """Send a goal. Returns the goal's number and a list that gets the result."""
+        """Send a goal. Returns the goal's number, and a list to which the result is appended."""
         return self.ask(ACTION, message(interfaces.GOAL, trajectory=told, **more))
 
     def ask(self, action, goal):
@@ -108,7 +108,7 @@ def ros(request):
 
 
 def way(*rows, seconds=1.0):
-    """Return a trajectory through poses relative to the start, without velocities."""
+    """Return a trajectory of poses, given relative to the start pose, without velocities."""
     return trajectory([seconds * (k + 1) for k in range(len(rows))], [START + np.array(row) for row in rows])
 
 
@@ -150,7 +150,7 @@ def test_a_goal_is_followed_to_its_end_with_feedback(ros):
 
 
 def test_the_arm_is_where_the_trajectory_is_all_the_way(ros):
-    """The trajectory has velocities, and time is the board's time. STATUS is up to 15 ms old."""
+    """The trajectory has velocities. The test uses the board's time. A STATUS may be up to 15 ms old."""
     t = np.linspace(0.0, 2.0, 21)
     s, ds = 0.5 - 0.5 * np.cos(np.pi * t / 2.0), 0.25 * np.pi * np.sin(np.pi * t / 2.0)
     q, v = START + 0.5 * s[:, None], 0.5 * ds[:, None] * np.ones(3)
@@ -197,7 +197,7 @@ def test_a_goal_that_comes_while_a_cancelled_one_brakes_waits_for_it(ros):
 
 
 def test_a_path_tolerance_that_is_violated_ends_the_goal_by_joint_and_size(ros):
-    """The goal is faster than the joint's limits, so the joint is left behind."""
+    """The goal requires more velocity than the joint's limit, so the joint lags behind."""
     _, result = ros.send(way([0.8, 0.0, 0.0], seconds=0.1), path_tolerance=tolerance(shoulder=0.05))
     ros.run(0.6)
     (done,) = result
@@ -207,7 +207,8 @@ def test_a_path_tolerance_that_is_violated_ends_the_goal_by_joint_and_size(ros):
 
 
 def test_velocities_beyond_a_limit_are_taken_and_the_board_keeps_the_limit(ros):
-    """joint_trajectory_controller also has no velocity limits. A push by hand does not count as a limit."""
+    """joint_trajectory_controller does not check velocity limits either. If somebody pushes the arm, this does not
+    count as an acting limit. A push by hand does not count as a limit."""
     limit = ros.arm.board.mechanism.follow_limits()[0, 0]
     told = way([0.3, 0.0, 0.0], [0.6, 0.0, 0.0], seconds=0.3)
     told.points[0].velocities, told.points[1].velocities = np.array([3.0 * limit, 0.0, 0.0]), np.zeros(3)
@@ -334,7 +335,7 @@ def test_the_topics_points_are_followed_live_and_the_arm_rests_after_the_last(ro
 
 def test_positions_of_the_topic_system_of_ros2_control_are_followed_live_where_the_arm_is_held(ros):
     take = ros.ether.taken["/femtorque/joint_commands"]
-    for k in range(80):  # at 100 Hz; always sent, also at rest, in any order
+    for k in range(80):  # at 100 Hz, as ros2_control does: also at rest, and with the joints in any order
         command = START + [0.002 * min(k, 50), 0.0, 0.0]
         take(message("sensor_msgs/msg/JointState", name=list(reversed(NAMES)), position=command[::-1]))
         ros.run(0.01)

@@ -1,4 +1,4 @@
-"""Files for MoveIt and ros2_control: joints, limits and topics agree with arm and node."""
+"""Tests the files for MoveIt and ros2_control: their joints, limits and topics agree with the arm and the node."""
 
 import xml.etree.ElementTree as ET
 

@@ -1,4 +1,4 @@
-"""ROS 2 types: hashes published by others, and bytes."""
+"""Tests ROS 2 types: hashes against published hashes, and encoded bytes."""
 
 import pytest
 
@@ -34,7 +34,8 @@ BAG = {  # ros2/rosbag2, rosbag2_cpp/test/rosbag2_cpp/bags/topics_and_services.d
     "response": "0001000002000000d3222e65878efe39010feb7db93a37d900000000000013040000000001000000000000000000000001"
                 "0000000400000000000000",
 }
-OF_BAG = "32c1d140259c71e5c355115942bcb31df98b4330e4d906b1b75ccb1c9b3ce6c8"  # of the topic's type, in the bag
+# hash of the topic's type in the recorded bag
+OF_BAG = "32c1d140259c71e5c355115942bcb31df98b4330e4d906b1b75ccb1c9b3ce6c8"
 
 
 def test_a_service_that_ros_2_recorded_is_read_and_written_byte_for_byte(monkeypatch):
@@ -67,6 +68,6 @@ def test_bytes_that_are_no_message_are_refused(data):
 
 
 def test_an_empty_request_is_five_bytes_as_others_send_it():
-    """rosidl adds a member, structure_needs_at_least_one_member."""
+    """rosidl puts a member, structure_needs_at_least_one_member, into an empty message."""
     assert packed("std_srvs/srv/Trigger_Request", message("std_srvs/srv/Trigger_Request")) == b"\0\1\0\0\0"
     unpacked("std_srvs/srv/Trigger_Request", b"\0\1\0\0\0")

@@ -1,4 +1,5 @@
-"""Joints that the board does not report: joints in loops, against intersections of circles, and followers."""
+"""Tests the positions of joints that the board does not report: joints in loops, compared with intersections of
+circles, and coupled joints."""
 
 import math
 
@@ -9,11 +10,12 @@ from femtorque.host.ros.joints import Joints
 from tests.support.mimic import gripper_in
 from tests.support.suite import ROOT
 
-ARM, ROD, BASE = 0.2, 0.26, 0.1  # m, of mechanisms/five_bar.toml
+ARM, ROD, BASE = 0.2, 0.26, 0.1  # m, lengths in mechanisms/five_bar.toml
 
 
 def elbows(left: float, right: float) -> tuple[float, float]:
-    """Return the five-bar's passive angles, from the upper intersection of the rods' circles."""
+    """Return the angles of the five-bar's passive joints. The elbows are on circles, and the rods meet at the circles'
+    upper intersection."""
     a, b = (np.array([side * BASE + ARM * math.cos(q), ARM * math.sin(q)]) for side, q in ((-1, left), (1, right)))
     half = (b - a) / 2.0
     up = np.array([-half[1], half[0]]) / np.linalg.norm(half)

@@ -1,4 +1,5 @@
-"""ROS 2 trajectories as motions, which are smooth and pass every point. Refusals have the action's code."""
+"""Tests that ROS 2 trajectories become smooth motions that pass every point. Refused trajectories have the error code
+of the action."""
 
 import math
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""The node on zenoh against the package zenoh-ros2-sdk, another implementation of rmw_zenoh's conventions."""
+"""Compares the node on zenoh with the package zenoh-ros2-sdk, another implementation of rmw_zenoh's conventions."""
 
 import threading
 

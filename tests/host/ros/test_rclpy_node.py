@@ -1,5 +1,5 @@
-"""The node on rclpy, against a stand-in, which has messages with rclpy's fields. A waiting callback of the default
-group blocks other callbacks. assurance/bench/test_ros.py uses the real rclpy."""
+"""Tests the node on rclpy with a stand-in, whose messages have the fields of rclpy's messages. A waiting callback of
+the default group blocks other callbacks. assurance/bench/test_ros.py uses the real rclpy."""
 
 import sys
 import uuid
@@ -21,7 +21,7 @@ from tests.support.suite import ROOT
 
 
 class Future:
-    """A response that comes later."""
+    """A response that arrives later."""
 
     def __init__(self, executor) -> None:
         self.value = None
@@ -39,7 +39,7 @@ class Future:
 
 
 class Graph:
-    """A stand-in for rclpy: a node, its executor, and incoming messages."""
+    """A stand-in for rclpy, with a node, its executor, and incoming messages."""
 
     def __init__(self) -> None:
         self.published, self.quality, self.taken, self.services = {}, {}, {}, {}
@@ -58,7 +58,7 @@ class Graph:
         self.services[name] = (kind, asked, callback_group)
 
     def spin_once(self, timeout_sec):
-        """Run one callback, and resume the waiting ones, as rclpy does."""
+        """Run one callback, and then resume callbacks that wait, as rclpy does."""
         if self.waiting and all(group == "reentrant" for _, _, group in self.running):
             self.waiting.popleft()()
         for one in self.running[:]:
@@ -69,7 +69,7 @@ class Graph:
                 one[1].append(ended.value)
 
     def ask(self, name, **request):
-        """Send a request from another node. Returns a list that gets the response."""
+        """Send a request from another node. Returns a list to which the response is appended."""
         kind, asked, group = self.services[name]
         told = []
         made = class_of(f"{kind}_Request")()
@@ -141,7 +141,7 @@ def arm(graph):
 
 
 def goal(graph, arm, *rows):
-    """Send a goal. Returns the goal's number and a list that gets the result."""
+    """Send a goal. Returns the goal's number, and a list to which the result is appended."""
     number = message("unique_identifier_msgs/msg/UUID", uuid=np.frombuffer(uuid.uuid4().bytes, np.uint8))
     assert arm.until(graph.ask(ACTION + "send_goal", goal_id=number,
                                goal=message(interfaces.GOAL, trajectory=way(*rows)))).accepted

@@ -1,4 +1,4 @@
-"""Meshes of an untrusted URDF, with any bytes, size and place."""
+"""Tests meshes of an untrusted URDF: files with arbitrary bytes and sizes, in any folder."""
 
 import json
 import struct
@@ -26,7 +26,7 @@ def mesh(folder, name):
 
 
 def drawn(robot):
-    """Return the number of faces, and the warnings."""
+    """Return the number of drawn faces, and the warnings."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         solids = meshes.visuals(robot)
@@ -77,7 +77,7 @@ def test_a_mesh_that_is_too_large_is_not_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["box.zip", "box.3mf", "box.dae", "box.json", "box.svg", "box"])
 def test_what_unpacks_and_what_is_no_format_of_robots_is_not_read(tmp_path, name):
-    """An archive with any name may unpack to any size."""
+    """An archive may expand to any size, and its file may have any name."""
     with zipfile.ZipFile(tmp_path / name, "w") as archive:
         archive.writestr("box.dae", BOX.export(file_type="dae"))
     faces, said = drawn(mesh(tmp_path, name))
@@ -123,7 +123,7 @@ def test_meshes_of_an_installed_package_are_found_and_missing_ones_are_counted(t
 
 
 def test_no_file_beside_the_mesh_is_read(tmp_path):
-    """Materials and pictures are separate files with any name."""
+    """A mesh may refer to materials and pictures in separate files with any name."""
     BOX.export(tmp_path / "box.obj")
     text = (tmp_path / "box.obj").read_text()
     (tmp_path / "box.obj").write_text("mtllib /dev/zero\nmtllib material.mtl\n" + text)

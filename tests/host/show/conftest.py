@@ -1,4 +1,5 @@
-"""Runs of the flash image on the virtual board. The plant, the line or the encoder causes each situation."""
+"""Runs of the flash image on the virtual board. Each situation is caused by changes of the plant, the line or the
+encoder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ SITUATIONS = {
 
 @pytest.fixture(scope="session")
 def played(tmp_path_factory):
-    """Return a function from a situation's name to its run. Each situation is played once."""
+    """Return a function that maps the name of a situation to its run. Each situation is simulated only once."""
     arm, folder, known = load_mechanism(ROOT / "mechanisms" / "three_link.toml"), tmp_path_factory.mktemp("runs"), {}
     t = np.linspace(0.0, 1.6, 161)
     s = (1.0 - np.cos(2 * np.pi * t / 1.6)) / 2.0

@@ -1,4 +1,4 @@
-"""Terminal display of a run."""
+"""Tests the terminal display of a run."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The live view in the terminal."""
+"""Tests the live view of a board in the terminal."""
 
 import io
 import json
@@ -62,7 +62,7 @@ def test_the_mode_is_shown_by_its_name_where_there_are_several():
 
 
 def test_old_positions_and_rates_of_a_joint_that_is_where_it_should_be_are_no_feedback():
-    """The joint accelerates, and its positions are 2 ms old."""
+    """The joint accelerates, and the reported positions were measured 2 ms earlier."""
     session, board = looking()
     board._flag(OUTPUTS=True)
     refresh(session)
@@ -136,7 +136,7 @@ def test_one_look_as_json(fake, here):
 
 
 def test_six_joints_fit_into_80_columns():
-    """The parts that distinguish joint names stay."""
+    """Joint names are shortened, but remain distinct."""
     arm = load_mechanism(robot("so101.urdf"))
     conf = replace(configuration(joints=6), joints=arm.streamed)
     session, _ = looking(expected=conf, conf=conf)
@@ -150,7 +150,7 @@ def test_six_joints_fit_into_80_columns():
 
 
 def with_drives(*joints):
-    """Return a session, and a function that sends a report of the session's drives."""
+    """Return a session, and a function that sends a report of these joints' drives."""
     n = len(joints)
     conf = replace(configuration(joints=n), joints=joints)
     session, board = looking(expected=conf, conf=conf)
@@ -166,7 +166,7 @@ def with_drives(*joints):
 
 
 def test_drives_are_shown_with_rate_age_losses_and_a_servos_firmware():
-    """The first of six servos has missed a tenth of its ticks."""
+    """The first of six servos has not answered in a tenth of the ticks."""
     arm = load_mechanism(MECHANISMS / "so101_sts.toml")
     session, tell = with_drives(*arm.streamed)
     assert "answers" not in shown(session) and "drives" not in snapshot(session)
@@ -203,7 +203,7 @@ def test_rates_of_drives_begin_anew_with_the_board():
 
 
 def test_buses_are_named_in_the_order_in_which_the_board_numbers_them():
-    """CAN comes first, although a servo is nearer to the base."""
+    """The CAN bus has the first number, although the servo's joint is nearer to the base."""
     servo, drive = (load_mechanism(MECHANISMS / name).streamed[0] for name in ("so101_sts.toml", "damiao_arm.toml"))
     session, tell = with_drives(servo, drive)
     tell(4000, offs=(1, 2, 0))

@@ -1,4 +1,4 @@
-"""Pictures: each colour has one meaning, colours differ visibly, no parts overlap, and curves zoom."""
+"""Tests pictures: each colour has one meaning, colours differ visibly, no texts or lines overlap, and curves zoom."""
 
 import ast
 import json
@@ -66,7 +66,7 @@ def test_the_live_page_means_the_same_by_a_colour_as_reports():
 
 
 def test_no_picture_has_colours_of_its_own_for_joints():
-    """No picture uses matplotlib's colour maps or its default cycle."""
+    """No picture may use matplotlib's colour maps or its default colour cycle."""
     for path in (path for room in ("codegen", "host", "hil") for path in (ROOT / room).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"viridis|[\"']C\d[\"']|color=f\"C\{|get_cmap", text), path
@@ -77,7 +77,7 @@ def test_no_picture_has_colours_of_its_own_for_joints():
 
 @pytest.fixture
 def log():
-    """Return a run with a plant that is 1 mrad off its encoders."""
+    """Return a run in which the plant's true positions are 1 mrad off the encoders' readings."""
     run = a_run(T, ACCELERATION, 0.1 * RATE + NOISE, error=1e-3 * np.sin(9.0 * T))
     return replace(run, true=run.position + 1e-3, begun="2026-05-04T12:30:05+02:00",
                    notes={"trajectory": "motions/wave.csv", "port": "/dev/ttyACM0"})

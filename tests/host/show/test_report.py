@@ -1,4 +1,4 @@
-"""Sentences on a run name known causes, and call a good run good."""
+"""Tests that the sentences on a run name known causes, and find no fault in a faultless run."""
 
 import csv
 import json
@@ -27,8 +27,8 @@ ARM = ROOT / "mechanisms" / "three_link.toml"
 
 
 def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, age=0.0, play=0.0, **scalars):
-    """Return a logged run of one joint: a sine with this error and feedback. The velocity error is chosen so that Ku e
-    + Kv e' is the feedback."""
+    """Return a logged run of one joint with a sinusoidal motion and the given error and feedback. The velocity error is
+    computed so that the feedback's torque is Ku e + Kv e'."""
     n = len(t)
     target, rate = np.sin(2.0 * t), 2.0 * np.cos(2.0 * t)
     error = np.zeros(n) if error is None else error
@@ -75,7 +75,7 @@ def test_a_line_in_the_error_is_found_at_its_frequency():
 
 @pytest.mark.parametrize(("hz", "growth"), [(12.5, 0.0), (7.3, 0.0), (3.0, 0.3)])
 def test_a_loop_that_oscillates_is_named_and_no_slower_motion_advised(hz, growth):
-    """A growing oscillation and a saturated motor are also tested."""
+    """The cases include a growing oscillation and a motor at its limit."""
     ringing = 0.02 * np.exp(growth * (T - T[-1])) * np.sin(2.0 * np.pi * hz * T)
     run = a_run(T, ACCELERATION, 10.0 * ringing + NOISE, ringing + 2e-3 * RATE)
     full = replace(run, duty=np.sign(ringing)[:, None])
@@ -185,13 +185,13 @@ def wrong(browser):
 
 @pytest.fixture
 def broken(played):
-    """Return a log of a run in which an encoder stopped in mid-motion."""
+    """Return the log of a run in which an encoder stopped during the motion."""
     return played("encoder-stuck").run
 
 
 @pytest.fixture(scope="module")
 def beside(played, tmp_path_factory):
-    """Yield a browser on the page of this run."""
+    """Yield a browser that shows the page of this run."""
     page = tmp_path_factory.mktemp("page") / "run.html"
     report.write_report(played("encoder-stuck").run, page)
     with chromium() as browser:
@@ -256,7 +256,8 @@ def test_differences_can_be_drawn_larger_than_they_are(broken, beside):
 
 
 def test_the_page_can_be_worked_from_the_keyboard(beside):
-    """The space bar plays, arrows turn the focused arm, and every control has a name."""
+    """The space bar starts the motion, the arrow keys rotate the focused view of the arm, and every control has an
+    accessible name."""
     beside.run("document.activeElement.blur(); femtorque.seek(0)")
     beside.run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: ' ', bubbles: true}))")
     assert beside.run("return document.getElementById('play').textContent") == "Pause"
@@ -358,7 +359,7 @@ def test_a_log_without_shapes_still_tells_how_far_tips_were_bent():
 
 
 def test_a_run_of_a_flexible_arm_tells_of_its_tip(tmp_path):
-    """The run is on the virtual board, and the plant gives the truth."""
+    """The run is on the virtual board. The true tip position comes from the simulated plant."""
     mechanism = load_mechanism(ROOT / "mechanisms" / "flexible_arm.toml")
     motion = Trajectory.load(ROOT / "mechanisms" / "flexible_arm.csv", mechanism)
     play(mechanism, motion, log=tmp_path / "run.mcap")

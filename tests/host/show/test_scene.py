@@ -1,4 +1,4 @@
-"""The page in three dimensions in a real browser: places of links, closed loops, playing."""
+"""Tests the page with the drawn arm in a real browser: positions of links, closed loops, and playback."""
 
 import json
 
@@ -113,7 +113,8 @@ def test_meshes_of_a_urdf_are_carried_thinned(browser, open_page):
 
 
 def test_a_humanoid_is_drawn_with_few_calls_and_triangles(browser, open_page):
-    """The page has 29 joints with all meshes, measured and desired. The two counts bound the cost of a frame."""
+    """The page shows a robot with 29 joints and all meshes twice: measured and desired. The number of draw calls and
+    the number of triangles determine the time of a frame."""
     mechanism = load_mechanism(robot("/g1_29dof_rev_1_0.urdf"))
     names = tuple(joint.name for joint in mechanism.streamed)
     t = np.linspace(0.0, 2.0, 121)
@@ -159,7 +160,7 @@ def test_an_ellipsoid_has_the_inertia_of_its_link():
 
 
 def test_a_flexible_link_bends_as_the_reference_bends_it(browser, open_page):
-    """The reference's deflection and slope, times the page's factor, place the link's tip."""
+    """The end of the link must be at the reference's deflection and slope, times the page's factor."""
     mechanism = load_mechanism(MECHANISMS / "flexible_arm.toml")
     motion = Trajectory.load(MECHANISMS / "flexible_arm.csv", mechanism)
     open_page(mechanism, motion)
@@ -277,7 +278,7 @@ def test_joints_that_mimic_another_move_with_it(browser, open_page, tmp_path):
     assert (found["other"], found["thumb"]) == (-0.5, pytest.approx(0.03))
     assert browser.run("return femtorque.view.arm.joints.thumb.rail.matrix.elements[0]") == pytest.approx(0.03)
     assert browser.run("return document.getElementById('joints').innerText").split("\n")[0] == "shoulder"
-    assert browser.run("return window.femtorque.close()") == 0  # nothing is left to be found
+    assert browser.run("return window.femtorque.close()") == 0  # all meshes and listeners have been released
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -1,5 +1,5 @@
-"""Every situation is played, and the sentences on it are right and agree. The plant, the line or the encoder causes the
-situation, and the log is never edited."""
+"""Each situation is simulated. The sentences on its run are correct and consistent. Changes of the plant, the line or
+the encoder cause the situations. No log is edited."""
 
 import re
 from dataclasses import replace
@@ -50,7 +50,7 @@ def there_and_back(arm, seconds=1.2):
 
 @pytest.mark.parametrize("family", EXACT)
 def test_an_exact_arm_of_each_family_is_blamed_for_nothing(family, tmp_path):
-    """The arm's positions are old, but its encoder and its model are right."""
+    """The arm's positions arrive with a delay, but its encoder and its model have no errors."""
     assert {name.split()[0] for name in EXACT} >= {name.replace("_", "-") for name in FAMILIES}
     arm, path = EXACT[family](), tmp_path / "run.mcap"
     result = play(arm, there_and_back(arm), plant=Plant(arm), log=path, out=IMAGES / f"{arm.name}_exact")
@@ -86,7 +86,8 @@ def test_a_shifted_zero_comes_before_the_model(played):
 
 @pytest.mark.parametrize(("age", "beyond", "blamed"), [(0.0, 0.0, True), (4e-3, 0.0, False), (4e-3, 0.01, True)])
 def test_positions_that_are_old_are_no_bad_encoder(age, beyond, blamed):
-    """At 2 rad/s an age of 4 ms gives 8 mrad, 8 counts. Only a larger error is the encoder's."""
+    """At 2 rad/s a delay of 4 ms gives an error of 8 mrad, or 8 counts. Only a larger error is attributed to the
+    encoder."""
     run = a_run(T, ACCELERATION, NOISE, age=age)
     behind = 4e-3 * RATE + beyond * (RATE > 1.9)
     assert has(Findings(replace(run, true=run.position + behind[:, None])).sentences, "did not show") is blamed
@@ -101,7 +102,7 @@ def test_what_a_servos_play_makes_is_not_the_models(play, off, blamed):
 
 
 def test_a_shifted_zero_of_a_real_board_is_asked_after_before_the_model_is_blamed():
-    """Without the truth a shifted zero looks like a constant torque or an inertia."""
+    """If the true position is unknown, a shifted zero has the same effect as a constant torque or an inertia."""
     said = Findings(a_run(T, ACCELERATION, 0.3 + NOISE)).sentences
     assert ZERO_FIRST in said
     assert said.index(ZERO_FIRST) < next(i for i, s in enumerate(said) if s.startswith("The model was farthest"))
@@ -109,14 +110,14 @@ def test_a_shifted_zero_of_a_real_board_is_asked_after_before_the_model_is_blame
 
 
 def test_more_inertia_than_the_file_says_is_said(played):
-    """The plant has 1.4 times the file's masses, and the file's rotors."""
+    """The plant's links have 1.4 times the file's masses. Its rotors are those of the file."""
     words = next(s for s in played("wrong inertia").said if s.startswith("The model was farthest from the arm"))
     found = re.search(r"masses and inertias were about (\d+)% larger than the mechanism file says", words)
     assert found and 30 <= int(found[1]) <= 60, words
 
 
 def test_more_friction_than_the_file_says_is_said(played):
-    """The plant's friction is three times the file's friction."""
+    """The plant has three times the friction in the file."""
     rough = played("wrong friction")
     assert has(rough.said, "The model was farthest from the arm", "more Coulomb friction than the mechanism file says")
     assert ZERO_FIRST not in rough.said
@@ -165,7 +166,7 @@ def test_a_thing_in_the_way_is_named_and_not_the_model_blamed():
 
 
 def test_parts_that_go_against_each_other_are_given_in_newton_metres_and_never_as_shares_of_a_whole():
-    """Opposing parts are larger than their sum."""
+    """If two torques oppose each other, each is larger than their sum."""
     ahead = np.sin(T)
     words, rms = " ".join(Findings(a_run(T, ahead, -0.9 * ahead)).sentences), np.sqrt(np.mean(ahead[:-1]**2))
     assert (f"it gave {0.9 * rms:.3g} N m rms, the feed-forward gave {rms:.3g} N m" in words
@@ -175,7 +176,7 @@ def test_parts_that_go_against_each_other_are_given_in_newton_metres_and_never_a
 
 
 def test_table_and_list_of_the_page_agree_on_the_feedback(played):
-    """Table and list use all samples in motion, also samples of a joint that rests for some time."""
+    """Both the table and the list use all samples in motion, including samples in which a joint rests."""
     found = Findings(played("wrong friction").run)
     for left in found.left:
         share = found.shares[found.run.joints.index(left.joint)]["feedback"]
@@ -187,8 +188,8 @@ def test_table_and_list_of_the_page_agree_on_the_feedback(played):
 
 @pytest.mark.parametrize("name", ["good", "encoder-stuck", "shifted zero"])
 def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
-    """`hil` sees every tick, and readers of the log see every STATUS. So the rms values agree, and no STATUS exceeds
-    the worst tick."""
+    """`hil` evaluates every tick, and readers of the log evaluate every STATUS. So the rms values of both agree
+    approximately, and no STATUS has a larger error than the worst tick."""
     one = played(name)
     told, read = one.result.report(), plot.run_summary(one.run)
     for key in ("tracking_rms", "true_rms"):

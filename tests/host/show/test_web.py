@@ -1,4 +1,4 @@
-"""The live page in a real browser and the datagrams show the board's own numbers."""
+"""Tests that the live page in a real browser and the datagrams show the board's numbers."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ from tests.support.tcp_board import TcpBoard
 from tests.support.terminal import CTRL_C, PROMPT, terminal
 from tests.whole.test_stream_command import MECHANISM, ROOT
 
-LAG = 0.01  # rad that the board's arm is behind
+LAG = 0.01  # rad by which the simulated arm lags behind its targets
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +47,14 @@ def mechanism():
 
 @pytest.fixture
 def board_at(mechanism):
-    """Return a function that opens boards, which are closed at the end."""
+    """Return a function that starts simulated boards. All boards are closed at the end."""
     with ExitStack() as stack:
         yield lambda **keys: stack.enter_context(closing(TcpBoard(Configuration.of(mechanism), **keys)))
 
 
 @pytest.fixture
 def watched(board_at):
-    """Yield a board, the page's address and the datagrams' socket."""
+    """Yield a board, the address of its page, and a socket that gets the datagrams."""
     board = board_at(lag=LAG)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
@@ -72,7 +72,7 @@ def watched(board_at):
 
 
 def coloured(browser, joint, plot, colour):
-    """Return the number of a plot's pixels with a colour of the page."""
+    """Return the number of pixels of a plot that have a given colour of the page."""
     return browser.run(f"""
       const c = document.querySelector("section[data-joint={joint}] canvas[data-plot={plot}]");
       const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
@@ -142,7 +142,7 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
         assert browser.run("return document.getElementById('state').className") == "FAULT"
         browser.until("return view.marked.map(mark => mark.name).join() === 'elbow'")
 
-        browser.go("about:blank")  # a late page has the past samples
+        browser.go("about:blank")  # a page that is opened late gets the past samples
         browser.go(url)
         browser.until("return samples.length > 100")
         board.silent = True
@@ -169,7 +169,7 @@ def test_the_page_is_for_this_machine_alone(watched):
 
 
 def test_a_stream_shows_itself_too(board_at):
-    """A serial port has room for one program, so the streaming program serves the page."""
+    """Only one program can open a serial port, so the streaming program serves the page."""
     tcp, states = board_at(), set()
     tcp.hold = lambda: tcp.board.played > 250 and "TRACK" not in states  # a third of it
     process = subprocess.Popen(
@@ -186,7 +186,7 @@ def test_a_stream_shows_itself_too(board_at):
 
 @contextmanager
 def typed(tcp, *options):
-    """Type `stream --web` in a terminal. Yields the terminal and the page's address after the motion."""
+    """Type `stream --web` in a terminal. Yields the terminal and the page's address once the motion has ended."""
     with terminal(ROOT, columns=1000) as shell:
         shell.begin(shlex.join(map(str, [
             *tcp.command, "stream", MECHANISM, ROOT / "mechanisms" / "three_link.csv", "--port", tcp.port, "--home",
@@ -201,7 +201,7 @@ def left(shell):
 
 
 def asked(url, **headers):
-    """Ask to play the motion again. Returns the status."""
+    """Request a repetition of the motion from the page's server. Returns the status."""
     request = urllib.request.Request(f"{url}again", method="POST", data=b"", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=HANG) as answer:
@@ -262,7 +262,7 @@ def test_a_motion_under_way_is_not_begun_anew():
 
 
 def test_a_page_finds_the_next_program_at_its_port(mechanism):
-    """The page stays open after its first program ends."""
+    """The page stays open in the browser after the first program at its port has ended."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     session, _ = looking()
@@ -297,7 +297,7 @@ def said(feed):
 
 
 def test_the_stream_keeps_no_past_for_pages(mechanism):
-    """Each STATUS is one line of constant size, also without a reader."""
+    """Each STATUS adds one line of constant size, even if nobody reads."""
     session, _ = looking()
     feed = Feed(session)
     feed.take(None)
@@ -315,7 +315,7 @@ def samples_of(chunk):
 
 
 def test_twenty_pages_at_once_are_nothing_to_the_program_that_streams(mechanism):
-    """Another process serves the pages. The process sends past samples in small pieces. A page that reads nothing does
+    """Another process serves the pages. The process sends past samples in small pieces. A page whose reader stops does
     not delay other pages."""
     session, _ = looking()
     with serving(session, 0) as url, ExitStack() as stack:
@@ -355,8 +355,8 @@ def answer(url, path, *headers):
 
 @pytest.mark.parametrize("path", ["/", "/status", "/events"])
 def test_other_sites_cannot_open_the_page(mechanism, path):
-    """Requests with another host name and requests of another site's scripts are refused. The page's requests and typed
-    addresses pass."""
+    """Requests with another host name, and requests from other sites' scripts, are refused. Requests of the page
+    itself, and addresses that a user types, are accepted."""
     session, _ = looking()
     with serving(session, 0) as url:
         own = url.rstrip("/")
@@ -384,7 +384,7 @@ def pages_of():
 
 
 def test_half_a_request_and_one_without_end_are_hung_up(monkeypatch):
-    """The server's time-outs are cut short."""
+    """The test shortens the server's time-outs."""
     async def half(*pieces):
         pages = pages_of()
         server = await asyncio.start_server(pages.connected, "127.0.0.1", 0, limit=HEADER)
@@ -416,7 +416,7 @@ def test_a_page_that_is_asleep_is_let_go(monkeypatch):
         writer.write(f"GET /events HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
         while pages._pages == 0:
             await asyncio.sleep(0)
-        while pages._pages:  # the content of the system's buffers
+        while pages._pages:  # until the buffers of the operating system are full
             pages.line("s", json.dumps("x" * 100_000))
             await asyncio.sleep(0)
         writer.transport.abort()
@@ -427,7 +427,7 @@ def test_a_page_that_is_asleep_is_let_go(monkeypatch):
 
 
 def test_the_server_ends_with_the_program_that_started_it():
-    """The server ends when its input ends. The input has the samples."""
+    """The server must end when its input ends. Samples arrive through its input."""
     served = {"document": "", "path": "/", "about": {}, "wishes": [], "port": 0, "history": 6000}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:

@@ -1,4 +1,4 @@
-"""Streaming over good and bad lines, with stops, faults and boards that go away."""
+"""Tests streaming over reliable and unreliable lines, with stops, faults and boards that disconnect."""
 
 import signal
 from dataclasses import replace
@@ -87,7 +87,7 @@ def test_whatever_the_wire_no_knot_is_lost_doubled_or_swapped(seed, loss, ring):
 
 @pytest.mark.parametrize("delay, most", [(0.03, 0.02), (0.1, 0.1), (0.15, 0.1), (0.3, 0.2)])
 def test_a_line_that_becomes_slow_is_not_flooded(delay, most):
-    """Late knots are not lost, so only few knots are repeated."""
+    """Knots on a slow line are late but not lost, so the sender repeats only few of them."""
     session, board = a_session()
     motion = a_motion(6.0)
     outcome = stream(session, motion, resume=3,
@@ -139,7 +139,7 @@ def test_what_an_earlier_host_left_in_the_ring_is_flushed():
 
 
 def stall(clock, board, at, seconds):
-    """Let the host pause once, as on a busy machine."""
+    """Make the host pause once, as a busy machine does."""
     step = clock.sleep
 
     def sleep(dt):
@@ -190,7 +190,7 @@ def test_running_out_of_knots_is_told_from_silence(monkeypatch):
 
 
 def interrupted(session, board, motion, at, **keys):
-    """Stream, and press Ctrl-C after these numbers of knots."""
+    """Stream a motion, and press Ctrl-C when these numbers of knots have been sent."""
     interrupts, presses = Interrupts(), list(at)
 
     def press(_):
@@ -270,7 +270,7 @@ def test_ctrl_c_is_counted_and_the_old_handler_comes_back():
 
 
 def at_knot(board, knot, action):
-    """Act on the board after this number of knots."""
+    """Call `action` when the board has got this number of knots."""
     move, done = board._move, []
 
     def moved(now):

@@ -1,4 +1,4 @@
-"""The plugin, with LeRobot if installed, else with a stand-in."""
+"""Fixture: the plugin with LeRobot, or with a stand-in if LeRobot is not installed."""
 
 import importlib
 import os

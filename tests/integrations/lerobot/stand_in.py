@@ -1,5 +1,5 @@
-"""LeRobot's names for the plugin, for environments without LeRobot and torch. The abstract members are from LeRobot
-0.4.4. `make bench` runs the tests of this folder with LeRobot."""
+"""A stand-in with the names of LeRobot that the plugin uses, for environments without LeRobot and torch. The abstract
+members are copied from LeRobot 0.4.4. `make bench` runs the tests of this folder with LeRobot."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ def abstract(*names: str) -> dict:
 
 
 class Device(ABC):  # noqa: B024 (its abstract members are set by name)
-    """The common part of robots and teleoperators."""
+    """Base class of robots and teleoperators."""
 
     vars().update(abstract("action_features", "is_connected", "is_calibrated", "connect", "calibrate", "configure",
                            "disconnect"))
@@ -63,11 +63,11 @@ class Teleoperator(Device):
 
 
 class DeviceNotConnectedError(ConnectionError):
-    """A disconnected device was used."""
+    """Raised if a device is used while it is disconnected."""
 
 
 class DeviceAlreadyConnectedError(ConnectionError):
-    """A connected device was connected again."""
+    """Raised if a connected device is connected again."""
 
 
 def _checked(wanted: bool, error: type[Exception]):
@@ -98,7 +98,7 @@ MODULES = {
 
 
 def install() -> None:
-    """Make `import lerobot...` find these names."""
+    """Make `import lerobot...` find the stand-in."""
     for name, names in MODULES.items():
         module = ModuleType(name)
         vars(module).update(names)

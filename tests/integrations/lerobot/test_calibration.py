@@ -1,4 +1,4 @@
-"""LeRobot's calibration files in a mechanism file: equal counts give equal degrees."""
+"""Tests the import of LeRobot's calibration files: with the imported file, equal counts give equal degrees."""
 
 import importlib
 import json
@@ -26,8 +26,8 @@ def entries(**changes):
 
 @pytest.fixture
 def brought(plugin, tmp_path):
-    """Return a function that writes entries into a copy of a mechanism file, and returns the lines and the
-    mechanism."""
+    """Return a function that imports calibration entries into a copy of a mechanism file. The function returns the
+    printed lines and the new mechanism."""
     def bring(told, source=SO101):
         file, calibration = tmp_path / "arm.toml", tmp_path / "follower.json"
         file.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
@@ -39,12 +39,12 @@ def brought(plugin, tmp_path):
 
 
 def degrees(entry, count):
-    """Return LeRobot's degrees of a count, as in src/lerobot/motors/motors_bus.py, _normalize."""
+    """Return LeRobot's angle in degrees for a count, by the formula of src/lerobot/motors/motors_bus.py, _normalize."""
     return (count - (entry["range_min"] + entry["range_max"]) / 2) * 360 / 4095
 
 
 def rad(drive, count):
-    """Return the joint's position at a count, as in docs/drives.md."""
+    """Return the joint's position for a count, by the formula of docs/drives.md."""
     return drive.sign * (count - drive.servo.zero) * math.tau / 4096
 
 
@@ -95,7 +95,7 @@ def test_a_range_that_is_not_like_the_file_is_pointed_out(brought):
 
 
 def test_an_arm_on_other_motors_gets_ranges_alone(brought, tmp_path):
-    """Ranges are properties of the links."""
+    """The ranges belong to the links, and not to the motors."""
     other = ROOT / "mechanisms" / "three_link.toml"
     told = {"elbow": {"id": 3, "drive_mode": 0, "homing_offset": 0, "range_min": 1000, "range_max": 3000}}
     lines, arm = brought(told, other)
@@ -108,7 +108,7 @@ def test_an_arm_on_other_motors_gets_ranges_alone(brought, tmp_path):
 
 
 def dynamixels(**changes):
-    """Return the entries of LeRobot's Dynamixel followers. Their servos store homing offset and drive_mode."""
+    """Return the entries of LeRobot's Dynamixel followers. Dynamixel servos store both homing_offset and drive_mode."""
     joint = {"id": 3, "drive_mode": 0, "homing_offset": -731, "range_min": 1010, "range_max": 3190, **changes}
     return {"elbow": joint, "waist": {**joint, "id": 1, "homing_offset": 900, "range_min": 0, "range_max": 4095}}
 

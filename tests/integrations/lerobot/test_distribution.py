@@ -1,4 +1,4 @@
-"""The distribution, as LeRobot finds it."""
+"""Tests the metadata by which LeRobot finds the distribution."""
 
 import subprocess
 import sys

@@ -1,4 +1,5 @@
-"""The teleoperator `femtorque_leader` of LeRobot. The board lets the arm float, and the arm's positions are actions."""
+"""Tests LeRobot's teleoperator `femtorque_leader`. The board floats the arm, and the measured positions are the
+actions."""
 
 import math
 

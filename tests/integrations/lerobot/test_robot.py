@@ -1,4 +1,4 @@
-"""The robot `femtorque` of LeRobot with the flash image, in the virtual board's time."""
+"""Tests LeRobot's robot `femtorque` with the flash image. Time is the virtual board's time."""
 
 import importlib
 import math
@@ -20,8 +20,8 @@ START = {"shoulder.pos": math.degrees(-0.8), "elbow.pos": math.degrees(0.5), "wr
 
 @pytest.fixture
 def chip(monkeypatch):
-    """Yield the homed flash image at any port. Scripts leave the board connected, and the board holds its arm without a
-    host."""
+    """Yield the flash image with zeros set, connected at any port. LeRobot's scripts leave the board connected. Then
+    the board holds its arm without a host."""
     arm = replace(Mechanism.load(ARM), name="three-link-held", safety=Safety(host="hold"))
     with rig.connected(arm) as (chip, session):
         Board(session, arm).home()
@@ -33,7 +33,7 @@ def chip(monkeypatch):
 
 @pytest.fixture
 def board(chip):
-    """Return a host's view of the chip."""
+    """Return a host's connection to the chip."""
     return Board.connect("any", Mechanism.load(ARM))
 
 
@@ -78,7 +78,8 @@ def test_actions_in_degrees_are_followed_within_the_delay(robot, board):
         path.append(target["shoulder.pos"])
         wait(robot)
         seen = robot.get_observation()["shoulder.pos"]
-        if k > 10:  # two frames and 10 ms ago; at most 2 deg a frame, and a STATUS is up to 15 ms old
+        # the joint follows after two frames and 10 ms; a frame is at most 2 deg, and a STATUS up to 15 ms old
+        if k > 10:
             assert seen == pytest.approx(np.interp(k + 1 - 2.3, np.arange(k + 1), path), abs=0.9)
     robot.disconnect()
     assert board.state == "HOLD"
@@ -130,7 +131,7 @@ def test_an_arm_whose_actions_stop_rests_and_goes_on_from_there(robot):
 
 
 def test_a_script_that_was_busy_for_longer_than_the_board_waits_goes_on(robot, chip, board):
-    """For example, saving an episode can block the thread that keeps the line alive."""
+    """A script that saves an episode, for example, can block the thread that keeps the connection alive."""
     robot.send_action(START | {"wrist.pos": START["wrist.pos"] + 3.0})
     chip.run(0.4)
     assert board.state == "HOLD" and "HOST_SILENT" in board.status.flags
@@ -196,7 +197,8 @@ def test_a_gripper_goes_from_0_to_100(plugin):
 
 
 def test_a_hand_is_followed_closer_than_by_a_follower_that_is_sent_positions_alone(robot, chip):
-    """The comparison is the usual way on the same arm: the joints' PD law holds each target until the next target."""
+    """The comparison uses the usual method on the same arm: PD control holds each target until the next target
+    arrives."""
     arm, t = Mechanism.load(ARM), np.arange(round(6.0 / FRAME)) * FRAME
 
     def hand(t):
@@ -217,7 +219,7 @@ def test_a_hand_is_followed_closer_than_by_a_follower_that_is_sent_positions_alo
             stock.push(FRAME / round(FRAME / 1e-3), np.clip(ku * (target - stock.q) - kv * stock.v, -effort, effort))
 
     def off(seen):
-        """Return the rms (J,) of the distance to the hand's position one fixed delay earlier."""
+        """Return the rms (J,) of the distance to the hand's position, after removal of the best fixed delay."""
         rows = [np.array(seen)[60:] - hand(t - late)[60:] for late in np.arange(0.0, 0.3, 2e-3)]
         return np.sqrt(np.mean(min(rows, key=lambda row: float(np.sum(row**2))) ** 2, axis=0))
 

@@ -1,8 +1,8 @@
-"""Writes an image to a board, then asks for the board's identity. There are three ways: ST-LINK (openocd), the USB boot
-loader (dfu-util), and the boot loader in ROM over a UART.
+"""Writes an image to a board, then asks for the board's identity. Three methods are available: ST-LINK (openocd), the
+USB boot loader (dfu-util), and the boot loader in ROM over a UART.
 
-Each way checks the type of chip, reads the written bytes back and compares them. If a step fails, the message says what
-the flash holds. Afterwards the board must report the image's configuration.
+With each method, the chip's type is checked, and the written bytes are read back and compared. If a step fails, the
+message names the present content of the flash. Afterwards the board must report the image's configuration.
 """
 
 import re
@@ -31,19 +31,19 @@ Progress = Callable[[int, int, str], None]  # done, total, what
 
 FLASH_START = 0x08000000
 ROM_BAUD = 115_200
-TOOL_S = 120  # a programmer that takes longer hangs
+TOOL_S = 120  # s until a flash tool counts as hung
 DFU_ID = "0483:df11"
-IDCODE = 0xE0042000  # DBGMCU: the lower 12 bits identify the device
+IDCODE = 0xE0042000  # DBGMCU: the lower 12 bits identify the chip
 UNDER_RESET = "reset_config srst_only srst_nogate connect_assert_srst"
 ROM_START_S = 0.5  # s until the ROM's boot loader listens; a board resets after 0.1 s
-USB_TRIES = 10  # tries of ROM_START_S, until the host has enumerated the boot loader
+USB_TRIES = 10  # number of waits of ROM_START_S until the host's USB system finds the boot loader
 
 
 @dataclass(frozen=True)
 class Flashed:
-    """Result of flashing. before, after: the digests that the board reported, '' if the board was not asked. unique:
-    the chip's number, '' if unreadable. brown_out: the present level, '' if unreadable. advice: on the brown-out
-    level."""
+    """Result of flashing. before, after: digests that the board reported; '' if the board was not asked. unique: the
+    chip's unique number; '' if unreadable. brown_out: the present brown-out level; '' if unreadable. advice: on the
+    brown-out level."""
 
     via: Way
     chip: str
@@ -58,8 +58,9 @@ class Flashed:
 def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, link: str | None, baud: int = ROM_BAUD,
           progress: Progress = lambda done, total, what: None, bor: bool = False) -> Flashed:
     """Write an image and ask for the board's identity. port: of the boot loader (uart). link: the running board's port.
-    A board that runs at this port is sent into its boot loader. "auto": afterwards search all ports for the image.
-    None: do not ask. bor: also set the brown-out level in the option bytes. Raises BadInput, Refused."""
+    If a board runs at this port, the board is sent into its boot loader. "auto": afterwards search all ports for the
+    image. None: do not ask the board. bor: also set the brown-out level in the option bytes. Raises BadInput,
+    Refused."""
     assert mechanism.board is not None
     board = load_board(mechanism.board.use)
     chip = board.chip
@@ -90,7 +91,7 @@ def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, 
 
 
 def enter_loader(link: str) -> bool:
-    """Send the board that runs at a port into the boot loader in its ROM. Returns False if no board answers. Raises
+    """Make the board at a port enter the boot loader in its ROM. Returns False if no board answers. Raises
     Refused with the board's reason: its outputs are on, or the boot loader would leave its outputs unsafe."""
     if is_auto(link):
         running = wanted(link, survey())
@@ -117,7 +118,7 @@ def enter_loader(link: str) -> bool:
 
 
 def _checked_port(board: Board, port: str | None, link: str | None) -> str:
-    """Return the port of the boot loader in ROM. Raises Refused if the boot loader does not hear the link."""
+    """Return the port for the boot loader in ROM. Raises Refused if the boot loader cannot use the UART of the link."""
     if port is None or is_auto(port):
         raise BadInput("command line", "--port", port, "must be a device for --via uart",
                        "the UART that the chip's boot loader hears; it does not say who it is")
@@ -155,7 +156,8 @@ def _opened(port: str, baud: int) -> Any:
     if not port.startswith(("socket://", "unix:")):
         try:
             device.parity = serial.PARITY_EVEN
-        except Exception as error:  # the error's type depends on the system; a pseudo-terminal has no parity
+        # the type of the exception depends on the operating system; a pseudo-terminal has no parity
+        except Exception as error:
             device.close()
             raise BadInput(port, "port", None, f"cannot carry even parity ({error})",
                            "the boot loader talks 8E1") from error
@@ -171,7 +173,7 @@ def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress
     number = loader.identify()
     if number != chip.rom_id:
         raise Refused(f"the chip is {part(number)}, the image is for {part(chip.rom_id)}; nothing was written")
-    loader.read(FLASH_START, 4)  # a protected chip refuses here, before anything is erased
+    loader.read(FLASH_START, 4)  # a read-protected chip refuses this read before anything is erased
     try:
         unique = loader.read(chip.unique, 12).hex()
     except Refused:
@@ -182,7 +184,7 @@ def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress
     pieces = [(FLASH_START + at, image[at:at + PIECE]) for at in range(0, len(image), PIECE)]
     try:
         loader.erase(pages, EXTENDED_ERASE in known)
-        # the vector table comes last, so that a partly written image does not start
+        # the vector table is written last, so a partly written image cannot start
         for i, (address, data) in enumerate((*pieces[1:], pieces[0])):
             progress(i, 2 * len(pieces), "writing")
             loader.write(address, data)
@@ -229,7 +231,8 @@ def _run(arguments: list[str]) -> tuple[int, str]:
 
 def openocd(chip: Chip, *commands: str, under_reset: bool = False) -> list[str]:
     """Return the command line of one openocd session. under_reset: hold the chip in reset until the session is
-    connected. A connection under reset reaches a sleeping chip, or a chip with its debug port off."""
+    connected. A connection under reset also works for a chip that sleeps, or whose program has disabled the debug
+    port."""
     target = {"stm32f4": "stm32f4x", "stm32g4": "stm32g4x"}[chip.name]
     before = (UNDER_RESET, "init", "reset halt") if under_reset else ("init",)
     script = "; ".join((*before, *commands, "exit"))
@@ -259,7 +262,7 @@ def _by_openocd(chip: Chip, image: Path, bor: bool = False) -> Attached:
 
 
 def _attach(chip: Chip) -> tuple[bool, int]:
-    """Return (True if the chip answers only under reset, its device identifier). Raises Refused."""
+    """Return (True if the chip answers only while held in reset, its device identifier). Raises Refused."""
     for under_reset in (False, True):
         status, said = _run(openocd(chip, f"mdw 0x{IDCODE:08x}", under_reset=under_reset))
         words = _words(said, IDCODE)
@@ -275,7 +278,7 @@ def _words(said: str, address: int) -> list[int]:
 
 
 def _looked_at(chip: Chip, under_reset: bool) -> Attached:
-    """Read a chip's data through an ST-LINK and let the chip run on."""
+    """Read a chip's data through an ST-LINK, then restart the program."""
     options = chip.brown_out.options
     _, said = _run(openocd(chip, f"mdw 0x{chip.unique:08x} 3", f"mdw 0x{options:08x}", "reset run",
                            under_reset=under_reset))
@@ -285,7 +288,7 @@ def _looked_at(chip: Chip, under_reset: bool) -> Attached:
 
 
 def _set_brown_out(chip: Chip, under_reset: bool) -> None:
-    """Write the safest brown-out level into the option bytes, and change nothing else. Raises Refused."""
+    """Write the safest brown-out level into the option bytes. All other option bits stay. Raises Refused."""
     out = chip.brown_out
     value = out.wanted << out.shift
     if chip.name == "stm32f4":  # RM0090 section 3.6.2: keys, value, start
@@ -295,7 +298,7 @@ def _set_brown_out(chip: Chip, under_reset: bool) -> None:
                "sleep 200"]
     else:  # openocd's own command unlocks the option bytes and reloads them
         how = [f"stm32l4x option_write 0 0x20 0x{value:08x} 0x{out.mask:08x}", "stm32l4x option_load 0"]
-    # loading resets the chip, and openocd may report that as an error
+    # loading the option bytes resets the chip, which openocd may report as an error
     _run(openocd(chip, "reset halt", *how, under_reset=under_reset))
     level = _looked_at(chip, under_reset).brown_out
     if level != out.levels[out.wanted]:
@@ -304,7 +307,8 @@ def _set_brown_out(chip: Chip, under_reset: bool) -> None:
 
 
 def _listed(tool: str) -> tuple[str, str]:
-    """Return the flash layout of a chip in its USB boot loader ('' without a chip), and dfu-util's output."""
+    """Return the flash layout that a chip's USB boot loader reports, and dfu-util's output. The layout is '' if no chip
+    is found."""
     _, said = _run([tool, "-d", DFU_ID, "-l"])
     found = re.search(r'alt=0.*name="@Internal Flash[^/]*/0x08000000/([^"]+)"', said)
     return found[1] if found else "", said
@@ -346,7 +350,7 @@ def flash_of(layout: str) -> int:
 
 
 def _telling(said: str) -> str:
-    """Return the most informative line of a tool's output."""
+    """Return the line of a tool's output that best explains a failure."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     telling = [line for line in lines if re.search("error|fail|no |not |cannot|unable", line, re.I)]
     return (telling or lines or ["it said nothing"])[-1]
@@ -360,8 +364,8 @@ def _identity(link: str) -> dict[str, Any] | None:
 
 
 def _confirmed(link: str, digest: str, before: str, unique: str = "") -> dict[str, Any]:
-    """Return the board's identity now. unique: the number of the written chip, '' if unknown. Raises Refused unless the
-    board carries the image."""
+    """Return the identity that the board now reports. unique: the unique number of the flashed chip, '' if unknown.
+    Raises Refused if the board does not report the image's digest."""
     if is_auto(link):
         return _anywhere(link, digest, unique)
     after = _identity(link)

@@ -1,7 +1,8 @@
 """The boot loader in the ROM of an STM32, over a UART (ST application notes AN3155 and AN2606).
 
 A command is a byte and its complement. Addresses and data have an exclusive-or check sum. The chip answers every step
-by ACK or NACK. The port is 8E1. After noise the host reads memory back. At the end the writer compares the whole flash.
+by ACK or NACK. The port is 8E1. If noise garbles an answer, the host reads the memory back. At the end the writer
+compares the whole flash.
 """
 
 from collections.abc import Callable
@@ -15,10 +16,10 @@ ACK, NACK, SYNC = 0x79, 0x1F, 0x7F
 GET, GET_ID, READ, GO, WRITE, ERASE, EXTENDED_ERASE = 0x00, 0x02, 0x11, 0x21, 0x31, 0x43, 0x44
 PIECE = 256  # bytes of one READ or WRITE, at most
 TRIES = 4
-ANSWER_S, WRITE_S, ERASE_S = 0.5, 1.0, 35.0  # s, longest waits: for a command, a write of PIECE, the erasure of all
-                                             # sectors
-FILLER = 0x7E  # no command; FILLER alone never gives a WRITE with a valid check sum
-RESYNC = 300  # number of FILLER bytes that end any torn command
+# s, maximum waits: for the answer to a command, for a write of PIECE bytes, for the erasure of all sectors
+ANSWER_S, WRITE_S, ERASE_S = 0.5, 1.0, 35.0
+FILLER = 0x7E  # not a command byte; FILLER bytes never form a WRITE with a valid check sum
+RESYNC = 300  # number of FILLER bytes that complete any interrupted command
 
 PARTS = {0x413: "STM32F405/407/415/417", 0x419: "STM32F42x/43x", 0x431: "STM32F411", 0x433: "STM32F401xD/E",
          0x423: "STM32F401xB/C", 0x421: "STM32F446", 0x411: "STM32F2xx", 0x410: "STM32F1xx of medium density",
@@ -32,7 +33,7 @@ def part(number: int) -> str:
 
 
 class Device(Protocol):
-    """The used part of pyserial's Serial. `read` returns the bytes that came within `timeout`."""
+    """The subset of pyserial's Serial that is used here. `read` returns the bytes that came within `timeout`."""
 
     timeout: float | None
 
@@ -48,11 +49,11 @@ class _Torn(Exception):
 
 
 class RomLoader:
-    """One chip in its boot loader. Raises Refused with advice."""
+    """Connection to the boot loader of one chip. Raises Refused with the remedy."""
 
     def __init__(self, device: Device, name: str) -> None:
         self._device, self._name = device, name
-        self._echo = False  # the line echoes (one wire for both directions)
+        self._echo = False  # the line echoes sent bytes (half-duplex)
         self._met = False
 
     # -- bytes --------------------------------------------------------------
@@ -93,14 +94,15 @@ class RomLoader:
     # -- getting in touch ---------------------------------------------------
 
     def awake(self) -> bool:
-        """Return True if only a freshly started loader answers. A running board ignores the sent byte."""
+        """Return True if the loader answers the first byte that it gets after its start. A running board ignores the
+        sent byte."""
         self._drain()
         self._device.write(bytes([SYNC]))
         answer = self._read(1, ANSWER_S)
         if answer == bytes([SYNC]):
             self._echo = True
             answer = self._read(1, ANSWER_S)
-        self._met = answer == bytes([ACK]) and not self._read(16, 0.05)  # a running board sends all the time
+        self._met = answer == bytes([ACK]) and not self._read(16, 0.05)  # a running board would send more bytes
         return self._met
 
     def start(self) -> None:
@@ -118,13 +120,14 @@ class RomLoader:
                 return
             if answer == bytes([NACK]) or answer and self._resynced():
                 return
-        if self._resynced():  # the loader was waiting for the rest of a command
+        if self._resynced():  # the loader was in the middle of a command
             return
         raise Refused(f"{self._name}: no answer from the chip's boot loader; hold BOOT0 high, reset the board, check "
                       "that this is a UART it listens on")
 
     def _resynced(self) -> bool:
-        """Return True if the loader waits for a command again. FILLER ends any torn command in a NACK."""
+        """Return True if the loader is ready for a new command. FILLER bytes complete any interrupted command, which
+        the loader then answers by NACK."""
         for _ in range(RESYNC):
             self._write(bytes([FILLER]))
             if NACK in self._read(16, 0.02):
@@ -133,7 +136,7 @@ class RomLoader:
         return False
 
     def _trying(self, what: str, action: Callable[[], bytes]) -> bytes:
-        """Do an action, and repeat the action after noise."""
+        """Run an action, and repeat the action after noise on the line."""
         for _ in range(TRIES):
             try:
                 return action()
@@ -182,7 +185,8 @@ class RomLoader:
         return self._trying(f"read flash at 0x{address:08X}", get)
 
     def write(self, address: int, data: bytes) -> None:
-        """Write at most PIECE bytes, a multiple of 8, into erased flash. After noise, check the written bytes."""
+        """Write at most PIECE bytes, a multiple of 8, into erased flash. If noise garbles an acknowledgement, read the
+        written bytes back and compare them."""
         def put() -> bytes:
             self._command(WRITE)
             self._checked(address.to_bytes(4, "big"))
@@ -220,8 +224,8 @@ class RomLoader:
         self._trying("erase flash", put)
 
     def go(self, address: int) -> None:
-        """Start the program whose vector table is at this address. If the last acknowledgement is lost, only the
-        program's identity shows that it runs."""
+        """Start the program whose vector table is at this address. The acknowledgement may be lost. After a lost
+        acknowledgement, only the program's own identity message shows that the program runs."""
         def jump() -> bytes:
             self._command(GO)
             try:

@@ -1,4 +1,4 @@
-"""First use of an arm: bring-up and identification."""
+"""Tools for the first use of an arm: bring-up and identification."""
 
 import lazy_loader
 

@@ -1,22 +1,23 @@
 """The first power-up of an arm, joint by joint. The tests check that the motor turns the joint in the right direction,
 and that the encoder's count is right.
 
-Each joint is tested in two ways, by a probe and by hand. The probe drives one joint in open loop. The torque starts at
-0 and grows until the joint moves, first in one direction and then in the other direction. The probe does not use the
-joint's encoder. A joint that moves without a torque sinks. A sinking joint then gets the largest torque of the probe in
-both directions, each for as long as it sank. The motions are compared. On current loops the board first gives every
-motor a pulse of a few per cent of the voltage, in open loop. If a current sensor has the wrong sign, the tests end with
-advice.
+Each joint is tested by two methods, by a probe and by hand. The probe drives one joint in open loop. The torque starts
+at 0 and grows until the joint moves, first in one direction and then in the other direction. The probe does not use the
+joint's encoder. A joint that moves without torque is called sinking. The probe then applies its largest torque to a
+sinking joint in both directions, each for as long as the joint sank. The motions are compared. If the board has current
+loops, the board first drives every motor in open loop by a pulse of a few per cent of the voltage. If a current sensor
+has the wrong sign, the tests end, and a message gives the remedy.
 
-Without power, the user turns the joint by a known angle in its positive direction, and a part of the way back. If the
-two ratios of counted to announced angle differ, the joint sank when released. Then nothing is concluded. The turns show
-the encoder's sign and counts. Turns and probe together show the motor's sign.
+With the power off, the user turns the joint by a known angle in its positive direction, and then by a fraction of this
+angle back. If the ratios of counted angle to known angle differ for the two turns, the joint sank when it was released.
+Different ratios allow no conclusion. The turns show the encoder's sign and counts. The turns and the probe
+together show the motor's sign.
 
-The motor and the encoder of a bus drive agree by construction. The turns by hand give the drive's sign. The drive's
-encoder is absolute. So the user puts the joint at its start, which gives the drive's zero. Settings that a drive does
-not report are listed in words. The file stores the results, and the drives store nothing. If the angles of joint and
-drive differ by the ratio of a usual gear, the file gets this gear. Until then the joint is not driven, since its torque
-would be wrong.
+The motor and the encoder of a bus drive agree by construction. Turning the joint by hand shows the drive's sign. The
+drive's encoder is absolute. So the user moves the joint to its start position. The encoder's reading there gives the
+drive's zero. Settings that a drive cannot report are listed as text for the user. All results are stored in the file.
+The settings in the drives are not changed. If the measured gear is close to a common gear ratio, the file gets the
+common ratio. Until the file is corrected, the joint is not driven, since its torque would be wrong.
 """
 
 import math
@@ -36,21 +37,22 @@ from femtorque.codegen.mechanism import Drive, Joint, Mechanism, load_mechanism,
 from femtorque.codegen.wire import Drives, Probe
 from femtorque.host.link import ASK, PERIOD, Session, drives
 
-STEPS, STEP_S = 10, 0.15  # number of torques up to the largest, and the time of each
-PULSE_S = 0.02  # s after which the board has judged its current sensors
-REST_S, REST_LIMIT = 0.4, 5.0  # s without motion before a test, and the longest wait for rest
-MOVES = 0.02  # rad or m that count as motion
-OTHER_MOVES = 0.25  # rad or m that count as motion of an undriven joint; outer joints swing when inner joints start
-HAND = 0.5  # rad, or a tenth in m: the angle for a turn by hand
-USUAL = (0.25, 0.5, *(0.5 * n for n in range(2, 11)), 6.0, 7.0, 8.0, 9.0, 10.0)  # gears that a hand can tell apart
-SHOWN = 0.55  # rad after which a drive's ranges of position and velocity have been compared
-FAR = 0.75  # rad for a CAN drive, since half a radian shows a wrong range of velocity
-LOOK_S = 0.3  # s without a torque, for a joint that sinks
-APART = 0.25  # share of MOVES: smaller differences between two motions do not count
+STEPS, STEP_S = 10, 0.15  # number of torque steps up to the maximum, and the duration of each step
+PULSE_S = 0.02  # s after which the board has finished its test of the current sensors
+REST_S, REST_LIMIT = 0.4, 5.0  # s without motion before a test; maximum wait for this rest, s
+MOVES = 0.02  # rad or m: a joint that moved farther counts as moving
+OTHER_MOVES = 0.25  # rad or m: tolerated motion of an undriven joint; outer joints swing when inner joints start
+HAND = 0.5  # rad: angle for a turn by hand; a prismatic joint is moved by a tenth of this number in m
+# gear ratios that a turn by hand can distinguish
+USUAL = (0.25, 0.5, *(0.5 * n for n in range(2, 11)), 6.0, 7.0, 8.0, 9.0, 10.0)
+SHOWN = 0.55  # rad: motion after which a drive's position range and velocity range have been checked
+FAR = 0.75  # rad: angle for a turn of a CAN drive by hand; a wrong velocity range shows only above half a radian
+LOOK_S = 0.3  # s without torque, to find out whether a joint sinks
+APART = 0.25  # fraction of MOVES: smaller differences between two motions are ignored
 COUNTS_WRONG = 0.05  # error of a hand
-BACK = 0.75  # share of the angle; a full turn back could hide a sinking joint
-ALIKE = 0.15  # largest difference of two turns; each has a hand's error of 0.05
-NONE = 0.1  # share of a turn: below this, the encoder did not follow
+BACK = 0.75  # fraction of the angle; the turn back is shorter, because a full turn back could hide a sinking joint
+ALIKE = 0.15  # maximum difference between the ratios of two turns; one turn by hand has an error of 0.05
+NONE = 0.1  # fraction of the angle: below it, the encoder did not follow the motion
 UNLIKE = ("the counts of the turn by hand and of the turn back differ: hold the joint until it has been counted, and "
           "bring it up again")
 NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or has other settings than the file"
@@ -59,15 +61,15 @@ NO_GEAR = "how it turns: the joint is not driven before its gear is right"
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding on one joint. problem: empty for a good joint. values: keys that mend the file. unknown: facts of its
-    drive that this test cannot find. zero: the drive's reading at the joint's zero, rad or servo counts. sinks: advice
-    if the joint sinks. firmware: of the drive, if reported. gear: turns of the drive per turn of the joint, as measured
-    by hand. None: not measured."""
+    """Test result for one joint. problem: empty if the joint passed. values: corrected keys for the file. unknown:
+    facts about the drive that this test cannot measure. zero: the drive's reading at the joint's zero, rad or servo
+    counts. sinks: advice for a joint that sinks. firmware: the drive's version, if reported. gear: turns of the drive
+    per turn of the joint, measured by hand. None: not measured."""
 
     joint: str
     problem: str
     torque: float  # torque at the first motion, N m or N; 0: no motion
-    ratio: float | None  # counted over announced motion by hand; None: unknown
+    ratio: float | None  # counted angle over the user's angle; None: unknown
     values: Mapping[str, Mapping[str, float | str]]
     unknown: str = ""
     sinks: str = ""
@@ -84,9 +86,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Probed:
-    """Response of a joint that was driven alone. way: counted motion under a positive torque: 1 forwards, -1 backwards,
-    0 unknown. torque: size at the first motion; 0: no motion. other: the joint that moved instead. sinks: the name of a
-    sinking joint. one_way: the joint moved with one sign only."""
+    """Response of the only driven joint. way: sign of the counted motion under positive torque: 1, -1, or 0 if unknown.
+    torque: absolute torque at the first motion; 0: no motion. other: the joint that moved in place of the driven joint.
+    sinks: name of a sinking joint. one_way: the joint moved only for one sign of the torque."""
 
     way: int
     torque: float
@@ -97,22 +99,23 @@ class Probed:
 
 @dataclass(frozen=True)
 class Look:
-    """Observations of a joint by hand and by the probe; None: not done. ratio: counted over announced motion, NaN if
-    the two turns differed. place: rad, measured at the joint's start."""
+    """Measurements of a joint by hand and by the probe; None: not measured. ratio: counted angle over the user's angle,
+    NaN if the two ratios differ. place: measured position at the joint's start, rad."""
 
     ratio: float | None = None
     place: float | None = None
     probed: Probed | None = None
 
 
-Hand = Callable[[Joint, float], None]  # asks the user to turn a joint by an angle, and returns afterwards
-Place = Callable[[Joint], None]  # asks the user to put a joint at its start
+Hand = Callable[[Joint, float], None]  # asks the user to turn a joint by an angle; returns when the user has done so
+Place = Callable[[Joint], None]  # asks the user to move a joint to its start position
 
 
 def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
              on_joint: Callable[[str], None] = lambda name: None, place: Place | None = None) -> list[Finding]:
-    """Test every driven joint. The board is DISARMED before and after. hand: if None, the counts stay untested. place:
-    if None, the drives' zeros stay unknown. While a drive is silent or has wrong settings, no joint is driven.
+    """Test every driven joint. The board is DISARMED before and after. hand: if None, the encoder counts are not
+    tested. place: if None, the drives' zeros remain unknown. While a drive is silent or has wrong settings, no joint is
+    driven.
 
     Raises BadInput for an arm whose brakes the board opens. Raises Refused if the board refuses or finds a wrong
     current sensor, and if a joint does not come to rest.
@@ -134,7 +137,8 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
 
 def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Hand | None,
                    on_joint: Callable[[str], None], place: Place | None) -> Finding:
-    """Test one joint on a drive. The arm rests first, so that the board has reported its drives."""
+    """Test one joint on a drive. The test first waits until the arm is at rest, so that the board has reported its
+    drives."""
     joints = mechanism.streamed
     joint = joints[number]
     on_joint(joint.name)
@@ -152,12 +156,12 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
 
 
 def _other(ratio: float | None) -> bool:
-    """Return True if the joint's angle differs from the counted angle, or if two turns differed."""
+    """Return True if the counted angle differs from the user's angle, or if the two turns disagree."""
     return ratio is not None and not abs(abs(ratio) - 1.0) <= COUNTS_WRONG
 
 
 def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | None = None) -> Finding:
-    """Judge a joint on a bus drive. The drive's torque and position have the same sign."""
+    """Return the test result for a joint with a bus drive. The drive's torque and position have the same sign."""
     joint, ratio = mechanism.streamed[number], look.ratio
     drive = joint.drive
     assert drive is not None
@@ -182,7 +186,7 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
             problems.append(words)
             values |= found
     zero, mended = None, replace(drive, sign=int(values.get("sign", drive.sign)), gear=values.get("gear", drive.gear))
-    if not placed(joint, mended):  # `home` declares this joint's position
+    if not placed(joint, mended):  # in this case `home` sets the joint's position
         values |= {"zero": 0.0} if drive.zero else {}
     elif look.place is not None and ("gear" in values or not _other(ratio)):
         zero = values["zero"] = zero_of(joint, look.place, mended)
@@ -211,8 +215,8 @@ def _driven(mechanism: Mechanism, number: int, probed: Probed) -> list[str]:
 
 
 def _sure(mechanism: Mechanism, number: int, probed: Probed) -> bool:
-    """Return True if the torque caused the motion: the joint moved under both signs, or gravity cannot move the
-    joint."""
+    """Return True if the torque must have caused the motion: the joint moved under both signs of the torque, or gravity
+    cannot move the joint."""
     return probed.way != 0 and (not probed.one_way or mechanism.streamed[number].name not in loaded(mechanism))
 
 
@@ -231,9 +235,9 @@ def _support(mechanism: Mechanism, number: int, probed: Probed) -> str:
 
 def _other_ratio(mechanism: Mechanism, number: int, ratio: float,
                  report: Drives | None) -> tuple[str, dict[str, float]]:
-    """Return the meaning of a wrong angle from a drive, and the key that mends the file. A gear is concluded only if
-    the drive's range of position is known. The drive reports this range, or the drive's velocities agree with its
-    positions."""
+    """Explain a turn by hand for which a drive reported a different angle, and return the key that corrects the file.
+    The gear is determined only if the drive's range of position is known. The range is known if the drive reports it,
+    or if the drive's velocities agree with its positions."""
     joint = mechanism.streamed[number]
     drive = joint.drive
     assert drive is not None
@@ -251,16 +255,16 @@ def _other_ratio(mechanism: Mechanism, number: int, ratio: float,
 
 
 def usual_gear(turns: float) -> float | None:
-    """Return the usual gear nearest to a ratio measured by hand, None if every gear is too far off."""
+    """Return the common gear ratio nearest to a measured ratio, or None if no common ratio is near."""
     nearest = min(USUAL, key=lambda gear: abs(math.log(turns / gear)))
     return nearest if abs(turns / nearest - 1.0) <= COUNTS_WRONG else None
 
 
 def zero_of(joint: Joint, place: float, mended: Drive) -> float:
     """Return the drive's reading at the joint's zero: rad within half a turn, or servo counts. place: the board's
-    position of the joint at its start. mended: the drive with its measured sign and gear."""
+    position of the joint at its start, rad. mended: the drive with its measured sign and gear."""
     drive = joint.drive
-    assert drive is not None  # away: rad of the drive's output from the file's zero
+    assert drive is not None  # away: angle of the drive's output from the file's zero, rad
     away = drive.sign * drive.gear * place - mended.sign * mended.gear * joint.start
     if drive.servo is None:
         return math.remainder(drive.zero + away, math.tau)
@@ -269,7 +273,7 @@ def zero_of(joint: Joint, place: float, mended: Drive) -> float:
 
 
 def _unknown(joint: Joint) -> str:
-    """Return the facts that a drive does not report and no motion shows."""
+    """Return a sentence that names the facts that neither the drive's reports nor a motion can show."""
     drive = joint.drive
     if drive is None or family_of(drive.type).torque_known:
         return ""
@@ -278,8 +282,8 @@ def _unknown(joint: Joint) -> str:
 
 
 def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None) -> Finding:
-    """Conclude from the probe and the turns by hand. ratio: counted over announced motion; NaN if two turns differed,
-    None if the user was not asked."""
+    """Return the test result that follows from the probe and from the turns by hand. ratio: counted angle over the
+    user's angle; NaN if the two turns disagreed, None if the user was not asked."""
     joint = mechanism.streamed[number]
     assert joint.motor is not None and joint.encoder is not None
     values: dict[str, dict[str, float]] = {}
@@ -315,7 +319,8 @@ def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None
 
 
 def write_bring_up(path: Path, findings: list[Finding]) -> dict[str, str]:
-    """Mend the file by the findings. Returns the joints whose changes the file refused, with the reason."""
+    """Write the corrected keys of the findings into the file. Returns each joint whose changes the file's validation
+    refused, with the reason."""
     refused = {}
     for finding in findings:
         if not finding.values:
@@ -331,14 +336,15 @@ def write_bring_up(path: Path, findings: list[Finding]) -> dict[str, str]:
 
 
 def _by_hand(session: Session, joint: Joint, number: int, hand: Hand) -> float:
-    """Return counted over announced motion of a turn and a turn back; NaN if the two ratios differ."""
+    """Return the ratio of the counted angle to the user's angle, as the mean of a turn and a turn back. NaN if the two
+    ratios differ."""
     angle = asked(joint)
     return agreed(*(_turned(session, joint, number, hand, by) for by in (angle, -BACK * angle)))
 
 
 def agreed(there: float, back: float) -> float:
-    """Return the mean ratio of two turns. NaN if the ratios differ by more than a hand's error, or if only one ratio
-    was right."""
+    """Return the mean ratio of two turns. NaN if the ratios differ by more than the error of a turn by hand, or if only
+    one of them is near 1."""
     mean = 0.5 * (there + back)
     if max(abs(there), abs(back)) < NONE:
         return mean
@@ -366,7 +372,7 @@ def asked(joint: Joint) -> float:
 
 
 def _place(session: Session, joint: Joint, number: int, place: Place) -> float:
-    """Return the board's position of a joint at its start, rad."""
+    """Return the measured position of a joint at its start, rad."""
     place(joint)
     _rest(session)
     return float(session.positions()[number])
@@ -385,7 +391,7 @@ def _rest(session: Session) -> None:
 
 
 def _probe(session: Session, mechanism: Mechanism, number: int) -> Probed:
-    """Drive one joint alone: first without a torque, then in both directions."""
+    """Drive one joint only: first with zero torque, then in both directions."""
     most = 0.999 * mechanism.safety.probe_effort * joint_constants(mechanism, mechanism.streamed[number]).effort
     ramp = [(most * step / STEPS, STEP_S) for step in range(1, STEPS + 1)]
     still = _drive(session, number, [(0.0, LOOK_S)])
@@ -412,14 +418,14 @@ class Driven:
         return bool(abs(self.moved[-1, number]) > MOVES)
 
     def others(self, number: int) -> int | None:
-        """Return another joint that went too far while this joint was driven."""
+        """Return an undriven joint that moved too far while this joint was driven."""
         other = int(np.argmax(np.abs(self.moved[-1])))
         return None if other == number or abs(self.moved[-1, other]) <= OTHER_MOVES else other
 
 
 def moving(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:
-    """Return the response of a joint that rests without a torque: its direction under each sign. If another joint went
-    too far, decide if the torque turned this other joint."""
+    """Return the test result for a joint that is at rest without torque: the direction in which it moves for each sign
+    of the torque. If another joint moved too far, decide whether the torque moved that joint."""
     ways = [sign * int(np.sign(seen.moved[-1, number])) if seen.moves(number) else 0
             for sign, seen in ((1, forwards), (-1, backwards))]
     torque = next((abs(seen.torque) for way, seen in zip(ways, (forwards, backwards), strict=True) if way), 0.0)
@@ -439,8 +445,9 @@ def _by_itself(other: int, still: Driven, forwards: Driven, backwards: Driven) -
 
 
 def sinking(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:
-    """Return the response of a joint that sinks. At equal times, compare the motion under each torque with the free
-    motion. The direction is unknown if both torques give the same side or differ by little."""
+    """Return the response of a joint that sinks. Compare the motion under each torque with the motion without torque
+    over the same time. The direction is unknown if both torques shift the motion to the same side, or if the two
+    motions hardly differ."""
     until = min(seen.seconds[-1] for seen in (still, forwards, backwards))
     places = [float(np.interp(until, seen.seconds, seen.moved[:, number])) for seen in (backwards, still, forwards)]
     apart = np.diff(places)
@@ -450,7 +457,8 @@ def sinking(number: int, still: Driven, forwards: Driven, backwards: Driven) -> 
 
 
 def _drive(session: Session, number: int, torques: list[tuple[float, float]]) -> Driven:
-    """Give one joint torques, each for its seconds, until the joint moves or another joint goes too far."""
+    """Apply torques to one joint in sequence, each for its duration in s. Stop when the joint moves or another joint
+    moves too far."""
     _rest(session)
     before = np.array(session.status.position)
     seconds, moved, torque = [0.0], [np.zeros(len(before))], 0.0
@@ -476,7 +484,7 @@ def _drive(session: Session, number: int, torques: list[tuple[float, float]]) ->
 
 
 def _currents_shown(session: Session) -> None:
-    """Wait until the board has tested its current sensors by a pulse. Raises Faulted."""
+    """Wait until the board has applied the test pulse to its current sensors. Raises Faulted."""
     end = session.clock.now() + PULSE_S
     while session.clock.now() < end:
         session.clock.sleep(PERIOD)
@@ -485,14 +493,16 @@ def _currents_shown(session: Session) -> None:
 
 
 def bring_up_summary(findings: list[Finding]) -> Mapping[str, str]:
-    """Return for each joint its problem or 'good', its zero, the unknown facts, and whether it sinks."""
+    """Return for each joint its problem or 'good', its zero, the facts that remain unknown, and whether the joint
+    sinks."""
     return {f.joint: (f.problem or "good") + (f"; its zero is at {f.zero:.5g}" if f.zero is not None else "")
             + (f"; not known: {f.unknown}" if f.unknown else "") + (f"; {f.sinks}" if f.sinks else "")
             for f in findings}
 
 
 def bring_up_advice(mechanism: Mechanism, findings: list[Finding]) -> str:
-    """Return advice on servos with different firmware, which LeRobot does not accept; empty if all have the same."""
+    """Return advice if the servos have different firmware, which LeRobot does not accept. Empty if all firmware is
+    equal."""
     of_version: dict[str, list[str]] = {}
     servos = {joint.name: family_of(joint.drive.type).title for joint in mechanism.streamed
               if joint.drive is not None and joint.drive.servo is not None}

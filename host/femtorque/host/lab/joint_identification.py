@@ -1,25 +1,26 @@
-"""Friction and apparent inertia of one joint, by an experiment with constant speeds in both directions and
-accelerations.
+"""Identifies friction and apparent inertia of one joint. The joint moves at constant speeds in both directions, and
+with accelerations.
 
 The recorded duty gives the motor's voltage V, and the voltage gives the torque:
 
     L dI/dt = V - R I - K N qd,    tau = K N I
 
-The equation is solved tick by tick. The duty of tick k holds over the interval `lead` ticks later. Minus the links'
-torque tau_ID of the mechanism file, the torque is the joint's own:
+The equation is solved tick by tick. The duty of tick k is applied during the interval `lead` ticks later. The mechanism
+file gives the links' torque tau_ID. The remaining torque is due to the rotor and the friction of this joint:
 
     tau - tau_ID = J N^2 qdd + D qd + f_c sgn(qd)          (Isobe's Eq. 19)
 
-This is a linear regression. The file's friction that falls with velocity or rises with load is also subtracted. It
-stays in the file. For a bus drive in torque mode, the commanded torque is recorded. A correction subtracts the reaction
-of the drive's loop to the motion since the command. A servo on a wire is a motor with a duty and a later start.
+This is a linear regression. The file gives the friction that falls with velocity or rises with load, and its torque is
+subtracted too. It stays in the file. For a bus drive in torque mode, the commanded torque is recorded. The drive's own
+loop reacts to motion after the command. A correction subtracts the torque of this reaction. A servo on a serial bus is
+treated as a motor whose duty acts later.
 
-No measured signal is differentiated. Every term is weighted with a smooth bump phi(t) of KERNEL_S. Integration by parts
-moves the derivatives to the bump: the integral of phi qdd equals the integral of phi'' q (modulating functions,
-Shinbrot, Trans. ASME 79, 1957). Neighbouring bumps share samples. So the intervals use a covariance that is robust
-against dependence within blocks of one bump (Liang and Zeger, Biometrika 73, 1986), and Student's t for the number of
-blocks. An experiment at one joint cannot show a wrong R, L, K, N, bus voltage or link in the file. The intervals do not
-cover these errors.
+The method needs no derivative of a measured signal. Every term is weighted with a smooth bump phi(t) of KERNEL_S.
+Integration by parts moves the derivatives to the bump: the integral of phi qdd equals the integral of phi'' q
+(modulating functions, Shinbrot, Trans. ASME 79, 1957). Neighbouring bumps overlap. So the confidence intervals use a
+covariance that allows dependence within blocks as long as one bump (Liang and Zeger, Biometrika 73, 1986), and
+Student's t for the number of blocks. An experiment at one joint cannot detect errors of the file's R, L, K, N, bus
+voltage or link parameters. The confidence intervals do not include errors of these parameters.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,16 +47,16 @@ from femtorque.host.plan import effort
 Array = NDArray[np.float64]
 
 KERNEL_S = 0.15  # s, width of the bump
-FINE = 0.3  # share of KERNEL_S: the bump for the direction of motion
-RESTING = 0.03  # share of the take's largest velocity: slower motion counts as rest
-MOVING = 0.85  # share of a bump's time in which the joint must move
-SPEEDS = (0.2, 0.5, 1.0)  # of the fastest constant speed
+FINE = 0.3  # fraction of KERNEL_S: width of the bump that determines the direction of motion
+RESTING = 0.03  # fraction of the maximum velocity in the recording: a slower joint counts as at rest
+MOVING = 0.85  # fraction of a bump's duration in which the joint must move
+SPEEDS = (0.2, 0.5, 1.0)  # fractions of the maximum constant speed
 RAMP_S, LONGEST_S = 0.2, 0.9  # of a take
-REACH = 0.6  # rad or m in each direction, if the limits allow
-EFFORT = 0.5  # share of the motor's torque, for accelerations
-LEVEL = 0.95  # of the confidence intervals
-ON_BUS = 1  # ticks by which bus positions are older than encoder positions
-AHEAD = 1.5  # ticks by which the target in a drive's frame is later than the board's target (ft_bus.c)
+REACH = 0.6  # rad or m: amplitude in each direction, if the limits permit
+EFFORT = 0.5  # fraction of the motor's torque that accelerations may use
+LEVEL = 0.95  # confidence level of the intervals
+ON_BUS = 1  # ticks by which positions from a bus are older than positions from an encoder
+AHEAD = 1.5  # ticks by which the target in a drive's frame is ahead of the board's current target (ft_bus.c)
 SERVO_S = 1.5e-3  # s from a duty's packet until the servo applies it; the servo reads its registers every ms
 
 
@@ -76,10 +77,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Identified:
-    """Identified parameters at the joint: viscous N m s/rad, coulomb N m, rotor (J N^2) and apparent inertia kg m^2.
+    """Parameters of a joint. viscous: N m s/rad. coulomb: N m. rotor: J N^2, kg m^2.
 
-    apparent: inertia of the rotor and its load, in the experiment's pose. inertia: of the rotor, at the motor or at a
-    bus drive's output. key: the file's table for `inertia`. rms: of the residual, N m. samples: number of used samples.
+    apparent: inertia of the rotor and its load in the experiment's pose, kg m^2. inertia: of the rotor, at the motor or
+    at a bus drive's output. key: the file's table for `inertia`. rms: of the residual, N m. samples: number of used
+    samples.
     """
 
     joint: str
@@ -93,7 +95,7 @@ class Identified:
     key: str = "motor"
 
     def values(self) -> dict[str, dict[str, float]]:
-        """Return the mechanism file's keys, with negative values as 0."""
+        """Return the keys for the mechanism file. Negative values are replaced by 0."""
         return {"friction": {"viscous": max(0.0, self.viscous.value), "coulomb": max(0.0, self.coulomb.value)},
                 self.key: {"inertia": max(0.0, self.inertia.value)}}
 
@@ -125,7 +127,8 @@ class Take:
 
 def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[str], None] = lambda what: None
              ) -> Identified:
-    """Move one joint about its position with all others held, and fit. Raises Refused without room to move."""
+    """Move one joint about its position while all other joints are held, and fit its parameters. Raises Refused if the
+    joint has too little room to move."""
     if mechanism.constrained:
         what = "closed loops" if mechanism.loops else "mimic joints"
         raise Refused(f"{mechanism.name} has {what}: remove them, or identify its joints on a bench")
@@ -143,7 +146,7 @@ def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[
 
 
 def delay(mechanism: Mechanism, joint: Joint) -> float:
-    """Return the ticks from computing a duty or torque to recording the position at which it acts."""
+    """Return the delay, in ticks, from the computation of a duty or torque to its effect on a recorded position."""
     assert mechanism.board is not None
     lead = load_board(mechanism.board.use).lead
     if joint.drive is None:
@@ -152,20 +155,21 @@ def delay(mechanism: Mechanism, joint: Joint) -> float:
 
 
 def gains_of_drive(joint: Joint) -> tuple[float, float]:
-    """Return the position and velocity gains of a drive that closes its own loop; 0 if the board closes it."""
+    """Return the position gain and velocity gain of a drive that closes its own control loop. Return 0 if the board
+    closes the loop."""
     if joint.drive is None or joint.drive.servo is not None or joint.drive.pd != "drive":
         return 0.0, 0.0
     return joint.gains.ku, joint.gains.kv
 
 
 def moved_on(mechanism: Mechanism, joint: Joint) -> float:
-    """Return the mean lag, s, of the board's measured position behind the position in the drive's loop, relative to the
-    target."""
+    """Return the mean delay, s, of the board's measured position behind the position in the drive's loop, relative to
+    the target."""
     return (delay(mechanism, joint) + 0.5 - AHEAD) / mechanism.control.rate_hz
 
 
 def coupled(model: Model, number: int, pose: Array) -> list[int]:
-    """Return the other joints with the largest torques from this joint's acceleration, as many as a recording can
+    """Return the joints on which this joint's acceleration causes the largest torques, as many as one recording can
     hold."""
     masses = np.abs(mass_matrix(model, pose[None])[0])
     share = masses[number] / np.sqrt(np.diag(masses) * masses[number, number])
@@ -183,7 +187,8 @@ def measured(mechanism: Mechanism, number: int) -> None:
 
 
 def beside(mechanism: Mechanism, joint: str) -> dict[str, dict[str, float]]:
-    """Return the keys that a new table needs with the identified keys: a servo's motor from the catalogue."""
+    """Return additional keys that the file needs if the identified keys are its first: a servo's motor from the
+    catalogue."""
     motor, drive = next((j.motor, j.drive) for j in mechanism.moving if j.name == joint)
     between = drive.gear if drive is not None else 1.0
     if motor is None:
@@ -195,8 +200,8 @@ def beside(mechanism: Mechanism, joint: str) -> dict[str, dict[str, float]]:
 
 
 def experiments(model: Model, number: int, pose: Array) -> list[tuple[str, Trajectory]]:
-    """Return the experiments in order: to one side, velocities, accelerations, back. Each begins at the end of the last
-    one."""
+    """Return the experiments in order: to one side, velocities, accelerations, back. Each experiment begins at the end
+    pose of the experiment before it."""
     joint = model.mechanism.moving[number]
     down, up = (min(REACH, 0.8 * abs(side - pose[number])) for side in (joint.limits.lower, joint.limits.upper))
     low, high = pose[number] - down, pose[number] + up
@@ -217,7 +222,7 @@ def experiments(model: Model, number: int, pose: Array) -> list[tuple[str, Traje
 
 
 def _trajectory(model: Model, number: int, pose: Array, q: Array) -> Trajectory:
-    """Return a motion of one joint's positions (R,) at the knots, with all others at rest."""
+    """Return a motion in which one joint has the positions q (R,) at the knots and all other joints are at rest."""
     rows = np.tile(pose, (len(q), 1))
     rows[:, number] = q
     times = np.arange(len(q)) / model.mechanism.control.knot_hz
@@ -225,7 +230,7 @@ def _trajectory(model: Model, number: int, pose: Array, q: Array) -> Trajectory:
 
 
 def _at_speed(model: Model, number: int, pose: Array, start: float, end: float, speed: float) -> Trajectory:
-    """Return a motion from rest to rest at a constant speed, with half-cosine ramps."""
+    """Return a motion at a constant speed, with half-cosine ramps and rest at both ends."""
     way = abs(end - start)
     total = way / speed + RAMP_S
     count = max(8, round(total * model.mechanism.control.knot_hz)) + 1
@@ -237,7 +242,8 @@ def _at_speed(model: Model, number: int, pose: Array, start: float, end: float, 
 
 
 def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: float) -> Trajectory:
-    """Return swings up from `low` with a rising and falling amplitude, as wide as range, speed and effort allow."""
+    """Return a motion that oscillates upwards from the position `low`. The amplitude rises and falls, and is as large
+    as range, speed and effort allow."""
     joint = model.mechanism.moving[number]
     t = np.linspace(0.0, LONGEST_S, round(LONGEST_S * model.mechanism.control.knot_hz) + 1)
     swing = 0.5 * (1.0 - np.cos(2.0 * np.pi * hz * t)) * np.sin(np.pi * t / LONGEST_S) ** 2
@@ -253,7 +259,7 @@ def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: 
 
 
 def _asked(model: Model, motion: Trajectory, number: int) -> float:
-    """Return the largest motor torque that a motion needs, as a share of the torque that the motor can give."""
+    """Return the largest motor torque of a motion, as a fraction of the torque that the motor can give."""
     torque = effort.wanted(model.mechanism, motion.times, motion)
     there = Motors.of(model.mechanism).torque(motion.velocities, torque)[:, number]
     return float(np.max(np.abs(torque[:, number]) / np.maximum(there, np.finfo(float).tiny)))
@@ -299,7 +305,7 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
         inside: NDArray[np.bool_] = share > MOVING
         inside[:width] = inside[-width:] = False
         columns = [accelerations[:, number], rates[:, number], direction]
-        if joint.drive is not None:  # extra delay of the torque, since a servo does not report its time of measurement
+        if joint.drive is not None:  # additional delay of the torque, since a servo does not report when it measured
             columns.append(_weighted(terms[:, :1], width, 1, dt)[:, 0])
         rows.append(np.stack(columns, axis=1)[inside])
         sides.append(own[inside])
@@ -318,40 +324,43 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
 
 
 def _weighted(x: Array, width: int, derivative: int, dt: float) -> Array:
-    """Return for each sample the integral of x's n-th derivative times the bump around the sample, (S, K) of x (S, K).
-    The ends repeat the border. The bump (1 - s^2)^4 over -1..1 has an integral of one and three continuous
-    derivatives."""
+    """Convolve the n-th derivative of x (S, K) with the bump. Return one row per sample, (S, K).
+    Beyond the ends of x, the first or last value is repeated. The bump (1 - s^2)^4 over -1..1 has an integral of one
+    and three continuous derivatives."""
     half = 0.5 * (width + 1) * dt
     s = (np.arange(width) - 0.5 * (width - 1)) * dt / half
     bump = Polynomial([1.0, 0.0, -1.0]) ** 4
     area = (bump.integ()(1.0) - bump.integ()(-1.0)) * half
     weights = (-1.0) ** derivative * bump.deriv(derivative)(s) / half**derivative / area * dt if derivative else \
         bump(s) / bump(s).sum()
-    weights -= weights.mean() if derivative else 0.0  # a constant's derivative would be its rounding
+    # the exact derivative of a constant is 0; the sum would return rounding errors
+    weights -= weights.mean() if derivative else 0.0
     return correlate1d(x, weights, axis=0, mode="nearest")
 
 
 def _later(x: Array, ticks: float) -> Array:
-    """Return x (S,) later by some ticks, interpolated linearly."""
+    """Return x (S,), delayed by some ticks and interpolated linearly."""
     whole = int(ticks)
     late = [np.concatenate([np.repeat(x[:1], n), x])[:len(x)] for n in (whole, whole + 1)]
     return (1.0 - ticks + whole) * late[0] + (ticks - whole) * late[1]
 
 
 def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: float, full: float = 0.0) -> Array:
-    """Return the motor's torque (S,) at the joint, N m. full: A at a duty of 1, for current loops."""
+    """Return the motor's torque (S,) at the joint, N m. full: current at a duty of 1, A, for motors with a current
+    loop."""
     motor = joint.motor
     held = _later(take.duty, lead)
     if motor is None or joint.takes_torque:
         return 0.5 * (held + np.insert(held[:-1], 0, held[0]))
     constant, held = motor.K * motor.gear, held * motor.sign
-    if full:  # a current loop makes the duty a current
+    if full:  # with a current loop, the duty is a commanded current
         return constant * full * 0.5 * (held + np.insert(held[:-1], 0, held[0]))
     volts = take.bus_voltage * held
     decay = np.exp(-motor.R * dt / motor.L)
-    middle = 0.5 * (qd + np.append(qd[1:], qd[-1]))  # rate over the interval after each sample
+    middle = 0.5 * (qd + np.append(qd[1:], qd[-1]))  # mean rate over the interval after each sample
     steady = (volts - constant * middle) / motor.R
-    share = (1.0 - decay) * motor.L / (motor.R * dt)  # share of the old current in the interval's mean
+    # weight of the current at the interval's begin in the mean current of the interval
+    share = (1.0 - decay) * motor.L / (motor.R * dt)
     current, mean = steady[0], np.empty_like(steady)
     for k, goal in enumerate(steady):
         mean[k] = goal + (current - goal) * share
@@ -360,7 +369,8 @@ def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: float, f
 
 
 def _regress(matrix: Array, side: Array, block: NDArray[np.int64]) -> tuple[Array, Array, float]:
-    """Return least squares (K,) of a matrix (S, K), half intervals (K,) and the rms residual."""
+    """Return the least-squares solution (K,) for a matrix (S, K), the half-widths (K,) of the confidence intervals, and
+    the rms residual."""
     inverse = np.linalg.inv(matrix.T @ matrix)
     value = inverse @ (matrix.T @ side)
     left = side - matrix @ value

@@ -1,8 +1,9 @@
 """Compares the drives' configurations with a mechanism file. The board's bus cannot read these settings, so the maker's
 tool prints them.
 
-Settings that follow from the file are compared by value. For each setting of the owner's choice the file has a mark of
-three characters. A mark shows a later change of the setting, but not the old value.
+Settings that follow from the mechanism file are compared by value. For a setting that
+the owner may choose freely, the file holds a mark: a check sum of three characters. A mark shows that the setting was
+changed later, but does not show the old value.
 """
 
 import base64
@@ -17,12 +18,12 @@ from femtorque.codegen.drive import Configuration, Configured, Fitted, family_of
 from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 from femtorque.host.lab.bringup import Finding
 
-SIGNS = 3  # characters of a mark, which misses one of 262144 changes
+SIGNS = 3  # number of characters of a mark; on average one of 262144 changes is missed
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One joint's drive: its problems, and the marks of the owner's settings."""
+    """Result of the comparison for one joint's drive: its problems, and the marks of the owner's settings."""
 
     joint: str
     problems: tuple[str, ...]
@@ -38,8 +39,8 @@ def configured_tools(mechanism: Mechanism) -> list[str]:
 
 
 def compare_configured(mechanism: Mechanism, file: Path) -> list[Compared]:
-    """Compare a file with the tools' output, for one drive or several, with the mechanism. Raises BadInput for a
-    mechanism without drives of these families, or with two drives of one number."""
+    """Compare the tools' output in a file, for one or several drives, with the mechanism file. Raises BadInput for a
+    mechanism without drives of these families, or if two drives have the same number."""
     printed, found, taken = list(_each(read_text(file))), [], dict[tuple[str, int], str]()
     for joint, drive, own in _drives(mechanism):
         other = taken.setdefault((own.tool, drive.id), joint.name)
@@ -58,7 +59,7 @@ def compare_configured(mechanism: Mechanism, file: Path) -> list[Compared]:
 
 
 def configured_held(findings: list[Finding], compared: list[Compared], mechanism: Mechanism) -> list[Finding]:
-    """Add missing marks of the file to the findings."""
+    """Add to the findings the marks that the file does not have yet."""
     marks = {one.joint: one.marks for one in compared}
     new = {joint.name for joint, drive, _ in _drives(mechanism) if not drive.configured}
     return [replace(f, values={**f.values, "drive": {**f.values.get("drive", {}), "configured": marks[f.joint]}})
@@ -73,7 +74,7 @@ def _drives(mechanism: Mechanism) -> Iterator[tuple[Joint, Drive, Configuration]
 
 
 def _each(text: str) -> Iterator[dict[str, str]]:
-    """Yield the values by name, drive by drive. A repeated name begins the next drive."""
+    """Yield the values by name, drive by drive. If a name occurs again, the values of the next drive begin."""
     lines: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")

@@ -1,4 +1,4 @@
-"""The serial line to the board: port, session, requests."""
+"""Connection to the board: port, session, requests."""
 
 import lazy_loader
 

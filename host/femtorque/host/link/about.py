@@ -10,7 +10,8 @@ EXCEPTIONS = {2: "NMI", 3: "hard fault", 4: "memory fault", 5: "bus fault", 6: "
 
 
 def crash(about: About | None) -> str:
-    """Return the last crash in words, to be reported with the image; empty without a crash."""
+    """Return a sentence on the last crash, which the user should report together with the image. Empty if there was no
+    crash."""
     if about is None or not about.crash:
         return ""
     at = f" at 0x{about.pc:08X}, called from" if about.pc else ", stack not readable, lr"
@@ -31,6 +32,6 @@ def history(about: About) -> dict[str, Any]:
 
 
 def brown_out(board: str, options: int) -> str:
-    """Return the brown-out level in the option bytes; empty for a board that this host does not know."""
+    """Return the brown-out level in the option bytes; empty if this host does not know the board."""
     name = board.removesuffix("-pil")
     return load_board(name).chip.brown_out.told(options) if name in board_names() else ""

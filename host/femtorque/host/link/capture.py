@@ -13,7 +13,7 @@ from femtorque.codegen.wire import CAPTURED, CAPTURES, Capture, Data, Read, posi
 from femtorque.host.link.session import PERIOD, Session
 
 COLUMNS, ROWS = 4, 8  # of a DATA message
-REPEAT = 0.02  # s after which an unanswered READ is sent again
+REPEAT = 0.02  # s until an unanswered READ is repeated
 ANSWER = 1.0  # s
 WHOLE = ("position", "target")  # signals in wire units
 
@@ -26,7 +26,7 @@ class Column:
     joint: int
 
     def word(self, joints: int) -> int:
-        """Return the column's number among the words that the board keeps. Raises BadInput."""
+        """Return the index of this column among the signals that the board can record. Raises BadInput."""
         if self.signal not in CAPTURED:
             raise BadInput("recording", "signal", self.signal, "no such signal", hint(self.signal, CAPTURED, "signals"))
         return CAPTURED.index(self.signal) * joints + self.joint
@@ -45,7 +45,7 @@ class Recording:
 
 
 class Recorder:
-    """Makes one recording at a time on one board."""
+    """Recorder of signals on one board. Only one recording can run at a time."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -82,7 +82,7 @@ class Recorder:
         return self._read(0).count
 
     def read(self) -> Recording:
-        """Return all samples of a finished recording. Raises Refused while it runs."""
+        """Return all samples of a finished recording. Raises Refused if the recording has not finished."""
         head = self._read(0)
         if head.running:
             raise Refused(f"{self._session.link.port}: still recording; stop it first")

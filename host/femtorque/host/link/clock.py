@@ -1,5 +1,5 @@
-"""Time of the host. Host code uses the clock that it gets, and never reads the wall clock. A real board runs by the
-wall clock. The virtual board runs while the host calls `sleep`."""
+"""Time of the host. Host code uses the clock that it gets, and never reads the wall clock. A real board runs in real
+time. The virtual board runs while the host calls `sleep`."""
 
 import time
 from typing import Protocol
@@ -11,7 +11,7 @@ class Clock(Protocol):
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass. The host has no other way to wait."""
+        """Let time pass. Host code waits only through this method."""
         ...
 
 

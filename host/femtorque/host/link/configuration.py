@@ -1,5 +1,5 @@
-"""The configuration that host and board must share. A board reports its configuration, or a mechanism file describes
-it."""
+"""The configuration that host and board must share. The configuration comes from the board's report or from a mechanism
+file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.wire import Ident, position_unit
 from femtorque.codegen.wire.codec import text
 
-SERVOS_UP = 1.0  # s from switching the supply on until servos answer and are set up
+SERVOS_UP = 1.0  # s from power-up of the supply until servos answer and are set up
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """digest: 32 bytes. joints: the streamed joints, in wire order. source: path of the mechanism file."""
+    """Properties of a board that host and board must share. digest: 32 bytes. joints: the streamed joints, in the
+    order of the messages. source: path of the mechanism file."""
 
     name: str
     board: str
@@ -30,21 +31,21 @@ class Configuration:
     knot_hz: int
     source: str = ""
     baud: int = 1_000_000
-    start_tolerance: tuple[float, ...] = ()  # rad or m per joint: largest distance from a motion's first knot
-    pil: bool = False  # the plant runs at the host
+    start_tolerance: tuple[float, ...] = ()  # rad or m per joint: maximum distance from the first knot at START
+    pil: bool = False  # the plant is simulated by the host
     brake_s: float = 0.0  # s from arming until the brakes are open
     modes: tuple[str, ...] = ()  # names of the modes
-    ages: tuple[float, ...] = ()  # s per joint: usual age of a measured position; empty: unknown
-    supply_s: float = 0.0  # s until servos on a switched supply are set up
+    ages: tuple[float, ...] = ()  # s per joint: typical age of a measured position; empty: unknown
+    supply_s: float = 0.0  # s from power-up until servos on a switched supply are set up
 
     @cached_property
     def units(self) -> NDArray[np.float64]:
-        """Size (J,) of a wire step, rad or m."""
+        """Unit (J,) of the positions in messages, rad or m."""
         return np.array([position_unit(joint) for joint in self.joints])
 
     @property
     def tag(self) -> int:
-        """The two bytes that every frame carries."""
+        """The first two bytes of the digest, which every frame contains."""
         return int.from_bytes(self.digest[:2], "big")
 
     @staticmethod
@@ -52,7 +53,8 @@ class Configuration:
            step: dict[str, str] | None = None) -> Configuration:
         """Return the configuration of an image built from this mechanism. step: its emitted step, if available. Raises
         BadInput without a board."""
-        from femtorque.codegen.board import load_board  # noqa: PLC0415 (0.3 s, not needed for ports alone)
+        # imported here since these imports take 0.3 s and are not needed to list ports
+        from femtorque.codegen.board import load_board  # noqa: PLC0415
         from femtorque.codegen.control import ages, start_tolerance  # noqa: PLC0415
         from femtorque.codegen.emit import on_board  # noqa: PLC0415
         from femtorque.codegen.emit import sources  # noqa: PLC0415
@@ -75,7 +77,8 @@ class Configuration:
 
     @staticmethod
     def reported(ident: Ident) -> Configuration:
-        """Return the configuration of an IDENT. Its joints have numbers as names and count as revolute."""
+        """Return the configuration of an IDENT. The configuration's joints are named by their numbers, and are assumed
+        to be revolute."""
         zero, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
         joints = tuple(
             Joint(f"joint{i}", "revolute", "base", f"link{i}", zero, zero, axis) for i in range(ident.joints)

@@ -1,4 +1,4 @@
-"""Drives on buses in words: states, errors, and settings that differ from the file."""
+"""Describes drives on buses in words: states, errors, and settings that differ from the mechanism file."""
 
 import struct
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from femtorque.codegen.wire import Drives, messages
 
 BY_MOTION = 0xFFFF  # FT_BUS_VELOCITY
 PASSIVE = 127  # receive errors above which a controller is error-passive (ISO 11898-1)
-UNREAD = 0xFFFFFFFF  # a setting that could not be read
-UNTOLD = 50  # answers, in which the board asks for the settings about twenty times
-KEPT = 11  # DRIVES kept for a rate; ten come per second
+UNREAD = 0xFFFFFFFF  # value of a setting that the board could not read
+UNTOLD = 50  # number of answers during which the board asks for the settings about twenty times
+KEPT = 11  # number of DRIVES from which a rate is computed; ten arrive per second
 _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
 
 
@@ -32,7 +32,7 @@ def rates(kept: Sequence[Drives], rate_hz: float) -> list[float] | None:
 
 
 def error(drive: Drive, code: int) -> str:
-    """Return a drive's own error in words; empty without an error."""
+    """Return the error that a drive reports in words; empty if there is no error."""
     return family_of(drive.type).errors.words(code)
 
 
@@ -41,7 +41,7 @@ def _setting(drive: Drive, number: int) -> Setting | None:
 
 
 def setting(joint: Joint, number: int, bits: int) -> str:
-    """Return both values of a setting that differs from the file; empty if all agree."""
+    """Return a sentence with both values of a setting that differs from the file. Empty if the values agree."""
     drive = joint.drive
     if not number or drive is None:
         return ""
@@ -58,8 +58,8 @@ def setting(joint: Joint, number: int, bits: int) -> str:
 
 
 def mending(report: Drives, drive: Drive, joint: int) -> dict[str, float]:
-    """Return keys of the file's `drive` that adopt the drive's setting. Only a servo's offset and torque limit may be
-    adopted."""
+    """Return keys of the file's `drive` that adopt the drive's setting. The file may adopt only a servo's offset
+    and torque limit."""
     found = _setting(drive, report.setting[joint])
     if found is None or found.key is None:
         return {}
@@ -68,14 +68,14 @@ def mending(report: Drives, drive: Drive, joint: int) -> dict[str, float]:
 
 
 def ready(report: Drives | None, joints: Sequence[Joint], joint: int) -> bool:
-    """Return True if a joint's drive may be armed."""
+    """Return True if a joint's drive is ready for arming."""
     drive = joints[joint].drive
     return drive is None or report is None or (state(report, joint) not in ("silent", "faulted")
                                                and not report.setting[joint] and not untold(report, drive, joint))
 
 
 def silence(report: Drives, joints: Sequence[Joint], joint: int) -> str:
-    """Return the board's reasons for a drive's silence; empty without one."""
+    """Return the board's reasons why a drive sends no answer; empty if there is no reason."""
     drive = joints[joint].drive
     assert drive is not None
     if drive.servo is not None:
@@ -95,7 +95,7 @@ def silence(report: Drives, joints: Sequence[Joint], joint: int) -> str:
 
 
 def silent_words(report: Drives, joints: Sequence[Joint], joint: int) -> str:
-    """Return why a drive may be silent."""
+    """Return possible reasons why a drive does not answer."""
     drive = joints[joint].drive
     assert drive is not None
     other = " (two servos with the same id corrupt each other's answers)" if drive.servo is not None else ""
@@ -105,7 +105,7 @@ def silent_words(report: Drives, joints: Sequence[Joint], joint: int) -> str:
 
 
 def firmware(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
-    """Return the firmware of a drive that has reported it and has the right settings; else empty."""
+    """Return a drive's firmware version. Empty if the drive has not reported its version or has wrong settings."""
     drive = joints[joint].drive
     if report is None or drive is None or report.setting[joint] or state(report, joint) == "silent":
         return ""
@@ -114,7 +114,7 @@ def firmware(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
 
 
 def words(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
-    """Return the fault of a joint's drive in words; empty without a fault or a report."""
+    """Return the fault of a joint's drive in words. Empty if there is no fault or no report."""
     if report is None or joint >= len(joints):
         return ""
     drive = joints[joint].drive
@@ -127,21 +127,22 @@ def words(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
 
 
 def unarmed(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
-    """Return why a joint's drive is not armed: its fault, or missing reports of its settings. The reports are also
-    missing just after power-up."""
+    """Return the reason why a joint's drive is not armed: a fault of the drive, or missing reports of its settings.
+    Just after power-up the drives have not yet reported their settings."""
     drive = joints[joint].drive if joint < len(joints) else None
     found = words(report, joints, joint)
     return found if found or report is None or drive is None else untold(report, drive, joint)
 
 
 def untold(report: Drives, drive: Drive, joint: int) -> str:
-    """Return why a drive answers but reports no settings; empty if the drive reports settings, or still has time to
-    report."""
+    """Return why a drive answers but does not report its settings. Empty if the drive has reported its settings, or may
+    still report them."""
     tells = report.setting[joint] or report.value[joint] or report.answers[joint] < UNTOLD
     return "" if tells or state(report, joint) == "silent" else family_of(drive.type).untold
 
 
 def ailing(report: Drives, drive: Drive, joint: int) -> str:
-    """Return a drive's present error in words, or its last error since it was enabled."""
+    """Return the drive's present error in words. If there is no present error, return the last error since the drive
+    was enabled."""
     what = error(drive, report.error[joint])
     return what if not what or state(report, joint) == "faulted" else f"{what}, which is over"

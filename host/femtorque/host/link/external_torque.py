@@ -13,15 +13,15 @@ from femtorque.codegen.wire import FELT_TOUCHED, Felt
 from femtorque.host.link.session import Session
 
 Array = NDArray[np.float64]
-WEAK = 0.02  # share of the strongest direction of a wrench: weaker directions count as unknown
+WEAK = 0.02  # fraction of the largest singular value: directions of a wrench with smaller values count as unknown
 
 
 @dataclass(frozen=True)
 class Feeling:
-    """external (J,): external torque, N m or N. mean (J,): over about half a second. threshold (J,): distance from the
-    mean that counts as a touch. touched: True during a touch. joint: of the present or last touch; '' before the first
-    touch. touches: since reset; wraps. way: if the arm returns after a touch, AWAY, BACK or STAYS of FELT_TOUCHED; else
-    ''."""
+    """External torques in one report. external (J,): N m or N. mean (J,): mean over about the last half second.
+    threshold (J,): deviation from the mean that counts as a contact. touched: True during a contact. joint: joint of
+    the current or last contact; '' before the first contact. touches: contacts since reset; wraps. way: phase of the
+    motion after a contact, one of FELT_TOUCHED (AWAY, BACK or STAYS); '' if the arm does not react."""
 
     external: Array
     mean: Array
@@ -43,17 +43,18 @@ def feeling(session: Session) -> Feeling:
 
 
 def lasts(felt: Felt) -> bool:
-    """Return True during a touch."""
+    """Return True during a contact."""
     return bool(felt.touched & FELT_TOUCHED["TOUCH"][0])
 
 
 def way(felt: Felt) -> str:
-    """Return the arm's reaction to a touch: AWAY, BACK or STAYS of FELT_TOUCHED; '' without a touch."""
+    """Return the phase of the arm's reaction to a contact: AWAY, BACK or STAYS of FELT_TOUCHED; '' without a
+    contact."""
     return next((name for name in ("AWAY", "BACK", "STAYS") if felt.touched & FELT_TOUCHED[name][0]), "")
 
 
 def snapshot(session: Session, felt: Felt) -> dict[str, object]:
-    """Return the last FELT as plain data."""
+    """Return the last FELT as plain data for JSON."""
     now = feeling(session)
     return {"external": now.external.tolist(), "mean": now.mean.tolist(), "threshold": now.threshold.tolist(),
             "touched": now.touched, "joint": now.joint, "touches": now.touches, "touch_tick": felt.touch_tick,
@@ -62,8 +63,8 @@ def snapshot(session: Session, felt: Felt) -> dict[str, object]:
 
 def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, link: str) -> Wrench:
     """Return the wrench on a link, in global axes at the link's origin, that explains external torques. positions,
-    external (J,): rad or m, N m or N. Raises BadInput for an unknown or fixed link, and Refused if the link's joints
-    cannot sense every component."""
+    external (J,): rad or m, N m or N. Raises BadInput for an unknown or fixed link, and Refused if the joints' torques
+    do not determine all components of the wrench."""
     place(mechanism, link)
     if mechanism.constrained or mechanism.flexible or len(mechanism.streamed) != len(mechanism.moving):
         raise Refused(f"{mechanism.name}: a wrench is known only for open trees with all joints driven")
@@ -73,7 +74,8 @@ def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, l
     q = np.empty(len(order))
     q[order] = at
     loads = np.array([-wrench_torque(model, q, Wrench.of(link, row.tolist()))[order] for row in np.eye(6)]).T
-    size = np.array([1.0] * 3 + [_arm(loads)] * 3)  # moments as forces at the longest lever
+    # a moment is compared as the force that causes it at the longest lever
+    size = np.array([1.0] * 3 + [_arm(loads)] * 3)
     strong = np.linalg.svd(loads / size, compute_uv=False)
     if len(strong) < 6 or strong[-1] < WEAK * strong[0]:
         raise Refused(f"{mechanism.name}: the joints before {link} do not feel a wrench on it in every direction"
@@ -83,5 +85,5 @@ def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, l
 
 
 def _arm(loads: Array) -> float:
-    """Return the longest distance, m, from a joint's axis to a force."""
+    """Return the largest lever of a force about a joint's axis, m."""
     return 1.0 / max(float(np.abs(loads[:, :3]).max()), 1e-6)

@@ -1,7 +1,8 @@
-"""Frames over a serial device, socket://host:port or unix:PATH, without waiting.
+"""Sends and receives frames over a serial device, socket://host:port or unix:PATH. No call blocks.
 
 pyserial opens devices and TCP sockets; femtorque.host.link.unix_socket opens the private sockets of virtual boards.
-Reads return the received bytes. Writes are paced to the wire, so that a command never waits behind a second of knots.
+Reads return the received bytes. Data are written at the speed of the line, so that a command never waits behind a
+second of knots.
 """
 
 import errno
@@ -24,7 +25,7 @@ BITS_PER_BYTE = 10  # start, eight, stop
 
 
 class Device(Protocol):
-    """The part of pyserial's Serial in use."""
+    """The methods of pyserial's Serial that are used here."""
 
     def read(self, size: int) -> bytes: ...
     def write(self, data: bytes) -> int | None: ...
@@ -32,8 +33,9 @@ class Device(Protocol):
 
 
 class Link:
-    """Frames to and from one board. `configure` may set joints and tag (the digest's first two bytes) later, from the
-    board's report. Raises BadInput if the port cannot be opened, and Refused when it breaks."""
+    """Connection that sends frames to one board and receives its frames. If the joints and the tag (the digest's first
+    two bytes) are not yet known, `configure` sets them later from the board's report. Raises BadInput if the port
+    cannot be opened, and Refused when it breaks."""
 
     def __init__(
         self, port: str | Device, joints: int = 1, tag: int = 0, clock: Clock | None = None, baud: int = BAUD
@@ -41,8 +43,8 @@ class Link:
         self.port = port if isinstance(port, str) else getattr(port, "name", type(port).__name__)
         self.clock = clock or WallClock()
         self.sent = 0  # frames
-        self.worst_gap = 0.0  # s, longest time between two good frames
-        self.heard_at: float | None = None  # when the last good frame came
+        self.worst_gap = 0.0  # s, longest time between two valid frames
+        self.heard_at: float | None = None  # time of the last valid frame
         self.sent_at = self.clock.now()
         self.bytes_received = 0
         self._seconds_per_byte = BITS_PER_BYTE / baud
@@ -66,7 +68,7 @@ class Link:
 
     @property
     def backlog(self) -> float:
-        """Seconds until all sent bytes are on the wire."""
+        """Seconds until all sent bytes have left the port."""
         return max(0.0, self._wire_free_at - self.clock.now())
 
     def seconds(self, size: int) -> float:
@@ -84,7 +86,7 @@ class Link:
         self._wire_free_at = max(self.sent_at, self._wire_free_at) + self.seconds(len(data))
 
     def receive(self) -> list[Frame]:
-        """Return the good frames since the last call, of any tag."""
+        """Return the valid frames since the last call, with any tag."""
         try:
             data = self._device.read(65536)
         except (OSError, serial.SerialException) as error:
@@ -147,7 +149,7 @@ def _number(error: BaseException) -> int | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the operating system's words, if known, without pyserial's sentence."""
+    """Return the operating system's error message, if known, without the text that pyserial adds."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, socket.gaierror):  # has numbers of its own

@@ -1,4 +1,4 @@
-"""Ports of this computer, and the boards at these ports. A board is identified by the configuration that it reports.
+"""Ports of this computer, and the boards at these ports. The reported configuration identifies a board.
 
 Only USB serial ports are searched, since opening another port may wake a modem.
 """
@@ -25,7 +25,7 @@ def is_auto(port: str | None) -> bool:
 
 
 def wanted(port: str, answers: Iterable[Answer]) -> list[Answer]:
-    """Return the boards that auto or auto:ID may mean. Raises BadInput for a wrong ID."""
+    """Return the boards that match the port name auto or auto:ID. Raises BadInput for a wrong ID."""
     number = port.removeprefix(AUTO).removeprefix(":").lower()
     if not set(number) <= set("0123456789abcdef") or len(number) > 24:
         raise BadInput("command line", "--port", port, "must be auto:ID with up to 24 hexadecimal digits",
@@ -35,7 +35,7 @@ def wanted(port: str, answers: Iterable[Answer]) -> list[Answer]:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer at a port. identity: as in Session, or None. why: the reason for None."""
+    """Answer at a port. identity: as in Session, or None. why: the reason if `identity` is None."""
 
     port: str
     what: str
@@ -51,7 +51,7 @@ class Answer:
 
 
 def ask_port(port: str, what: str = "", baud: int = BAUD) -> Answer:
-    """Send HELLO to one port, and nothing else."""
+    """Send only HELLO to one port."""
     try:
         link = Link(port, baud=baud)
     except BadInput as error:
@@ -67,7 +67,7 @@ def ask_port(port: str, what: str = "", baud: int = BAUD) -> Answer:
 
 
 def survey(also: Iterable[str] = (), baud: int = BAUD) -> list[Answer]:
-    """Ask every USB serial port and the named ports at once."""
+    """Ask every USB serial port and the named ports, all in parallel."""
     ports = dict(candidates()) | {port: "" for port in also}
     with ThreadPoolExecutor(max_workers=max(1, len(ports))) as pool:
         return list(pool.map(lambda item: ask_port(item[0], item[1], baud), ports.items()))
@@ -75,8 +75,8 @@ def survey(also: Iterable[str] = (), baud: int = BAUD) -> list[Answer]:
 
 def find(expected: Configuration | None = None, port: str = AUTO) -> str:
     """Return the port of the board with this configuration. Without a configuration, return the port of the only board.
-    auto:ID: only boards whose chip's number begins with ID. Raises BadInput, and Refused if not exactly one board
-    fits."""
+    auto:ID: only boards whose chip's number begins with ID. Raises BadInput for a wrong name. Raises Refused unless
+    exactly one board matches."""
     wanted(port, ())
     answers = survey(baud=expected.baud if expected else BAUD)
     boards = wanted(port, answers)

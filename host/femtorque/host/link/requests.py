@@ -1,6 +1,6 @@
-"""Requests for lab work: find zeros, lead the arm by hand, move one joint, change gains.
+"""Requests of set-up work: find zeros, move the arm by hand, move one joint, change gains.
 
-The host repeats a request for its duration. If the host stops repeating, the board stops the arm.
+The host repeats a request as long as the request is active. If the host stops repeating, the board stops the arm.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -18,12 +18,12 @@ Array = NDArray[np.float64]
 
 ASK = 0.02  # s between two JOG or PROBE messages; the board stops if five are missing
 RELEASE = 2.0  # s until a jog is at rest
-MOST = 255 / WHOLE  # largest factor on a gain that fits into its byte
-MARGIN = 2.0  # s beyond twice the board's time for a search; the joint also returns from a stop
+MOST = 255 / WHOLE  # maximum factor on a gain that one byte can encode
+MARGIN = 2.0  # s added to twice the board's time limit of a search; the joint also moves back from a stop
 
 
 def joint_number(mechanism: Mechanism, name: str) -> int:
-    """Return the number of a moving joint. Raises BadInput with the nearest name."""
+    """Return the number of a moving joint. Raises BadInput for an unknown name, with the nearest known name."""
     names = [joint.name for joint in mechanism.streamed]
     if name not in names:
         raise BadInput(mechanism.name, "joint", name, "no such joint", hint(name, names, "joints"))
@@ -39,8 +39,8 @@ def sought(mechanism: Mechanism) -> list[Joint]:
 
 
 def check_zeros(session: Session, mechanism: Mechanism, declared: Collection[str] = ()) -> None:
-    """Raise Refused if homing at `start` would shift existing zeros. Without zeros, or at the start, homing shifts no
-    zero. declared: joints with positions from the user."""
+    """Raise Refused if homing at `start` would shift existing zeros. If the joints have no zeros, or if they are at
+    their start, homing shifts no zero. declared: joints whose positions the user gives."""
     if not flag(session.status, "HOMED"):
         return
     believed = [joint.name not in declared and (joint.encoder is None or joint.encoder.zero == "start")
@@ -69,11 +69,11 @@ def pose(mechanism: Mechanism, positions: ArrayLike, where: str) -> Array:
 
 def home(session: Session, mechanism: Mechanism, declared: Mapping[str, float] | None = None,
          on_joint: Callable[[str, str], None] = lambda joint, how: None) -> None:
-    """Give every joint its zero, as its encoder requires. The board is DISARMED afterwards.
+    """Set every joint's zero by the method that its encoder requires. The board is DISARMED afterwards.
 
-    declared: positions by joint, rad or m, which the user reads from a scale. Any joint may be declared. Joints seek
-    their zeros in the file's order, while the board holds all other joints. Raises BadInput for a missing position or
-    one outside limits, and Refused if a zero is not found.
+    declared: positions by joint, rad or m, which the user reads from a scale. Any joint's position may be given. Joints
+    seek their zeros in the file's order, while the board holds all other joints. Raises BadInput for a missing position
+    or for a position outside the limits, and Refused if a zero is not found.
     """
     declared = dict(declared or {})
     for name in declared:
@@ -114,8 +114,8 @@ def _seek(session: Session, mechanism: Mechanism, joint: Joint) -> None:
 
 
 def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> None:
-    """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command. Then hold the arm.
-    The board must be in HOLD. Raises Refused with the board's reason. A fault ends the float."""
+    """Compensate gravity and `friction` per cent of the Coulomb friction until another command. Then hold the arm.
+    The board must be in the state HOLD. Raises Refused with the board's reason. A fault ends the float."""
     if not 0 <= friction <= 80:
         raise BadInput("command line", "--friction", friction, "must be 0 to 80 per cent",
                        "overcompensated friction would move the arm")
@@ -131,7 +131,7 @@ def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> Non
 
 
 def jog_rate(mechanism: Mechanism, joint: int) -> float:
-    """Return the largest velocity for jogging a joint, rad/s or m/s."""
+    """Return the maximum velocity at which `jog` may move a joint, rad/s or m/s."""
     return lab_row(mechanism, mechanism.streamed[joint]).jog_velocity
 
 

@@ -1,9 +1,10 @@
 """Go-back-N: every knot arrives, once and in order, over a line that loses frames and flips bits.
 
-The board accepts only the next knot, and STATUS.ack has the number of this knot. STATUS.credit is the board's free
-room. The sender keeps a window of knots in flight. In two cases the sender goes back to the next knot. In the fast case
-the board has counted a knot out of order, one STATUS after a loss. In the slow case no acknowledgement came for longer
-than a round trip. The slow case also covers a lost last knot or STATUS.
+The board accepts only the next knot, and STATUS.ack has the number of this knot. STATUS.credit is the number of further
+knots that the board can buffer. The sender keeps a window of knots in flight. The sender repeats all knots from the
+next knot in two cases. In the first case, the board has reported a knot that arrived out of order. The sender then
+learns of a loss after one STATUS. In the second case, no acknowledgement has arrived for longer than a round trip. The
+second case also handles the loss of the last knot or of a STATUS.
 """
 
 from dataclasses import dataclass, field
@@ -15,11 +16,11 @@ from femtorque.codegen.motion import Knots
 from femtorque.codegen.wire import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ, Knot, Status
 from femtorque.host.link.link import Link
 
-WINDOW = 64  # knots in flight at most, since all of them are repeated after a loss
-BACKLOG = 0.004  # s of bytes queued at most, so that a command goes out at once
+WINDOW = 64  # maximum number of knots in flight; after a loss, all of them are repeated
+BACKLOG = 0.004  # s of bytes queued at most; more bytes would delay a command
 TIMEOUT_START, TIMEOUT_MAX = 0.06, 1.0  # s
 PATIENCE_MAX = 4.0  # times a timeout
-GRANULARITY = 2.0 / STATUS_HZ  # s: an acknowledgement waits for up to two STATUS
+GRANULARITY = 2.0 / STATUS_HZ  # s: a knot is acknowledged within two STATUS
 
 
 def message(knots: Knots, i: int) -> Knot:
@@ -31,7 +32,7 @@ def message(knots: Knots, i: int) -> Knot:
 
 @dataclass
 class Sender:
-    """Sends one motion. first: the next sequence number that the board accepts (STATUS.ack)."""
+    """Sender of one motion. first: sequence number of the first knot, which the board reports in STATUS.ack."""
 
     link: Link
     knots: Knots
@@ -45,10 +46,12 @@ class Sender:
     retransmissions: int = 0
     round_trip: float = field(default=0.0, init=False)  # s, smoothed
     _variation: float = field(default=0.0, init=False)
-    _timed: tuple[int, float] | None = field(default=None, init=False)  # a knot sent once, and its time
+    # number of a knot that was sent once, and its send time
+    _timed: tuple[int, float] | None = field(default=None, init=False)
     _progress_at: float = field(default=0.0, init=False)
     _back_at: float = field(default=-np.inf, init=False)
-    _patience: float = field(default=1.0, init=False)  # times the timeout; doubles after each one (RFC 6298, 5.5)
+    # factor on the timeout; doubles after each timeout (RFC 6298, 5.5)
+    _patience: float = field(default=1.0, init=False)
     _out_of_order: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +62,7 @@ class Sender:
         return self.acked == len(self.knots)
 
     def take(self, status: Status) -> None:
-        """Read a STATUS. Raises Refused if its position cannot result from this motion's knots."""
+        """Read a STATUS. Raises Refused if the reported position is not on this motion."""
         now = self.link.clock.now()
         ahead = (status.ack - self.first - self.acked) & 0xFFFF
         if self.acked + ahead > self.highest:
@@ -80,7 +83,8 @@ class Sender:
             self._go_back(now)
 
     def send(self) -> None:
-        """Send as many knots as window, credit and line allow. Go back if acknowledgements are overdue."""
+        """Send as many knots as the window, the board's free space and the line's speed allow. If acknowledgements are
+        overdue, repeat from the first unacknowledged knot."""
         now = self.link.clock.now()
         if self.acked < self.next and now - max(self._progress_at, self._back_at) > self._timeout * self._patience:
             self._go_back(now)
@@ -88,7 +92,7 @@ class Sender:
         end = min(len(self.knots), self.acked + min(WINDOW, self.credit))
         while self.next < end and self.link.backlog < BACKLOG:
             if self.acked == self.next:
-                self._progress_at = now  # nothing was in flight: the wait for an acknowledgement starts here
+                self._progress_at = now  # no knot was in flight, so the wait for an acknowledgement starts here
             self.link.send(message(self.knots, self.next), seq=self.first + self.next)
             self.frames += 1
             if self.next < self.highest:
@@ -107,7 +111,7 @@ class Sender:
     def _go_back(self, now: float) -> None:
         self.next = self.acked
         self._back_at = now
-        self._timed = None  # a repeated knot does not measure the round trip (Karn)
+        self._timed = None  # a repeated knot is not used to measure the round trip (Karn's algorithm)
 
     def _measure(self, now: float) -> None:
         """Smooth the round trip and its variation (RFC 6298)."""

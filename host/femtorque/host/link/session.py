@@ -1,7 +1,7 @@
-"""A conversation with one board: its identity, commands and answers.
+"""Communication with one board: its identity, commands and answers.
 
 One thread pumps: it receives frames, sends knots, repeats unacknowledged commands, and polls the board. Every wait is
-bounded. When a wait ends without success, Refused gives a remedy.
+bounded. If a wait fails, Refused is raised with a remedy.
 """
 
 from __future__ import annotations
@@ -25,23 +25,25 @@ from femtorque.host.link.about import brown_out, crash, history
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link
 
-PERIOD = 0.002  # s between two rounds of a wait
-NOT_UP, AGAIN = ("DRIVE_SILENT", "DRIVE_SETTING"), 0.05  # refusals while servos start up; s between two requests
-BRAKE_SLACK = 0.01  # s that the board adds to the brakes' time
+PERIOD = 0.002  # s between two checks while the host waits
+# refusals that end once servos have started up; s between two requests
+NOT_UP, AGAIN = ("DRIVE_SILENT", "DRIVE_SETTING"), 0.05
+BRAKE_SLACK = 0.01  # s that the board adds to the brakes' release time
 REPEAT = 0.02  # s after which an unacknowledged command is sent again
-KEEPALIVE = 0.005  # s of the host's silence before a POLL; the board misses its host after twenty lost POLLs
+# s without a message to the board until a POLL is sent; the board declares the host lost after twenty lost POLLs
+KEEPALIVE = 0.005
 ANSWER = 1.0  # s until a board must acknowledge a command
 HELLO_REPEAT, HELLO_TIMEOUT = 0.1, 2.0  # s
 STOPPING = 10.0  # s until any stopped motion is at rest
 LEFT = "the board does as [safety] says"
 DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "FOLLOW")  # states in which the outputs are on
-SILENCE = 1.0  # s without a good frame: the board is gone
+SILENCE = 1.0  # s without a valid frame until the board counts as disconnected
 
 _RESET = {number: name for name, number in messages.RESETS.items()}
 
 
 def mode_name(session: Session) -> str:
-    """Return the mode's name, or its number without a known name; empty with a single mode."""
+    """Return the mode's name, or its number if the name is unknown. Empty if the mechanism has a single mode."""
     number, modes = session.status.mode, session.configuration.modes
     if number >= len(modes):
         return str(number) if number else ""
@@ -49,20 +51,21 @@ def mode_name(session: Session) -> str:
 
 
 def _on(now: Sequence[int], last: Sequence[int]) -> tuple[int, ...]:
-    """Return wire positions that continue the turns of the last positions."""
+    """Return encoded positions that are continuous with the last positions, across turns."""
     half = COUNTED // 2
     return tuple(b + (a - b + half) % COUNTED - half for a, b in zip(now, last, strict=True))
 
 
 class Sending(Protocol):
-    """A source of messages that sends in every round as much as the line takes."""
+    """Interface of a sender: in every round it sends as many messages as the line takes."""
 
     def send(self) -> None: ...
     def take(self, status: Status) -> None: ...
 
 
 class Faulted(Refused):
-    """A fault on the board ended the action. fault: its name. joint: the first failed joint, or empty."""
+    """A fault of the board that ended the action. fault: the fault's name. joint: the first joint with the fault, or
+    empty."""
 
     def __init__(self, line: str, fault: str, joint: str = "") -> None:
         super().__init__(line)
@@ -70,10 +73,10 @@ class Faulted(Refused):
 
 
 class Session:
-    """A conversation with one board. Call `connect` first.
+    """Communication with one board. Call `connect` first.
 
-    expected: the configuration that the board must carry; None: any board, and the session only looks. listen_only:
-    send nothing after HELLO, so that an armed board does not take this session for its host. listeners, felt_listeners:
+    expected: the configuration that the board must have; None: accept any board, but only read. listen_only:
+    send nothing after HELLO, so an armed board does not mistake this session for its host. listeners, felt_listeners:
     called with every STATUS and every FELT.
     """
 
@@ -82,7 +85,7 @@ class Session:
         self.clock = link.clock
         self.expected = expected
         self.listen_only = listen_only
-        self.configuration: Configuration  # without an expected configuration, set by `connect`
+        self.configuration: Configuration  # set by `connect`, unless a configuration is expected
         self.about: About | None = None
         self.drives: Drives | None = None  # the last DRIVES; None: no drive on a bus
         self.drives_kept: deque[Drives] = deque(maxlen=drives.KEPT)  # since the last reset
@@ -92,16 +95,16 @@ class Session:
         self.sender: Sending | None = None
         self.listeners: list[Callable[[Status], None]] = []
         self.felt_listeners: list[Callable[[Felt], None]] = []
-        self.on_data: Callable[[Data], None] | None = None  # takes the data of a recording
+        self.on_data: Callable[[Data], None] | None = None  # called with the data of a recording
         self._listened = True
         self.flight = 0.0  # s from HELLO to IDENT
         self.other_tag = 0  # frames of another configuration
         self._ident: Ident | None = None
         self._status: Status | None = None
-        self._pending: WithToken | None = None  # the command without an acknowledgement
+        self._pending: WithToken | None = None  # command that the board has not acknowledged yet
         self._pending_at = 0.0
         self._token = 0
-        self._heard_from = self.clock.now()  # silence counts from here until the first frame
+        self._heard_from = self.clock.now()  # the host counts silence from this time until the first frame
         if expected is not None:
             self.configuration = expected
             link.configure(len(expected.joints), expected.tag)
@@ -125,7 +128,7 @@ class Session:
     # -- identity -----------------------------------------------------------------------------------------------------
 
     def connect(self) -> Configuration:
-        """Ask for the identity, compare digests, and wait for a STATUS. Raises Refused with advice."""
+        """Ask for the identity, compare digests, and wait for a STATUS. Raises Refused with the remedy."""
         self._hello()
         if self.ident.protocol != messages.PROTOCOL:
             raise Refused(
@@ -144,7 +147,7 @@ class Session:
         return self.configuration
 
     def _hello(self) -> None:
-        """Send HELLO until IDENT and ABOUT come, or until an IDENT of another protocol comes."""
+        """Send HELLO until IDENT and ABOUT arrive. Stop early if an IDENT shows another protocol version."""
         self._ident = self.about = None
         asked_at, deadline = -np.inf, self.clock.now() + HELLO_TIMEOUT
         before = self.link.bytes_received
@@ -216,7 +219,7 @@ class Session:
                 self.on_data(frame.message)
 
     def _counted(self, status: Status) -> Status:
-        """Return a STATUS with turns that continue when the board's count wraps."""
+        """Return a STATUS with multi-turn positions, which stay continuous when the board's count wraps."""
         last = self._status
         if last is None or isinstance(self._pending, Home) or not len(last.position):
             return status
@@ -249,7 +252,7 @@ class Session:
         self.drives_kept.append(report)
 
     def hear_of_drives(self, count: int = 1) -> Drives:
-        """Wait for some DRIVES, and return the last of them."""
+        """Wait for several DRIVES messages, and return the last message."""
         for _ in range(count):
             self.drives = None
             self.wait(lambda: self.drives is not None, SILENCE, "did not report its drives")
@@ -269,7 +272,8 @@ class Session:
                       "home and start again")
 
     def wait(self, until: Callable[[], bool], seconds: float, otherwise: str) -> None:
-        """Pump until a condition holds. Raises Refused `the board <otherwise> in <seconds> s`."""
+        """Pump until a condition holds. If the time ends first, raise Refused: `the board <otherwise> in <seconds>
+        s`."""
         deadline = self.clock.now() + seconds
         while True:
             self.pump()
@@ -281,14 +285,14 @@ class Session:
 
     @property
     def virtual(self) -> bool:
-        """True if the chip's number belongs to a simulated chip (femtorque.hil.chip.stm32.chip.unique)."""
+        """True if the chip's unique number is that of a simulated chip (femtorque.hil.chip.stm32.chip.unique)."""
         return self.about is not None and bytes(self.about.unique).endswith(b"VIRTUAL")
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
     def post(self, command: str) -> None:
-        """Send a command of messages.COMMANDS without waiting. `pump` repeats the command until the board acknowledges
-        it."""
+        """Send a command of messages.COMMANDS and return without an acknowledgement. `pump` repeats the command until
+        the board acknowledges it."""
         self._post(Command(self._next_token(), messages.COMMANDS[command][0]))
 
     @property
@@ -302,7 +306,7 @@ class Session:
         self._acknowledged(command)
 
     def home(self, positions: ArrayLike) -> None:
-        """Declare the joints' present positions, (J,) rad or m, while DISARMED. Raises BadInput, Refused."""
+        """Set the joints' present positions, (J,) rad or m, while the board is DISARMED. Raises BadInput, Refused."""
         wire = to_wire(positions, self.configuration.joints, "home", "position").tolist()
         self._post(Home(self._next_token(), wire))
         self._acknowledged("HOME")
@@ -317,8 +321,8 @@ class Session:
         self.link.send(replace(message, token=self._next_token()))
 
     def arm(self) -> None:
-        """Arm: DISARMED -> HOLD with outputs on and brakes open, or HELD -> HOLD. Repeat the request while servos on a
-        wire start up."""
+        """Arm the board: DISARMED -> HOLD, with outputs on and brakes open. Also HELD -> HOLD. Repeat the request while
+        servos on a serial bus start up."""
         self._until_up(self.configuration.supply_s, lambda: self.command("ARM"))
         self._reach("ARM", "HOLD")
         open_at = self.clock.now() + self.configuration.brake_s + BRAKE_SLACK if self.configuration.brake_s else 0.0
@@ -327,7 +331,7 @@ class Session:
             self.clock.sleep(PERIOD)
 
     def _until_up(self, seconds: float, ask: Callable[[], None]) -> None:
-        """Repeat a request while drives are silent or not set up, for at most these seconds."""
+        """Repeat a request while drives are silent or not set up, for at most `seconds`."""
         deadline = self.clock.now() + seconds
         while True:
             try:
@@ -345,11 +349,11 @@ class Session:
         self.command("START")
 
     def stop(self) -> None:
-        """Slow down along the path and stop on it: TRACK -> HOLD."""
+        """Slow down along the path until the arm is at rest: TRACK -> HOLD."""
         self.command("STOP")
 
     def resume(self) -> None:
-        """Go on after a stop on the path: HOLD -> TRACK."""
+        """Continue the motion after a stop on the path: HOLD -> TRACK."""
         self.command("RESUME")
 
     def flush(self) -> None:
@@ -358,15 +362,15 @@ class Session:
         self.command("FLUSH")
 
     def disarm(self) -> None:
-        """Switch the outputs off at once."""
+        """Switch the outputs off immediately."""
         self.sender = None
         self.command("DISARM")
         self._reach("DISARM", "DISARMED", "FAULT", "ESTOP")
 
     def leave(self) -> str:
-        """Stop the arm after an error in the host, and hold every joint that moved or was held. No listener is called,
-        and no error is raised. Returns the arm's state in words; empty if the outputs were off or this session only
-        looks."""
+        """After an error in the host, stop the arm and hold every joint that was moving or held. This method calls no
+        listener and raises no error. Returns the arm's state in words. Empty if the outputs were off or if this session
+        is read-only."""
         self._listened = False
         self.on_data = self.sender = None
         if self.listen_only or not self.in_state(*DRIVEN):
@@ -419,7 +423,7 @@ class Session:
     # -- what the board says ------------------------------------------------------------------------------------------
 
     def joint(self, index: int) -> str:
-        """Return the name of a joint in STATUS; empty for 255, no joint."""
+        """Return the name of a joint in STATUS. Empty for the number 255, which means no joint."""
         joints = self.configuration.joints
         return joints[index].name if index < len(joints) else ""
 
@@ -432,15 +436,15 @@ class Session:
         return from_wire(self.status.position, self.configuration.joints)
 
     def held(self) -> NDArray[np.float64]:
-        """Return the hold positions (J,) of the joints, rad or m, with whole turns."""
+        """Return the positions at which the joints are held (J,), rad or m, over several turns."""
         return from_wire(self.status.target, self.configuration.joints)
 
     def difference(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-        """Return a - b (..., J) of wire positions, in rad or m."""
+        """Return a - b (..., J), for positions as encoded in messages, in rad or m."""
         return beyond(a, b) * self.configuration.units
 
     def tracking_error(self) -> NDArray[np.float64]:
-        """Return desired - measured (J,) at the time of the last measurement, rad or m."""
+        """Return the target at the time of the last measurement minus the measured position, (J,), rad or m."""
         gone = np.multiply(self.status.target_rate, self.configuration.ages or 0.0)
         return self.difference(self.status.target, self.status.position) - gone
 

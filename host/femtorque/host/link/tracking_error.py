@@ -1,4 +1,5 @@
-"""Errors of joints over a motion: desired minus measured positions of every STATUS, or leader minus follower."""
+"""Collects errors of joints over a motion: desired minus measured positions of every STATUS, or leader minus
+follower."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,13 +11,13 @@ Array = NDArray[np.float64]
 
 
 class Errors:
-    """Root mean square and largest size, by joint."""
+    """Root mean square and maximum of each joint's errors."""
 
     def __init__(self, joints: int) -> None:
         self._count, self._squares, self.largest = 0, np.zeros(joints), np.zeros(joints)
 
     def add(self, errors: ArrayLike) -> None:
-        """Add the errors (J,) of one moment, rad or m."""
+        """Add the errors (J,) at one time, rad or m."""
         found = np.abs(np.asarray(errors, float))
         self._count += 1
         self._squares += found**2
@@ -24,12 +25,12 @@ class Errors:
 
     @property
     def rms(self) -> Array:
-        """Root mean square (J,), rad or m; zero without errors."""
+        """Root mean square of the errors (J,), rad or m; 0 if there are no errors yet."""
         return np.asarray(np.sqrt(self._squares / max(self._count, 1)))
 
 
 class Tracked(Errors):
-    """Tracking error of a board that follows. `take` is a listener for Session."""
+    """Tracking error of a board in FOLLOW. `take` is a listener for Session."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(len(session.configuration.joints))

@@ -1,4 +1,4 @@
-"""Private Unix sockets: a file of mode 0600 at unix:PATH. Other users can neither open nor replace this file.
+"""Private Unix sockets: a file of mode 0600 at unix:PATH. Only the owner can open or replace this file.
 
 Other users must not be able to write to the folder, unless its sticky bit is set, as in /tmp.
 """
@@ -13,7 +13,7 @@ from femtorque.codegen.common import BadInput
 
 SCHEME = "unix:"
 MODE = 0o600
-WRITE_TIMEOUT = 1.0  # s without progress: the port is broken
+WRITE_TIMEOUT = 1.0  # s without progress until the port counts as broken
 
 
 def path_of(address: str) -> Path:
@@ -22,8 +22,8 @@ def path_of(address: str) -> Path:
 
 
 class Bound(socket.socket):
-    """A socket that this user's programs find at unix:PATH. Closing the socket removes the file. A file of a killed
-    program is replaced. option: the command-line option named in BadInput."""
+    """A socket at unix:PATH that only this user's programs can open. Closing the socket removes the file. If a killed
+    program has left a socket file, the file is replaced. option: the command-line option that BadInput names."""
 
     def __init__(self, address: str, kind: int, option: str) -> None:
         super().__init__(socket.AF_UNIX, kind)
@@ -38,7 +38,8 @@ class Bound(socket.socket):
                            "a path of this user that is free and short") from error
 
     def _bind(self) -> None:
-        before = os.umask(0o777 & ~MODE)  # the mode holds from the file's creation
+        # create the file with its final mode, so that there is no moment with other permissions
+        before = os.umask(0o777 & ~MODE)
         try:
             self.bind(str(self._path))
         finally:
@@ -58,7 +59,7 @@ class Bound(socket.socket):
 
 
 def _left_over(path: Path, kind: int) -> bool:
-    """Return True for a socket without a listener."""
+    """Return True if no program listens at a socket file."""
     if not path.is_socket():
         return False
     with socket.socket(socket.AF_UNIX, kind) as asking:
@@ -71,7 +72,7 @@ def _left_over(path: Path, kind: int) -> bool:
 
 
 class Connected:
-    """The host's end of a served board, like pyserial's Serial. Raises OSError."""
+    """Connection of a host to a served board, with the interface of pyserial's Serial. Raises OSError."""
 
     def __init__(self, address: str) -> None:
         self.name = address

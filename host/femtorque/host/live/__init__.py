@@ -1,4 +1,4 @@
-"""Live targets to a board that follows: from scripts, files, leaders, gamepads and pages."""
+"""Live targets for a board in FOLLOW. Scripts, files, other arms, gamepads and pages can send targets."""
 
 import lazy_loader
 

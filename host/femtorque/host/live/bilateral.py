@@ -1,13 +1,14 @@
-"""Two arms with force feedback. The hand at the leader and the contact at the follower push one common motion.
+"""Couples two arms with force feedback. The hand's force at the leader and the contact force at the follower act on one
+common motion.
 
 Both boards follow the positions of a massless body with damping b: velocity = (external torque at the leader + external
-torque at the follower) / b, joint by joint. So there are four channels: two torques to this host, and one motion to
-both arms. A position reaches an arm late, and the arm's torque returns late. A fixed arm reacts with the stiffness k
-and damping kv of its board's PD law. Two fixed arms react at most with the sums of k and of kv. With d the whole delay,
-the loop (k + s kv) exp(-s d) / (s b) is stable for b = 2 (k d + kv). From 1 / d rad/s on, the loop's gain is at most
-1/2. Below 1 / d rad/s, its phase lag is at most 90 degrees plus 1 rad. So a longer delay makes both arms harder to
-move.
-"""
+torque at the follower) / b, joint by joint. So the coupling uses four channels. Two channels carry torques to this
+host, and two channels carry the common motion to the arms. An arm receives a position with a delay, and its torque
+report also has a delay. If the hand or the environment holds an arm fixed, the arm acts like a spring k with damping
+kv, the gains of its board's PD law. If both arms are held fixed, the sums of k and of kv are upper bounds of their
+reaction. With d the total delay, the loop (k + s kv) exp(-s d) / (s b) is stable for b = 2 (k d + kv). From 1 / d rad/s
+on, the loop's gain is at most 1/2. Below 1 / d rad/s, its phase lag is at most 90 degrees plus 1 rad. So a longer delay
+increases b, and both arms become harder to move."""
 
 from __future__ import annotations
 
@@ -30,18 +31,19 @@ Array = NDArray[np.float64]
 
 HZ = 100.0  # positions a second
 MARGIN = 2.0  # of gain
-MEMORY = 1.0  # s over which the longest delay counts
+MEMORY = 1.0  # s: the largest delay in this time is used
 SETTLING = 1.0  # s of holding both arms while the delay is measured
-SLOWLY = 0.1  # share of the velocity limit: the effort must move a leader's joint at least this fast
+# fraction of the velocity limit: a leader's joint must reach this velocity with the joint's maximum effort
+SLOWLY = 0.1
 FELT = 2.0 / STATUS_HZ  # s between two reports of external torques
 
 
 class Delay:
-    """Time, s, from an external torque on an arm until this host knows its effect on the position.
+    """Delay, s, from an external torque on an arm until this host receives the arm's reaction.
 
-    The round trip is measured. A report has the number of targets that the board has taken, and this host knows when it
-    sent the last of them. The board's delay of FOLLOW, its filter, the period of its reports and the period of the
-    positions are added.
+    The round trip is measured. Each report has the number of targets that the board has received. The host knows the
+    send time of the newest of these targets. The delay also includes the board's delay of FOLLOW, its filter, the
+    period of its reports, and the period of the positions.
     """
 
     def __init__(self, f: Following, mechanism: Mechanism) -> None:
@@ -53,7 +55,7 @@ class Delay:
         self._known = deque[tuple[float, float]]()
 
     def send(self, q: Array, v: Array) -> None:
-        """Send a target, positions and velocities (J,), and read the reports."""
+        """Send positions and velocities (J,) as a target, and read the reports."""
         self._f.send(q, v)
         now, told = self._f.session.clock.now(), self._f.session.followed
         self._sent.append(now)
@@ -66,15 +68,15 @@ class Delay:
 
     @property
     def seconds(self) -> float:
-        """The longest delay of the last second; infinite while unknown."""
+        """The longest delay in the last second; infinite if unknown."""
         return max((seconds for _, seconds in self._known), default=np.inf) + self._rest
 
 
 @dataclass(frozen=True)
 class Coupling:
-    """A follower's joints and the leader's joints for them. stiffness, damping (J,): sums of both PD laws at the
-    leader's joint, N m/rad and N m s/rad or N/m and N s/m; 0 without a follower. lower, upper, velocity, effort (J,):
-    the stricter limits of leader and follower."""
+    """Joints of a follower with their leader's joints. stiffness, damping (J,): sums of the gains of both PD laws at
+    the leader's joint, N m/rad and N m s/rad or N/m and N s/m; 0 for a joint without a follower. lower, upper,
+    velocity, effort (J,): the stricter of both arms' limits."""
 
     leading: Leading
     stiffness: Array
@@ -86,7 +88,7 @@ class Coupling:
 
     @staticmethod
     def of(leader: Mechanism, follower: Mechanism, leading: Leading) -> Coupling:
-        """Raises Refused if an arm has no [feel] or reacts to touches, or if a joint leads two joints."""
+        """Raises Refused if an arm has no [feel] table or reacts to contacts, or if a joint leads two joints."""
         for arm in (leader, follower):
             if arm.feel is None or arm.feel.reaction != "none":
                 raise Refused(f'{arm.name}: an arm that feels another arm needs a [feel] table with reaction = "none": '
@@ -117,11 +119,13 @@ class Coupling:
         return MARGIN * (self.stiffness * delay + self.damping)
 
     def heavy(self, delay: float) -> NDArray[np.bool_]:
-        """Return (J,): True if the effort of the leader's joint cannot move the joint even slowly."""
+        """Return (J,): True if the maximum effort of the leader's joint cannot overcome the damping even at low
+        velocity."""
         return self.drag(delay) * SLOWLY * self.velocity > self.effort
 
     def torque(self, leader: Following, follower: Following) -> Array:
-        """Return the external torque (J,) on both arms at the leader's joints, beyond the model errors."""
+        """Return the sum of the external torques on both arms, at the leader's joints (J,). Torques below the contact
+        thresholds, which may be model errors, are not included."""
         led, own = (_beyond(feeling(f.session)) for f in (leader, follower))
         return np.array([0.0 if i < 0 else led[i] + s * own[k]
                          for k, (i, s) in enumerate(zip(self.leading.joints, self.leading.scale, strict=True))])
@@ -132,16 +136,17 @@ class Pair:
 
     def __init__(self, coupling: Coupling, leader: Following, follower: Following, arms: tuple[Mechanism, Mechanism],
                  ) -> None:
-        """arms: the leader's file and the follower's."""
+        """arms: mechanisms of the leader and the follower."""
         self._coupling, self._f = coupling, (leader, follower)
         self._delays = Delay(leader, arms[0]), Delay(follower, arms[1])
         self._held = tuple(f.session.held() for f in self._f)
-        self.x = np.array([self._held[0][max(i, 0)] for i in coupling.leading.joints])  # (J,) of the leader's joints
+        # common positions (J,), at the leader's joints
+        self.x = np.array([self._held[0][max(i, 0)] for i in coupling.leading.joints])
         self.sent = 0
 
     @property
     def delay(self) -> float:
-        """The longer delay of both arms, s."""
+        """The larger of the two arms' delays, s."""
         return max(delay.seconds for delay in self._delays)
 
     def measure(self) -> bool:
@@ -160,7 +165,8 @@ class Pair:
         return f"delay {1e3 * delay:.0f} ms, so the arms move like dampers: {', '.join(each)}"
 
     def step(self) -> None:
-        """Move both arms by their external torques. While the delay is too long, both arms rest."""
+        """Move both arms in the direction of their external torques. If the delay is too long, both arms are held at
+        rest."""
         coupling, delay = self._coupling, self.delay
         v = np.zeros(len(self.x))
         if np.isfinite(delay) and not np.any(coupling.heavy(delay)):
@@ -170,12 +176,13 @@ class Pair:
         self._send(v)
 
     def behind(self) -> Array:
-        """Return the distance (J,) from the follower to its leader, rad or m."""
+        """Return the follower's distance (J,) from the position that the leader requires, rad or m."""
         led, own = (f.session.positions() for f in self._f)
         return self._coupling.leading.target(led, own) - own
 
     def _send(self, v: Array) -> None:
-        """Move for a period at velocities (J,) of the leader's joints, within limits."""
+        """Move the common positions for one period at velocities (J,) of the leader's joints, within the limits. Send
+        the positions to both arms."""
         coupling, before = self._coupling, self.x
         led = coupling.stiffness > 0.0
         self.x = np.where(led, np.clip(before + v / HZ, np.minimum(coupling.lower, before),
@@ -193,13 +200,13 @@ class Pair:
 
 
 def _beyond(felt: Feeling) -> Array:
-    """Return the external torques beyond the touch thresholds."""
+    """Return the amounts by which the external torques exceed the contact thresholds; 0 below the threshold."""
     return np.sign(felt.external) * np.maximum(np.abs(felt.external) - felt.threshold, 0.0)
 
 
 def couple(pair: Pair, until: Callable[[], bool], behind: Errors) -> int:
-    """Couple both arms until `until` is true. behind: collects the follower's distances to its leader. Returns the
-    number of targets."""
+    """Couple both arms until `until()` returns True. behind: collects the distances of the follower from its leader.
+    Returns the number of targets."""
     while not until():
         pair.step()
         behind.add(pair.behind())

@@ -1,9 +1,9 @@
-"""Targets of other programs: lines of text from standard input or a socket, and motions sent as targets.
+"""Reads targets that other programs send as lines of text through standard input or a socket, and sends motions as
+targets.
 
 A line is a JSON object: {"q": [0.1, 0.2, 0.3]} or {"q": {"elbow": 0.2}}, optionally with "v" (velocities) and "t" (s,
 the sender's clock). {"times": [0.0, 0.1], "Q": [[...], [...]]} is a chunk of future targets, optionally with "V". A
-line may also have one number per joint, separated by commas or blanks.
-"""
+line may also hold plain numbers, one per joint, separated by commas or blanks."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from femtorque.host.link import PERIOD
 from femtorque.host.live.following import Following
 
 LONGEST = 65_536  # bytes of a line
-WAITING = 1000  # waiting lines at most; older datagrams are dropped
+WAITING = 1000  # maximum number of queued lines; older datagrams are dropped
 OPEN = 0.1  # s until a closed port is noticed
 SINGLE, AHEAD = {"q", "v", "t"}, {"times", "Q", "V"}
 
 
 class Pipe:
-    """Lines of a stream, read by a thread."""
+    """Lines of a text stream. A thread reads the stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self._waiting: queue.Queue[str] = queue.Queue(WAITING)
@@ -61,7 +61,7 @@ class Pipe:
 
 
 def udp(number: int) -> socket.socket:
-    """Open a UDP port for this machine only."""
+    """Open a UDP port that accepts only this computer's datagrams."""
     opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         opened.bind(("127.0.0.1", number))
@@ -73,7 +73,8 @@ def udp(number: int) -> socket.socket:
 
 
 class Port:
-    """Datagrams at a socket, one line each, read by a thread. If too many wait, the oldest are dropped."""
+    """Lines from a UDP socket, one line per datagram. A thread reads the socket. If too many lines are in the queue,
+    the oldest lines are dropped."""
 
     def __init__(self, opened: socket.socket) -> None:
         self._socket = opened
@@ -102,7 +103,7 @@ class Port:
 
 @dataclass
 class Sent:
-    """Numbers of accepted and refused lines, and the first refusal in words."""
+    """Number of accepted lines, number of refused lines, and the reason of the first refusal."""
 
     targets: int = 0
     bad: int = 0
@@ -110,7 +111,7 @@ class Sent:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count BadInput raised inside."""
+        """Catch BadInput inside the context and count it."""
         try:
             yield
         except BadInput as error:
@@ -119,7 +120,7 @@ class Sent:
 
 
 def read(line: str, joints: Sequence[Joint], where: str) -> dict[str, Any]:
-    """Return the arguments of `Following.send` or `Following.chunk` in a line. Raises BadInput with one line."""
+    """Parse a line into arguments of `Following.send` or `Following.chunk`. Raises BadInput with one line."""
     text = line.strip()
     if not text.startswith("{"):
         return {"q": per_joint(_numbers(text, where), joints, where, "q", alone=True)}
@@ -141,7 +142,8 @@ def read(line: str, joints: Sequence[Joint], where: str) -> dict[str, Any]:
 
 
 def _whole(table: dict[str, Any]) -> bool:
-    """Return True for a line with positions of all joints and without a time. A later line of this kind replaces it."""
+    """Return True for a line with positions of all joints and without a time. The next line with positions of all
+    joints then replaces this line."""
     return "q" in table and not isinstance(table["q"], dict) and table.get("t") is None
 
 
@@ -154,8 +156,8 @@ def _numbers(text: str, where: str) -> list[float]:
 
 
 def relay(f: Following, source: Pipe | Port, until: Callable[[], bool], where: str = "lines") -> Sent:
-    """Send each line at once, until the source ends or `until` is true. Count wrong lines. If several lines without a
-    time come at once, send only the last."""
+    """Send each line immediately, until the source ends or `until()` returns True. Count wrong lines. If several lines
+    without a time arrive together, only the last line is sent."""
     sent = Sent()
     while not until():
         ended = source.ended
@@ -193,5 +195,5 @@ def replay(f: Following, motion: Trajectory, hz: float, until: Callable[[], bool
 
 
 def told(found: dict[str, Any], sent: Sent) -> dict[str, Any]:
-    """Return the counts for JSON."""
+    """Return the numbers of sent targets and bad lines as JSON data."""
     return found | {"targets": sent.targets, "bad_lines": sent.bad, "first_bad_line": sent.first}

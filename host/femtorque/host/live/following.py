@@ -1,8 +1,7 @@
 """A board that follows live targets. The host sends TARGET and receives FOLLOWED and STATUS.
 
-With a real board, a thread keeps the line alive. So targets may come from any thread, at any time, or not at all. With
-a virtual board, time passes only in `wait`.
-"""
+With a real board, a thread keeps the connection alive. So a caller may send targets from any thread and at any time,
+and may also stop sending. A virtual board advances its time only during `wait`."""
 
 from __future__ import annotations
 
@@ -30,13 +29,13 @@ from femtorque.host.live.outbox import Outbox
 Array = NDArray[np.float64]
 
 WHERE = "follow"
-CHUNK = 50  # targets of a chunk at most; a board has room for 64 knots
+CHUNK = 50  # targets per chunk at most; a board buffers 64 knots
 CHUNKS = 255
-LONGEST = 60.0  # s that a chunk may lie ahead
-ENDING = 30.0  # s until the joints are at rest after the last target
-REPEAT = 0.12  # s, two of the board's reports: END is repeated unless the board has begun to end
+LONGEST = 60.0  # s: the last target of a chunk may be this far in the future
+ENDING = 30.0  # s: maximum time from the last target until the joints are at rest
+REPEAT = 0.12  # s, the period of two reports of the board: if the board has not begun to end by then, END is sent again
 EXACT = 2**53  # us: largest whole number of a double
-KEPT = 1000  # STATUS that `watch` buffers for a slow reader
+KEPT = 1000  # number of STATUS that `watch` buffers for a slow reader
 DELAYS = 2.0  # s, the longest delay
 FRAMES = (0.001, 0.25)  # s
 
@@ -45,10 +44,10 @@ _PHASE = {number: name for name, (number, _) in messages.FOLLOW_PHASES.items()}
 
 @dataclass(frozen=True)
 class FollowStatus:
-    """Report on FOLLOW. phase: one of femtorque.codegen.wire.messages.FOLLOW_PHASES. delay, frame, ahead: s. taken,
-    late, lost, refused: numbers of targets since FOLLOW began. left_out: number of targets that newer targets replaced
-    before they were sent. limits: by joint, the limits that acted since the last report. behind (J,): rad or m from the
-    reference to the joints' targets."""
+    """State of FOLLOW. phase: one of femtorque.codegen.wire.messages.FOLLOW_PHASES. delay, frame, ahead: s. taken,
+    late, lost, refused: numbers of targets since FOLLOW began. left_out: number of targets that were replaced by newer
+    targets before they were sent. limits: by joint, the limits that acted since the last report. behind (J,): rad or m,
+    target minus reference."""
 
     phase: str
     delay: float
@@ -65,9 +64,9 @@ class FollowStatus:
 
 @dataclass(frozen=True)
 class BoardStatus:
-    """One STATUS. tick: control ticks since reset. positions, targets (J,): rad or m. velocities (J,): rad/s or m/s.
-    torques (J,): N m or N. fault: its name, or empty. joint: of the fault. flags: names of the set flags, e.g. HOMED
-    (femtorque.codegen.wire.messages.FLAGS)."""
+    """Content of one STATUS. tick: control ticks since reset. positions, targets (J,): rad or m. velocities (J,): rad/s
+    or m/s. torques (J,): N m or N. fault: the fault's name, or empty. joint: joint of the fault. flags: names of the
+    set flags, e.g. HOMED (femtorque.codegen.wire.messages.FLAGS)."""
 
     tick: int
     state: str
@@ -128,15 +127,15 @@ class Watch:
 
 
 class Following:
-    """Targets to a board in FOLLOW, from `Board.follow`. The end of the context brings the joints to rest at the last
-    target. After an error inside, the joints stop at once."""
+    """Sender of live targets for a board in FOLLOW. Call `Board.follow` to get a sender. When the context ends, the
+    joints come to rest at the last target. If an exception leaves the context, the joints stop immediately."""
 
     def __init__(self, session: Session, mechanism: Mechanism, delay: float | None, frame: float | None) -> None:
         self.session, self.joints = session, mechanism.streamed
         self._ask = Follow(0, _delay(delay), _frame(frame))
         self._outbox = Outbox(session.link, len(self.joints))
         self._chunk = 0
-        self._last: list[int] | None = None  # wire positions of the newest target
+        self._last: list[int] | None = None  # encoded positions of the newest target
         self._done, self._failed = threading.Event(), list[Exception]()
         self._thread: threading.Thread | None = None
 
@@ -146,21 +145,22 @@ class Following:
         return self._outbox.sent
 
     def leave_out(self, count: int) -> None:
-        """Count targets that newer ones replaced."""
+        """Count targets that newer targets replaced before they were sent."""
         self._outbox.left_out += count
 
     @property
     def carries(self) -> float:
-        """Targets per second that fit on the line. If a script sends more, older targets are left out."""
+        """Targets per second that the line can carry. If a script sends more targets, older targets are discarded."""
         return self._outbox.carries
 
     # ---- targets
     def send(self, q: ArrayLike | Mapping[str, float], v: ArrayLike | None = None, t: float | None = None) -> None:
-        """Send one target and return at once. q: positions (J,), rad or m, or positions by joint name; unnamed joints
-        stay. v: velocities (J,), if known. t: time of the target on the sender's clock, s; by default now.
+        """Send one target and return immediately. q: positions (J,), rad or m, or positions by joint name; joints that
+        are not named stay. v: velocities (J,), if known. t: time of the target on the sender's clock, s; by default
+        now.
 
         Joints stay within their limits. Raises BadInput for NaN, infinity and numbers that are too large. Raises
-        Refused if the board has stopped following and refuses to start again.
+        Refused if the board has left FOLLOW and refuses to enter it again.
         """
         position, velocity = self._position(q), self._velocity(v)
         with self.session.lock:
@@ -171,7 +171,7 @@ class Following:
 
     def chunk(self, times: ArrayLike, Q: ArrayLike, V: ArrayLike | None = None, t: float | None = None) -> None:
         """Send at most 50 targets ahead of time: positions Q (N, J) at times (N,) s from `t`, with velocities V (N, J)
-        if known. The chunk replaces all waiting targets that are due with its first target or later. t: as in `send`.
+        if known. A chunk replaces queued targets whose times are not before the chunk's first target. t: as in `send`.
         Raises as `send` does."""
         ahead, rows = _times(times), numbers(Q, WHERE, "Q")
         rates = None if V is None else numbers(V, WHERE, "V")
@@ -189,7 +189,7 @@ class Following:
             self._last = places[-1]
 
     def wait(self, seconds: float) -> None:
-        """Let time pass and keep the board alive. A virtual board moves only here."""
+        """Wait, and keep the connection alive. The virtual board's time advances only in this method."""
         until = self.session.clock.now() + seconds
         while (left := until - self.session.clock.now()) > 1e-9:
             with self.session.lock:
@@ -205,7 +205,8 @@ class Following:
         return None if told is None else self._report(told)
 
     def end(self) -> None:
-        """Come to rest at the last target and hold it. Raises Refused if that takes too long."""
+        """Bring the joints to rest at the last target and hold them. Raises Refused if the joints do not come to rest
+        in time."""
         session = self.session
         with session.lock:
             self._looked()
@@ -250,7 +251,7 @@ class Following:
                 self.session.command("STOP")
         except Exception:
             if kind is None:
-                raise  # otherwise the error inside the context is raised
+                raise  # an error inside the context takes precedence over an error at its end
         finally:
             self.session.sender = None
 
@@ -263,18 +264,18 @@ class Following:
             self.session.followed, self.session.sender = None, self._outbox
 
     def _keep(self) -> None:
-        """Keep the line alive, in a thread."""
+        """Exchange frames until the context ends. Runs in a thread."""
         while not self._done.is_set():
             try:
                 with self.session.lock:
                     self.session.pump()
-            except Exception as error:  # of the board, or of a listener
+            except Exception as error:  # an error of the board or of a listener
                 self._failed.append(error)
                 return
             self._done.wait(PERIOD)
 
     def _looked(self, again: bool = False) -> None:
-        """Check the board's state. again: after a time-out of targets or host, ask the board to follow again."""
+        """Check the board's state. again: if targets or host timed out, ask the board to follow again."""
         if self._failed:
             raise self._failed[0]
         session = self.session
@@ -296,7 +297,7 @@ class Following:
         return round(1e6 * float(now)) % 2**32
 
     def _position(self, q: object) -> list[int]:
-        """Return the wire positions (J,) of one target."""
+        """Return a target's positions (J,) as encoded in messages."""
         if not isinstance(q, Mapping):
             return _wire(per_joint(q, self.joints, WHERE, "q", alone=True), self.joints, "q")
         known = [joint.name for joint in self.joints]
@@ -322,7 +323,8 @@ class Following:
 
 
 def _wire(q: Array, joints: Sequence[Joint], key: str) -> Any:
-    """Return positions (..., J) on the wire, as lists. The board keeps limited joints within their limits."""
+    """Encode positions (..., J) for messages, as lists. The result stays within the encoded range of joints with
+    limits. The board enforces the limits."""
     far, ends = farthest(joints), [isfinite(j.limits.lower) and isfinite(j.limits.upper) for j in joints]
     return to_wire(np.where(ends, np.clip(q, -far, far), q), joints, WHERE, key).tolist()
 

@@ -1,5 +1,5 @@
-"""A gamepad that moves a tip while its dead-man's button is held. pygame-ce (the extra `gamepad`) reads the pad through
-SDL, which knows the axes of hundreds of pads."""
+"""Moves a tip by a gamepad while the user holds the gamepad's dead-man's button. pygame-ce (the extra `gamepad`) reads
+the gamepad through SDL, which knows the axes of hundreds of gamepads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ FULL = 32768.0  # of an axis
 
 @dataclass(frozen=True)
 class Sticks:
-    """Stick positions, -1 to 1 (to the right, away from the hand, up), and the dead-man's button."""
+    """Stick positions and the dead-man's button. The positions are -1 to 1; the positive directions are right, forward
+    (away from the user), and up."""
 
     right: float
     away: float
@@ -38,7 +39,7 @@ class PadJog:
         self._pad, self._speed = pad, speed
 
     def velocity(self, now: float) -> Array | None:
-        """Return None while the button is up. Raises Refused if the pad is gone."""
+        """Return None while the button is up. Raises Refused if the gamepad is disconnected."""
         sticks = self._pad.read()
         if sticks is None:
             raise Refused(f"the gamepad {self._pad.name} is gone; the arm is stopped")
@@ -58,7 +59,7 @@ def alive(stick: Array) -> Array:
 
 
 class SdlPad:
-    """The first gamepad that SDL finds. The left shoulder button is the dead-man's button."""
+    """The first gamepad in SDL's list. The left shoulder button is the dead-man's button."""
 
     def __init__(self) -> None:
         """Raises Refused if the library or a pad is missing."""
@@ -79,7 +80,7 @@ class SdlPad:
         self.name = str(self._pad.name)
 
     def read(self) -> Sticks | None:
-        """Return None if the pad is gone."""
+        """Return the stick positions, or None if the gamepad is disconnected."""
         sdl, pad = self._pygame, self._pad
         sdl.event.pump()
         if not pad.attached():

@@ -1,8 +1,8 @@
-"""A tip moved by hand: damped least squares turn tip velocities into joint velocities.
+"""Moves a tip by hand. Damped least squares turn tip velocities into joint velocities.
 
-Near a singular pose the damping grows, so that joint velocities stay bounded. The tip then moves slower in the lost
-direction. Joints slow down before their limits and stop there. If a joint stops, the velocities of all other joints are
-computed without this joint.
+Near a singular pose the damping grows, so that joint velocities stay bounded. The tip then moves slower in the
+direction that the singularity blocks. Joints slow down before their limits and stop there. If a joint stops at a limit,
+the other joints' velocities are computed without this joint.
 """
 
 from collections.abc import Mapping
@@ -16,17 +16,18 @@ from femtorque.host.plan import forward_kinematics, jacobian
 
 Array = NDArray[np.float64]
 
-NEAR = 0.03  # share of the largest singular value, with lengths divided by the reach; smaller values are damped
-DAMPING = 0.015  # share of the largest singular value: damping of a singular value of zero
-ROOM = 0.05  # rad or m before a limit, in which a joint slows down
-SHARE = 0.5  # of FOLLOW's velocity limits
-SOON = 0.1  # s that the tip would need to a near place
+# fraction of the largest singular value: smaller singular values are damped; lengths are divided by the reach
+NEAR = 0.03
+DAMPING = 0.015  # fraction of the largest singular value: damping for a singular value of 0
+ROOM = 0.05  # rad or m: distance from a limit at which a joint begins to slow down
+SHARE = 0.5  # fraction of the velocity limits in FOLLOW
+SOON = 0.1  # s: minimum time for the remaining distance to the goal, so that the tip slows down near the goal
 HALVINGS = 6
-TOWARD = 0.2  # share of a step's length by which the tip must come nearer
+TOWARD = 0.2  # fraction of a step's length by which the step must bring the tip nearer to the goal
 
 
 class TipJog:
-    """Joint positions q (J,) that follow a tip's velocities."""
+    """Converts tip velocities into joint positions. q (J,): present joint positions."""
 
     def __init__(self, mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """Raises BadInput for an unknown link, Refused for flexible links."""
@@ -36,13 +37,14 @@ class TipJog:
         self.lower = np.array([joint.limits.lower for joint in joints])
         self.upper = np.array([joint.limits.upper for joint in joints])
         self.most = SHARE * np.array([limits.velocity for limits in follow_limits(mechanism)])
-        self.turns = len(joints) >= 6  # with fewer joints the orientation is free
+        # an arm with fewer than six joints cannot set the tip's orientation independently
+        self.turns = len(joints) >= 6
         place = forward_kinematics(mechanism, self.q, link, self.xyz)[0]
         self.reach = max(float(np.linalg.norm(place)), 1e-3)
 
     @property
     def place(self) -> Array:
-        """Place of the tip (3,), m, base frame."""
+        """Position of the tip (3,), m, base frame."""
         return forward_kinematics(self.mechanism, self.q, self.link, self.xyz)[0]
 
     def move(self, velocity: ArrayLike, dt: float, turn: ArrayLike = (0.0, 0.0, 0.0)) -> tuple[Array, Array]:
@@ -55,15 +57,15 @@ class TipJog:
         return self.q.copy(), v
 
     def toward(self, place: ArrayLike, dt: float, speed: float) -> Array:
-        """Move for dt s toward a place (3,) m, base frame, at no more than `speed`, m/s. If the place is out of reach,
-        the tip rests at the nearest place that it finds. Returns joint positions (J,)."""
+        """Move for dt s toward a goal position (3,) m, base frame, at no more than `speed`, m/s. If the goal cannot be
+        reached, the tip stops at the nearest position that it finds. Returns joint positions (J,)."""
         goal = np.asarray(place, float)
         away = goal - self.place
         distance = float(np.linalg.norm(away))
         if distance < 1e-9 or dt <= 0.0:
             return self.q.copy()
         begin, here, velocity = self.q.copy(), self.place, away / max(distance / speed, SOON)
-        for k in range(HALVINGS):  # at a stretched pose a long step may miss the place
+        for k in range(HALVINGS):  # near the workspace's border a long step may overshoot the goal
             self.q = begin.copy()
             self.move(velocity * 0.5**k, dt)
             there = self.place
@@ -74,14 +76,14 @@ class TipJog:
         return begin.copy()
 
     def joints_toward(self, places: Mapping[int, float], dt: float) -> Array:
-        """Move the numbered joints for dt s toward positions, rad or m. Returns all positions (J,)."""
+        """Move the joints with these numbers for dt s toward positions, rad or m. Returns all positions (J,)."""
         for k, place in places.items():
             most = self.most[k] * dt
             self.q[k] = np.clip(self.q[k] + np.clip(place - self.q[k], -most, most), self.lower[k], self.upper[k])
         return self.q.copy()
 
     def velocities(self, q: Array, twist: Array) -> Array:
-        """Return joint velocities (J,) at positions q (J,) for a tip twist (6,)."""
+        """Return the joint velocities (J,) that give the tip a twist (6,) at joint positions q (J,)."""
         J = jacobian(self.mechanism, q, self.link, self.xyz)
         rows, units = (6, np.array([1.0, 1.0, 1.0, *[self.reach] * 3])) if self.turns else (3, np.ones(3))
         A, b = units[:, None] * J[:rows], units * twist[:rows]
@@ -102,7 +104,7 @@ class TipJog:
 
 
 def _damped(A: Array, b: Array) -> Array:
-    """Solve A x = b by singular values; small values are damped."""
+    """Return the damped least-squares solution of A x = b. Only small singular values are damped."""
     if A.size == 0:
         return np.zeros(A.shape[1])
     U, sizes, V = np.linalg.svd(A, full_matrices=False)

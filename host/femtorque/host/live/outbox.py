@@ -1,4 +1,4 @@
-"""Targets that wait for the line, so that STOP, END and DISARM never queue behind them."""
+"""Queue of targets. STOP, END and DISARM do not wait behind these targets."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from femtorque.codegen.wire import MESSAGES, OVERHEAD, Status, Target, payload_size, state_name, stuffed_size
 from femtorque.host.link import Link
 
-BACKLOG = 0.02  # s of targets on the line at most; the longest delay of a command
+BACKLOG = 0.02  # s of queued targets at most; the longest time that a command waits behind targets
 
 
 class Outbox:
-    """A session's sender of targets. In every round it sends as much as the line takes. sent: targets since FOLLOW
-    began. left_out: targets that were replaced before the line was free."""
+    """Queue of targets for a session. In every round the queue sends as many targets as the line takes. sent: targets
+    since FOLLOW began. left_out: targets that were replaced by newer targets before they were sent."""
 
     def __init__(self, link: Link, joints: int) -> None:
         self._link, self._waiting = link, deque[Target]()
@@ -24,14 +24,14 @@ class Outbox:
         return 1.0 / self._link.seconds(self._size)
 
     def put(self, targets: Sequence[Target]) -> None:
-        """Add a target or a chunk to the waiting targets, and remove the targets that it replaces."""
+        """Add a target or a chunk to the queue, and remove the queued targets that it replaces."""
         kept = [one for one in self._waiting if not _replaces(targets[0], one)]
         self.left_out += len(self._waiting) - len(kept)
         self._waiting = deque([*kept, *targets])
         self.send()
 
     def end(self, target: Target) -> None:
-        """Send the last target now and discard the waiting ones."""
+        """Send the last target now and discard the targets in the queue."""
         self._waiting.clear()
         self._link.send(target)
         self.sent += 1
@@ -42,14 +42,13 @@ class Outbox:
             self.sent += 1
 
     def take(self, status: Status) -> None:
-        """Discard the waiting targets once the board has stopped following."""
+        """Discard queued targets if the board has left FOLLOW."""
         if state_name(status) != "FOLLOW":
             self._waiting.clear()
 
 
 def _replaces(new: Target, old: Target) -> bool:
-    """Return True if a new target replaces a waiting target. A single target replaces earlier single targets. Between
-    chunks, or between a chunk and a target, the new one replaces a waiting one that is due at the same time or
-    later."""
+    """Return True if a new target replaces a target in the queue. A single target replaces earlier single targets.
+    If a chunk is involved, the new target replaces a queued target that is due at the same time or later."""
     later = (old.stamp + old.ahead - new.stamp - new.ahead) & 0xFFFFFFFF
     return new.chunk == old.chunk == 0 or later < 0x80000000

@@ -5,9 +5,10 @@ While the user holds a slider or the handle, the page sends a JSON object about 
     {"page": "f3a9", "t": 12.345, "joints": {"elbow": 0.2}}     goals of joints, rad or m
     {"page": "f3a9", "t": 12.345, "tip": [0.4, 0.1, 0.0]}       goal of the tip, m, base frame
 
-`t` is the page's clock, s. A real board moves only by objects with "held": true, which the page sends while its
-dead-man's key is down. Each object gives one target. So targets end when the user releases the key or the button, and
-when the page is closed, hidden or cut off. The tip and the joints move to a far goal at a limited velocity.
+`t` is the page's clock, s. A real board moves only while objects contain "held": true, which the page sends while the
+user holds its dead-man's key. Each object gives one target. So no further targets are sent when the user releases the
+key or the button, or when the page is closed, hidden or disconnected. The tip and the joints move to a far goal at a
+limited velocity.
 """
 
 import json
@@ -32,10 +33,10 @@ from femtorque.host.live.jog import TipJog
 Array = NDArray[np.float64]
 
 HZ = 30  # objects a second
-GONE = 0.3  # s without an object: the page has let go
-STEP = 0.1  # s of motion per object at most
-APART = 0.5  # s by which a page's clock may drift
-WAITING = 8  # waiting objects at most; the newest stay
+GONE = 0.3  # s without an object until the page counts as released by the user
+STEP = 0.1  # s: one object of a page moves the arm for at most this time
+APART = 0.5  # s: tolerated drift between a page's clock and this computer's clock
+WAITING = 8  # maximum number of queued objects; the newest objects are kept
 FAR = 1e3  # m
 KEYS = ("page", "t", "held", "joints", "tip")
 WHERE = "page"
@@ -43,7 +44,7 @@ WHERE = "page"
 
 @dataclass(frozen=True)
 class Held:
-    """One object: the goals of its joints or of the tip. t: s, the page's clock."""
+    """One object from a page, with goals for joints or a goal for the tip. t: page's clock, s."""
 
     page: str
     t: float
@@ -56,7 +57,7 @@ class Hand:
 
     def __init__(self, mechanism: Mechanism, tip: tuple[str, Any] | None, key: bool,
                  clock: Callable[[], float] = monotonic) -> None:
-        """tip: a link and a point in it (3,). key: True if a dead-man's key is needed."""
+        """tip: name of a link and a point in the link (3,). key: True if the page must hold its dead-man's key."""
         self.token = secrets.token_urlsafe(32)
         self.key, self.tip = key, tip
         self._joints = [joint.name for joint in mechanism.streamed]
@@ -69,7 +70,7 @@ class Hand:
         return {"token": self.token, "key": self.key, "hz": HZ, "tip": point}
 
     def ask(self, token: str, text: str) -> tuple[HTTPStatus, str]:
-        """Return a status for a page's object, and the reason if it is refused."""
+        """Return an HTTP status for a page's object. If the object is refused, also return the reason."""
         if not compare_digest(token.encode(), self.token.encode()):
             return HTTPStatus.FORBIDDEN, ""
         try:
@@ -93,7 +94,8 @@ class Hand:
         return found
 
     def _read(self, text: str) -> tuple[Held, bool]:
-        """Return an object, and True if the key is held. Raises BadInput with the wrong key."""
+        """Return the object that a text describes, and True if the dead-man's key is held. Raises BadInput with the
+        wrong key."""
         try:
             table = json.loads(text)
         except (ValueError, RecursionError):
@@ -130,7 +132,7 @@ def _number(key: str, value: Any) -> float:
 
 
 class Mover:
-    """Joint positions that move toward a page's goals. begin: returns the held positions (J,)."""
+    """Moves the joints toward a page's goals at limited velocity. begin: returns the hold positions (J,)."""
 
     def __init__(self, jog: TipJog, speed: float, begin: Callable[[], Array]) -> None:
         self._jog, self._speed, self._begin = jog, speed, begin
@@ -155,7 +157,8 @@ class Mover:
 
 
 def by_hand(f: Following, hand: Hand, jog: TipJog, speed: float, until: Callable[[], bool]) -> int:
-    """Send a target for every object of a page. speed: of the tip, m/s. Returns the number of targets."""
+    """Send a target whenever the page sends a tip position or a joint position. speed: of the tip, m/s. Returns the
+    number of targets."""
     mover, sent = Mover(jog, speed, f.session.held), 0
     while not until():
         for held in hand.take():

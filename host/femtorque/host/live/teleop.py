@@ -1,4 +1,4 @@
-"""An arm that is led by another floating arm. Or keys or a gamepad lead its tip."""
+"""Makes an arm follow another arm that a user moves by hand. Also moves an arm's tip by keys or a gamepad."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from femtorque.host.live.jog import TipJog
 Array = NDArray[np.float64]
 
 HZ = 100.0  # targets a second
-HELD = 0.15  # s for which a pressed key counts as held, since terminals report no release
+HELD = 0.15  # s: a key counts as held for this time after each press, since terminals do not report releases
 AXES = {"w": (0, 1.0), "s": (0, -1.0), "a": (1, 1.0), "d": (1, -1.0), "e": (2, 1.0), "c": (2, -1.0)}
 QUIT = ("q", "\x03", "\x04")
 
 
 @dataclass(frozen=True)
 class Leading:
-    """The source of each joint of the follower: the number of the leader's joint, a factor, and an offset, rad or m.
-    Number -1: the follower's joint stays in place."""
+    """For each joint of the follower: number of the leader's joint, factor, and offset, rad or m.
+    Number -1: the follower's joint has no leader and stays at its position."""
 
     joints: tuple[int, ...]
     scale: Array
@@ -35,8 +35,8 @@ class Leading:
     @staticmethod
     def of(leader: Mechanism, follower: Mechanism, scale: Mapping[str, float], offset: Mapping[str, float],
            names: Mapping[str, str]) -> Leading:
-        """Match joints by name, or by `names` (follower's to leader's). Raises BadInput for unknown names, and if no
-        joint leads another."""
+        """Match the joints of both arms by name. `names` maps names of the follower to different names of the leader.
+        Raises BadInput for unknown names. Raises BadInput if no joint of the follower has a leader."""
         theirs, own = [j.name for j in leader.streamed], [j.name for j in follower.streamed]
         for given in (scale, offset, names):
             for name in given:
@@ -56,15 +56,16 @@ class Leading:
                        np.array([offset.get(name, 0.0) for name in own]))
 
     def target(self, led: Array, stay: Array) -> Array:
-        """Return the follower's positions (J,) from the leader's positions. Joints without a leader stay."""
+        """Return the follower's positions (J,) from the leader's positions. Joints without a leader keep their
+        positions."""
         return np.array([stay[k] if i < 0 else s * led[i] + o
                          for k, (i, s, o) in enumerate(zip(self.joints, self.scale, self.offset, strict=True))])
 
 
 def lead(leader: Session, f: Following, leading: Leading, friction: int, until: Callable[[], bool],
          behind: Errors) -> int:
-    """Let the armed leader float and send its positions as targets, until `until` is true. behind: collects the
-    follower's distances. Returns the number of targets."""
+    """Put the armed leader into FLOAT, and send its positions as targets to the follower. `until` ends the motion.
+    behind: collects the follower's distances from the leader. Returns the number of targets."""
     clock, sent = leader.clock, 0
     stay, next_at = f.session.held(), clock.now()
 
@@ -85,7 +86,8 @@ def lead(leader: Session, f: Following, leading: Leading, friction: int, until: 
 
 class Keys:
     """Velocity of a tip by keys in the base frame: w and s along x, a and d along y, e and c along z. q ends. If a key
-    is not pressed again, the tip stops. pressed: returns the keys since the last call. speed: m/s."""
+    is not pressed again within a short time, the tip stops. pressed: returns the keys pressed since the last call.
+    speed: m/s."""
 
     def __init__(self, pressed: Callable[[], str], speed: float) -> None:
         self._pressed, self._speed = pressed, speed

@@ -1,19 +1,21 @@
-"""Linear motions M w'' + C w' + K(t) w = F(t), solved as boundary-value problems.
+"""Solves linear motions M w'' + C w' + K(t) w = F(t) as boundary-value problems.
 
-The inverse of a flexible arm has stable and unstable roots. Integration forwards in time lets the unstable roots grow
-without bound, and integration backwards the stable roots. The problem is well posed over the whole motion, with one
-condition at the start per stable root and one condition at the end per unstable root (Tsujita et al., Eqs 15-16).
-`ends` chooses the conditions:
+The inverse of a flexible arm has stable and unstable roots. An integration forwards in time amplifies the unstable
+roots without bound. An integration backwards amplifies the stable roots. The problem is well posed over the whole
+motion, with one condition at the start per stable root and one condition at the end per unstable root (Tsujita et al.,
+Eqs 15-16). `ends` chooses the conditions:
 
-- "free": no stable content at the start, no unstable content at the end. So the arm leaves its static sag before the
-  motion, and returns to the sag afterwards. The rows are the left invariant subspaces of the system at the two ends,
-  for any count of roots. `lead_in` and `lead_out` give the elastic motion beyond the ends (pre-actuation,
-  post-actuation).
-- "static": w is the static sag at both ends. The paper has w = 0 here, without the sag. The numbers of stable and
-  unstable roots must be equal. The elastic velocities at the ends are free.
+- "free": the motion contains no stable solutions at the start, and no unstable solutions at the end. So the elastic
+  motion starts at the static sag
+  before the tip moves, and returns to the sag after the tip stops. The rows are the left invariant subspaces of the
+  system at the two ends, for any count of roots. `lead_in` and `lead_out` give the elastic motion beyond the ends
+  (pre-actuation, post-actuation).
+- "static": w is the static sag at both ends. The paper instead sets w = 0 at both ends and neglects the sag. The number
+  of stable roots must equal the number of unstable roots. The velocities of the elastic coordinates at the ends are not
+  prescribed.
 
-Time is cut into equal steps. The box scheme (midpoint rule, second order) couples neighbours. One banded factorisation
-solves the problem without iteration.
+Time is cut into equal steps. The box scheme (midpoint rule, second order) couples neighbouring time steps. One banded
+factorisation solves the problem without iteration.
 """
 
 from dataclasses import dataclass
@@ -28,14 +30,15 @@ from femtorque.codegen.common import Refused
 Array = NDArray[np.float64]
 Ends = Literal["free", "static"]
 
-ON_AXIS = 1e-9  # share of the largest root: smaller real parts count as neither stable nor unstable
-SINGULAR = 1e12  # condition number of the mass matrix for a rounding error of 1e-4
-LARGEST = 40_000_000  # numbers in the bands: about 1 GB in the solver
+# fraction of the largest root's magnitude: roots with smaller real parts count as neither stable nor unstable
+ON_AXIS = 1e-9
+SINGULAR = 1e12  # condition number at which rounding causes errors of 1e-4
+LARGEST = 40_000_000  # maximum size of the banded matrix, numbers: about 1 GB in the solver
 
 
 @dataclass(frozen=True)
 class Problem:
-    """M, C (n, n) constant; K (T, n, n), F (T, n) at times 0, dt, ... (T - 1) dt, s."""
+    """Coefficients of the equation. M, C (n, n): constant. K (T, n, n), F (T, n): at times 0, dt, ... (T - 1) dt, s."""
 
     M: Array
     C: Array
@@ -50,7 +53,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """w, its velocity and its acceleration, each (T, n), at the problem's times."""
+    """Elastic coordinates w, their velocities and their accelerations, each (T, n), at the problem's times."""
 
     w: Array
     rate: Array
@@ -58,7 +61,7 @@ class Solution:
 
 
 def most_steps(n: int) -> int:
-    """Return the largest number of time steps with n coordinates."""
+    """Return the maximum number of time steps for n coordinates."""
     return LARGEST // (2 * n * _bands(2 * n))
 
 
@@ -75,7 +78,7 @@ def first_order(M: Array, C: Array, K: Array) -> Array:
 
 def count(problem: Problem) -> tuple[int, int]:
     """Return the number of conditions at the start (stable roots) and at the end (unstable roots). Raises Refused
-    unless their sum is 2 n, and if rounding hides the roots."""
+    unless the sum is 2 n. Raises Refused if rounding errors make the roots unreliable."""
     condition = float(np.linalg.cond(problem.M))
     if not condition < SINGULAR:
         raise Refused(f"the flexible motion's {problem.n} elastic coordinates are too many for double precision "
@@ -91,12 +94,13 @@ def count(problem: Problem) -> tuple[int, int]:
 
 
 def static(problem: Problem, at: int) -> Array:
-    """Return the sag (n,) under the load at one end (0 or -1)."""
+    """Return the static sag (n,) under the load at the first time (at = 0) or the last time (at = -1)."""
     return solve(problem.K[at], problem.F[at])
 
 
 def solved(problem: Problem, ends: Ends = "free") -> Solution:
-    """Return the motion between two rests. Raises Refused, with the count, if the ends do not determine the motion."""
+    """Return the solution of the boundary-value problem. Raises Refused, with the count, if the ends do not determine
+    the motion."""
     n, T = problem.n, len(problem.F)
     first, last = count(problem)
     if T > most_steps(n):
@@ -127,8 +131,9 @@ def lead_out(problem: Problem, found: Solution, duration: float) -> Solution:
 
 
 def settling(problem: Problem, small: float = 1e-4) -> tuple[float, float]:
-    """Return the times, s, in which the motion before the start and after the end falls to `small` of its size at that
-    end."""
+    """Return two durations, s. The elastic motion before the start decays (backwards in time) during the first
+    duration, and the motion after the end during the second duration. After these durations, a fraction `small` is
+    left."""
     slowest = []
     for at, sign in ((0, 1.0), (-1, -1.0)):
         real = sign * roots(problem.M, problem.C, problem.K[at]).real
@@ -137,7 +142,8 @@ def settling(problem: Problem, small: float = 1e-4) -> tuple[float, float]:
 
 
 def _side(problem: Problem, at: int, which: Literal["stable", "unstable"]) -> Array:
-    """Return rows (k, 2n) that span the left invariant subspace of the stable or the unstable roots at one end."""
+    """Return rows (k, 2n) that span the left invariant subspace of the stable or unstable roots. `at`: the end of the
+    motion at which the roots are computed."""
     A = first_order(problem.M, problem.C, problem.K[at])
     edge = ON_AXIS * np.abs(np.linalg.eigvals(A)).max()
     if which == "stable":
@@ -148,7 +154,8 @@ def _side(problem: Problem, at: int, which: Literal["stable", "unstable"]) -> Ar
 
 
 def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end: Array) -> Array:
-    """Return y (T 2n,) of the box scheme between its end rows. Unknowns and equations run instant by instant."""
+    """Return the solution y (T 2n,) of the box scheme with the given rows at the start and at the end. Unknowns and
+    equations are ordered by time."""
     n, T, h = problem.n, len(problem.F), problem.dt
     two, first = 2 * n, len(start)
     K, F = 0.5 * (problem.K[1:] + problem.K[:-1]), 0.5 * (problem.F[1:] + problem.F[:-1])
@@ -158,11 +165,11 @@ def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end:
     left[:, :n, n:], right[:, :n, n:] = -eye / 2, -eye / 2
     left[:, n:, :n] = right[:, n:, :n] = 0.5 * K
     left[:, n:, n:], right[:, n:, n:] = -problem.M / h + problem.C / 2, problem.M / h + problem.C / 2
-    # rows of similar size need no scaled pivots
+    # the rows have similar sizes, so that the solver can pivot without further scaling
     size = np.abs(np.concatenate([left, right], axis=2)).max(axis=2)[..., None]
     left, right = left / size, right / size
 
-    # equation e of interval t has row first + 2n t + e, and columns of instants t and t + 1
+    # equation e of interval t is row first + 2n t + e; its unknowns are those of instants t and t + 1
     below, above = first + two - 1, 2 * two - first - 1
     bands = np.zeros((_bands(two), T * two))
     value = np.zeros(T * two)
@@ -181,7 +188,8 @@ def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end:
 
 
 def _bands(two: int) -> int:
-    """Return the number of diagonals for `two` unknowns per instant, with any number of end rows."""
+    """Return the number of diagonals of the banded matrix. two: number of unknowns per instant. The number of diagonals
+    does not depend on the number of end rows."""
     return 3 * two - 1
 
 
@@ -190,7 +198,7 @@ def _beyond(problem: Problem, found: Solution, at: int, duration: float) -> Solu
     n, sag = problem.n, static(problem, at)
     A = first_order(problem.M, problem.C, problem.K[at])
     back = at == 0
-    # the end rows span a left invariant subspace, so its content stays zero
+    # the end rows span a left invariant subspace, so the motion has no component in this subspace
     within = null_space(_side(problem, at, "stable" if back else "unstable"))
     step = expm((-problem.dt if back else problem.dt) * (within.T @ A @ within))
     x = within.T @ np.concatenate([found.w[at] - sag, found.rate[at]])

@@ -1,14 +1,15 @@
-"""A flexible link in the frame of its chord: the line from its joint to the point that follows the path.
+"""Describes a flexible link in the frame of its chord. The chord is the line from the link's joint to the point that
+follows the path.
 
-The point is always on the chord. So the point's path gives the chord's motion by rigid kinematics. The elastic
-coordinates follow from a separate problem (Tsujita et al., Eqs 12-15, with corrected terms: THEORY.md). The link is a
-uniform beam, a Timoshenko beam if it shears. A rigid part beyond the beam's end is fixed to the beam or hangs on a
-spring (the paper's joint 3). The deflection w across the chord, positive along its second axis, is
+The tip point lies on the chord by definition. So the point's path gives the chord's motion by rigid kinematics. The
+elastic coordinates follow from a separate problem (Tsujita et al., Eqs 12-15, with corrected terms: THEORY.md). The
+link is a uniform beam, a Timoshenko beam if it shears. A rigid part beyond the beam's end is fixed to the beam or hangs
+on a spring (the paper's joint 3). The deflection w across the chord, positive along its second axis, is
 
     w(x) = B(x) . W,    W = [slope at the joint, then deflections and slopes outward]
 
-with w = 0 at the joint and at the point. Strains and deflections are small. The shortening of a bent chord, which
-stiffens a turning beam, is neglected. femtorque.host.plan.tip_exact corrects this error.
+with w = 0 at the joint and at the point. Strains and deflections are small. The bending shortens the chord, which
+stiffens a rotating beam. This effect is neglected. femtorque.host.plan.tip_exact corrects this error.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class End:
-    """The rigid part beyond the beam, with x from the beam's end. mass: kg. com: place of the centre of mass, m.
-    inertia: about the com, kg m^2. point: place of the path's point, m. spring: N m/rad between beam and part; None:
-    fixed."""
+    """The rigid part at the beam's end; x is measured from the beam's end. mass: kg. com: centre of mass, x in m.
+    inertia: about the com, kg m^2. point: the point that follows the path, x in m. spring: stiffness between beam and
+    part, N m/rad; None: fixed."""
 
     mass: float = 0.0
     com: float = 0.0
@@ -40,9 +41,9 @@ class End:
 class ChordBeam:
     """Integrals over the link's mass, < >, and its stiffness, in n coordinates W.
 
-    BB = <B B>, K, C (n, n); B = <B>, Bx = <x B> (n,); mass = <1>, first = <x>, second = <x^2>; reach: joint to point,
-    m. hub (n,): direction of the joint's torque, the slope at the joint. active (n,): direction of a motor in the outer
-    spring.
+    BB = <B B>, K, C (n, n); B = <B>, Bx = <x B> (n,); mass = <1>, first = <x>, second = <x^2>; reach: from the joint to
+    the tip point, m. hub (n,): direction of the joint's torque, the slope at the joint. active (n,): direction of a
+    motor in the spring at the beam's end.
     """
 
     BB: Array
@@ -66,9 +67,8 @@ class ChordBeam:
            GA_s: float = np.inf) -> ChordBeam:
         """Return a uniform beam of `length` m, `mass` kg, EI N m^2, strain-proportional damping time s and GA_s N.
 
-        Nodal coordinates come first: [w, slope] per node and the end part's slope. Both ends of the chord are then set
-        to zero: the end part's slope gives the end node's deflection.
-        """
+        Nodal coordinates come first: [w, slope] per node and the end part's slope. Two constraints then place both ends
+        of the chord at w = 0. The end part's slope replaces the deflection of the end node."""
         end = end or End()
         nodes = 2 * (elements + 1)
         n = nodes + 1
@@ -78,20 +78,20 @@ class ChordBeam:
         B[:nodes], Bx[:nodes] = free.first, free.second
         C = damping * K
         tip, slope = nodes - 2, n - 1
-        part = np.zeros(n)  # deflection of the end part's com
+        part = np.zeros(n)  # deflection at the end part's centre of mass
         part[tip], part[slope] = 1.0, end.com
         BB += end.mass * np.outer(part, part)
         BB[slope, slope] += end.inertia
         B += end.mass * part
         Bx += end.mass * (length + end.com) * part
-        Bx[slope] += end.inertia  # <x B> of the part about its own com
+        Bx[slope] += end.inertia  # <x B> of the end part about its own centre of mass
         apart = np.zeros(n)  # angle of the spring
         apart[slope], apart[nodes - 1] = 1.0, -1.0
         if end.spring is not None:
             K += end.spring * np.outer(apart, apart)
 
         T = np.eye(n)
-        T[tip, slope] = -end.point  # the point stays on the chord
+        T[tip, slope] = -end.point  # the tip point stays on the chord
         drop = [0, tip]
         if end.spring is None:
             T[slope] = 0.0

@@ -1,6 +1,8 @@
-"""Tip of a closed mechanism. The independent joints and the loops move the tip.
+"""Tip of a closed mechanism. The tip moves with the independent joints, and with the joints that follow from the loop
+equations.
 
-Each pose is followed from the last pose on one branch. So the arm can drive to every found pose.
+The search follows one assembly branch in small steps from the present pose. So the arm can reach every pose that the
+search returns.
 """
 
 import numpy as np
@@ -12,11 +14,12 @@ from femtorque.host.plan.tip import Goal, Tip
 
 Array = NDArray[np.float64]
 
-STARTS = 6  # start poses of the search; following the loops to a start pose takes time
+STARTS = 6  # number of start poses of the search; few, since the loop equations must be solved up to each start pose
 
 
 class ClosedTip(Tip):
-    """A point fixed in a link of loops or a leader. Joint positions are poses (n,) of its space."""
+    """A tip point in a link that belongs to a closed loop, or to a chain of coupled joints. Joint positions are poses
+    (n,) of the tip's space."""
 
     def __init__(self, space: Space, link: str, offset: ArrayLike, source: object) -> None:
         super().__init__(space.mechanism, link, offset, source)
@@ -24,8 +27,9 @@ class ClosedTip(Tip):
         self.chain = list(space.assembly.independent)
 
     def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:
-        """Return a pose (n,) as Tip.solve does. The independent joints reach the pose on a straight line. Also raises
-        Refused, with the condition number, if the tip or the loops become singular."""
+        """Return a pose (n,) that brings the tip to the goal, like Tip.solve. The independent joints move to the pose
+        on a straight line in joint space. Also raises Refused, with the condition number, if the Jacobian of the tip or
+        of the loops becomes singular."""
         return super().solve(goal, near, min(starts, STARTS))
 
     def moved(self, q: Array, x: Array) -> Array | None:
@@ -38,7 +42,8 @@ class ClosedTip(Tip):
         return self.jacobian(q)[:, self.path] @ self.space.assembly.velocity_matrix(q)[self.path]
 
     def _why(self, goal: Goal, tried: list[Array], near: Array) -> str:
-        """Add the condition numbers of the tip's Jacobian and of the loops at the nearest pose."""
+        """Append two condition numbers at the nearest pose to the reason: of the tip's Jacobian and of the loop
+        equations."""
         said = super()._why(goal, tried, near)
         closest = min(tried, key=lambda q: self.miss(q, goal)[0])
         J = self.slope(closest)[: 3 if goal.rotation is None else 6]

@@ -1,4 +1,5 @@
-"""Joint torques that a motion needs and joint torques that the motors can give, for plans and preflight."""
+"""Compares the joint torques that a motion needs with the joint torques that the motors can give. Plans and the checks
+before a motion use this comparison."""
 
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.verify import motor_torque
 from femtorque.host.plan.plan_coordinates import Space, stretches
 
-RESERVE = 0.1  # share of the effort that is reserved for the feedback
+RESERVE = 0.1  # fraction of the effort that is reserved for the feedback
 
 Array = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ def of_space(space: Space, q: Array, qd: Array, qdd: Array) -> Array:
 
 @dataclass(frozen=True)
 class Load:
-    """The moment at which a joint needs the largest share of its effort."""
+    """The time at which a joint needs the largest fraction of its available effort."""
 
     joint: str
     t: float  # s
@@ -45,7 +46,7 @@ class Load:
 
     @property
     def share(self) -> float:
-        """Share of the available effort; above 1 is too much."""
+        """Required torque over available torque; more than 1 cannot be reached."""
         return abs(self.torque) / self.available if self.available > 0.0 else np.inf
 
     def __str__(self) -> str:
@@ -54,7 +55,8 @@ class Load:
 
 
 def heaviest(mechanism: Mechanism, trajectory: Trajectory) -> Load | None:
-    """Return the worst moment of the worst joint; None without effort limits or with flexible links."""
+    """Return the time and joint with the largest fraction of the effort. None for a mechanism without effort limits or
+    with flexible links."""
     if mechanism.flexible:
         return None
     period = 1.0 / (SAMPLES * mechanism.control.knot_hz)

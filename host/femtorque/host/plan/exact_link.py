@@ -1,10 +1,11 @@
-"""A flexible link under a motion of the joints, geometrically exact: a chain of rigid segments.
+"""Simulates a flexible link under a given motion of its joint. The model is geometrically exact: a chain of rigid
+segments.
 
 The planar link of femtorque.host.plan.chord_beam is cut into segments of length h with springs EI / h between them. The
-first and the last segment have half this length. The rigid end part is on its own spring or fixed to the last segment.
-Absolute angles b_j are the coordinates, which keeps the equations short. Body j has the length l_j, the mass m_j at
-c_j, and the inertia I_j. M_j is the mass of all bodies beyond body j. The unit vector e_j is along body j, and n_j is
-across body j. a is the joint's acceleration minus gravity.
+first and the last segment have half this length. A rigid end part is fixed to the last segment, or hangs on a spring.
+The coordinates are the absolute angles b_j, since the equations are then short. Body j has the length l_j, the mass m_j
+at c_j, and the inertia I_j. M_j is the mass of all bodies beyond body j. The unit vector e_j is along body j, and n_j
+is across body j. a is the joint's acceleration minus gravity.
 
     A_jj = I_j + m_j c_j^2 + l_j^2 M_j,   A_jk = l_j (m_k c_k + l_k M_k) for j < k,   B_j = m_j c_j + l_j M_j,
     sum_k A_jk (cos(b_j - b_k) b_k'' + sin(b_j - b_k) b_k'^2) + B_j n_j . a = moment of the springs on j
@@ -29,13 +30,14 @@ Array = NDArray[np.float64]
 Left = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 
 ROUNDS = 30  # Newton rounds of a time step; three to five are usual
-SOLVED = 1e-6  # tolerance: share of the accelerations, plus rad/s^2
+SOLVED = 1e-6  # tolerance of a time step: fraction of the accelerations, plus this many rad/s^2
 
 
 @dataclass(frozen=True)
 class Chain:
-    """length, at, mass, inertia (S,): of the bodies; the joint turns the first body. stiffness, damping (S - 1,): of
-    the springs between the bodies. reach: from the last body's joint to the tip, m."""
+    """Rigid segments of a planar chain; the joint turns the first segment. length, at, mass, inertia (S,): of the
+    segments. stiffness, damping (S - 1,): of the springs between the segments. reach: from the last segment's joint to
+    the tip, m."""
 
     length: Array
     at: Array
@@ -52,7 +54,8 @@ class Chain:
         length[[0, -1]] = 0.5 * h
         part = mass / beam.length * length
         at, inertia = 0.5 * length, part * length**2 / 12.0
-        k = np.full(segments, beam.EI[1] / h * (1.0 - 0.25 / segments**2))  # so that the tip has the beam's compliance
+        # the segments' springs have the beam's compliance at the tip
+        k = np.full(segments, beam.EI[1] / h * (1.0 - 0.25 / segments**2))
         c, reach = beam.damping * k, length[-1] + end.point
         if end.spring is not None:
             length, at = np.append(length, 0.0), np.append(at, end.com)
@@ -83,8 +86,8 @@ class Swung:
 
 def swung(chain: Chain, angle: tuple[Array, Array, Array], a: Array, dt: float) -> Swung:
     """Return the motion, which begins in the static sag. angle: the joint's angle (T,), rad, its velocity and its
-    acceleration. a (T, 2): the joint's acceleration minus gravity, m/s^2. Method: Newmark's average acceleration.
-    Raises Refused if the link folds."""
+    acceleration. a (T, 2): the joint's acceleration minus gravity, m/s^2. Method: Newmark's method with constant
+    average acceleration. Raises Refused if the link folds."""
     beyond = np.append(np.cumsum(chain.mass[::-1])[::-1][1:], 0.0)
     B = chain.mass * chain.at + chain.length * beyond
     A = np.outer(chain.length, B)

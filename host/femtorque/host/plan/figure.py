@@ -1,4 +1,4 @@
-"""The preview of a plan: positions, shares of the limits, and the tip's path."""
+"""Draws a plan: positions, fractions of the limits, and the tip's path."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _way(axes: Axes, plan: Plan, across: int, up: int, title: str) -> None:
     tip = plan.tip
     assert tip is not None
     axes.plot(tip[:, across], tip[:, up], color=colours.DESIRED, linewidth=1.2)
-    places: dict[tuple[float, float], list[str]] = {}  # waypoints at the same place share a mark
+    places: dict[tuple[float, float], list[str]] = {}  # waypoints at the same position get one common label
     for when, name in [(0.0, "start"), *(arrival for arrival in plan.arrivals if arrival[1] != BEGINNING)]:
         point = tip[int(np.argmin(np.abs(plan.trajectory.times - when)))].round(5)
         places.setdefault((float(point[across]), float(point[up])), []).append(_label(name))

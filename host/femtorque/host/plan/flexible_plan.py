@@ -1,4 +1,4 @@
-"""`femtorque plan` for a mechanism that ends in a flexible link: the joints' motion for a motion of the tip."""
+"""Plans for `femtorque plan` the joint motion that moves the tip of a flexible link along a path."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,23 +23,24 @@ from femtorque.host.plan.tip_torques import (
 Array = NDArray[np.float64]
 
 STEPS = 4  # steps of the boundary-value problem per control tick of 1 kHz; fewer for shorter ticks
-SMALL = 1e-4  # share of the deflection at the ends: end of pre- and post-actuation
-LARGE = 0.1  # share of the link's length: limit of the linear beam
-BENT = np.pi / 4.0  # rad between joint and chord: limit of the linear beam
-NEAR = 0.01  # rad: allowed distance of a path's beginning
-REST_ROUNDS = 12  # iterations for the chord that gives, with the sag, the wanted joint angle
+SMALL = 1e-4  # fraction of the deflection at the ends of the path: where less remains, pre- and post-actuation end
+LARGE = 0.1  # fraction of the link's length: larger deflections are outside the linear beam's validity
+BENT = np.pi / 4.0  # rad: larger angles between joint and chord are outside the linear beam's validity
+NEAR = 0.01  # rad: maximum distance of the path's first point from the start pose
+REST_ROUNDS = 12  # iterations for the chord's angle: this angle plus the sag gives the wanted joint angle
 
 
 @dataclass(frozen=True)
 class FlexiblePlan:
-    """trajectory: of the driven joints, at every knot; path (T, 3): of the tip, m, at `motion`'s times."""
+    """Result of the plan. trajectory: of the driven joints, at every knot. path (T, 3): of the tip, m, at `motion`'s
+    times."""
 
     trajectory: Trajectory
     motion: TipMotion
     path: Array
     pressing: float  # largest contact force of the tip, N
-    deflection: float  # largest angle between joint and chord, rad
-    exact: Exact | None  # motion of the exact link; None with contact or with static ends
+    deflection: float  # maximum angle between joint and chord, rad
+    exact: Exact | None  # motion of the exact link; None if there is contact or if the ends are static
 
     def words(self) -> str:
         lines = [f"{self.trajectory.duration:.3f} s, of which the tip moves from {abs(self.motion.path_start):.3f} s "
@@ -76,9 +77,9 @@ def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", be
     """Plan for a timed path of the tip (CSV with a column t), or for waypoints of the arm with rigid links.
 
     begin (J,): the joints' positions, by default the mechanism's start. A motion through waypoints starts from `begin`.
-    A path must start at `begin`, or without `begin` near the mechanism's start. tip_point: LINK or LINK:x,y,z, by
-    default the end of the arm. Raises Refused if the path is out of reach, the problem is ill-posed, or a limit is
-    broken.
+    A path must start at `begin`. If `begin` is not given, the path must start near the mechanism's start pose.
+    tip_point: LINK or LINK:x,y,z, by default the end of the arm. Raises Refused if the path is out of reach, the
+    problem is ill-posed, or a limit is broken.
     """
     arm = flexible_arm(mechanism)
     hz = mechanism.control.knot_hz
@@ -129,7 +130,7 @@ def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", be
                        f"{begin[j]:.4g} rad", "plan a motion there first")
     rows = slice(None, None, every)
     q, qd, qdd = motion.q[rows], motion.qd[rows].copy(), motion.qdd[rows].copy()
-    if ends == "free":  # all further motion is smaller than SMALL
+    if ends == "free":  # outside this motion, the elastic motion is smaller than SMALL
         qd[[0, -1]] = qdd[[0, -1]] = 0.0
     trajectory = Trajectory(arm.names, motion.times[rows], q, qd, qdd, source)
     _check(mechanism, arm, trajectory, motion)
@@ -139,7 +140,8 @@ def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", be
 
 
 def draw_flexible(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
-    """Draw positions, torques and the effect of bending. Raises BadInput for a wrong suffix."""
+    """Draw the positions, the torques, and the differences that the link's flexibility makes. Raises BadInput for a
+    wrong suffix."""
     check_format(path)
     motion = found.motion
     figure = blank(9.0, 8.0)
@@ -164,14 +166,15 @@ def draw_flexible(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None
 
 
 def _as_if_rigid(mechanism: Mechanism, arm: FlexibleArm) -> Mechanism:
-    """Return the mechanism with rigid links and a locked passive joint. This mechanism moves like the chord."""
+    """Return a copy of the mechanism in which links are rigid and the passive joint is locked. The copy moves like the
+    chord."""
     passive = {joint.name: 0.0 for joint in mechanism.moving if joint.name not in arm.names}
     return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links),
                    lock=mechanism.lock | passive)
 
 
 def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> FlexibleArm:
-    """Return the arm with a chord that ends in this point. Raises BadInput if the point is not beyond the flexible
+    """Return the arm with a chord that ends at the tip point. Raises BadInput if the point is not beyond the flexible
     link, on its axis."""
     if isinstance(point, str):
         table = waypoints.tip_option(point)
@@ -188,7 +191,8 @@ def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> Flexi
 
 
 def _chord_at(arm: FlexibleArm, joints: Array, dt: float) -> Array:
-    """Return the chord's pose (J,) for joints at rest at `joints`. The sag turns the root against the chord."""
+    """Return the chord's pose (J,) for joints at rest at `joints`. The sag turns the beam's root relative to the
+    chord."""
     chord = joints
     for _ in range(REST_ROUNDS):
         rows = np.stack([chord, chord])

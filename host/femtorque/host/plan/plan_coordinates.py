@@ -1,8 +1,10 @@
-"""Coordinates of a plan: the independent joints of a mechanism in one mode. The loops give all other joints.
+"""Coordinates of a plan: the independent joints of a mechanism in one mode. All other joints follow from the loop
+equations.
 
-A pose has all moving joints (n,), in the order of the mode's model. The coordinates of a pose are the independent
-joints. In a tree these are all joints. Poses are followed step by step, so that a plan stays on its first branch. A
-singular pose on the way is refused. The message has the pose, the undetermined joints and the condition number.
+A pose has all moving joints (n,), in the order of the mode's model. The coordinates of a pose are the positions of the
+independent joints. In a mechanism without loops, all joints are independent. Poses are solved in small steps along the
+motion, so that the plan does not change its assembly branch. If the path meets a singular pose, the plan is refused.
+The error message contains the pose, the undetermined joints and the condition number.
 """
 
 from __future__ import annotations
@@ -21,15 +23,16 @@ from femtorque.codegen.reference import closed_form, newton_euler, recursion
 
 Array = NDArray[np.float64]
 
-FITS = 2e-3  # rad or m: largest gap of a loop when a mode is entered, as on the board
-PACE = 0.05  # rad or m between two poses on the way to a pose given by dependent joints
-EXACT = 3  # Newton steps at the end of this way
-SAME_WAY = 0.05  # share of a joint's velocities: below this, the other joints determine the joint
+FITS = 2e-3  # rad or m: maximum gap of a loop at entry into a mode, as on the board
+PACE = 0.05  # rad or m between two poses on the path to a goal that is given by dependent joints
+EXACT = 3  # number of Newton steps at the end of this path
+SAME_WAY = 0.05  # fraction of a joint's velocities: a joint with a smaller fraction is determined by the other joints
 
 
 @dataclass(frozen=True)
 class Space:
-    """whole: the mechanism with all its modes. mode: the name of this space's mode, empty without modes."""
+    """The free coordinates of a mechanism in one mode. whole: the mechanism with all its modes. mode: the mode's name;
+    empty if the mechanism has no modes."""
 
     whole: Mechanism
     mode: str
@@ -37,14 +40,14 @@ class Space:
 
     @staticmethod
     def of(whole: Mechanism, mode: str = "", near: dict[str, float] | None = None) -> Space:
-        """Return the space of a mode, by default the first. near: joint positions for closing the loops, by default the
-        file's start. Raises BadInput if the loops do not close."""
+        """Return the space of a mode, by default the first. near: joint positions from which the loop equations are
+        solved, by default the file's start. Raises BadInput if the loops do not close."""
         mode = mode or (whole.modes[0].name if whole.modes else "")
         return Space(whole, mode, assemble(Model.of(in_mode(whole, mode or None)), near))
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism in this mode alone."""
+        """The mechanism in this mode, without the other modes."""
         return self.assembly.model.mechanism
 
     @property
@@ -54,7 +57,7 @@ class Space:
 
     @property
     def joints(self) -> tuple[Joint, ...]:
-        """Joints of the coordinates."""
+        """The independent joints, whose positions are the coordinates."""
         return tuple(self.assembly.model.bodies[i].joint for i in self.assembly.independent)
 
     @property
@@ -67,23 +70,24 @@ class Space:
         return np.asarray(poses, float)[..., list(self.assembly.independent)]
 
     def streamed(self, poses: ArrayLike) -> Array:
-        """Return positions (..., J) of the whole mechanism's streamed joints, or their velocities or accelerations."""
+        """Return the positions (..., J) of the mechanism's streamed joints, from poses. Velocities
+        and accelerations are selected in the same way."""
         return np.asarray(poses, float)[..., [self.names.index(joint.name) for joint in self.whole.streamed]]
 
     def unstreamed(self, positions: ArrayLike) -> Array:
-        """Return the coordinates (..., f) of streamed joints (..., J)."""
+        """Return the coordinates (..., f) that belong to positions (..., J) of the streamed joints."""
         names = [joint.name for joint in self.whole.streamed]
         return np.asarray(positions, float)[..., [names.index(joint.name) for joint in self.joints]]
 
     # ---- motion
     def follow(self, here: Array, x: ArrayLike) -> Array:
-        """Return poses (N, n) of coordinates (N, f), followed from the pose `here` (n,). Raises Refused."""
+        """Return poses (N, n) for coordinates (N, f), by continuation from the pose `here` (n,). Raises Refused."""
         return replace(self.assembly, start=here).follow(self._actuated(np.atleast_2d(np.asarray(x, float))))
 
     def to(self, here: Array, wanted: dict[str, float]) -> Array:
-        """Return the pose (n,) with driven joints at `wanted` (name to rad or m). The pose is followed on an even way
-        from `here`, and all other coordinates stay. Dependent joints may be absent, and their values are ignored.
-        Raises Refused at a singular pose."""
+        """Return the pose (n,) with driven joints at `wanted` (name to rad or m). The pose is reached from `here` on a
+        straight line in the given joints. All other coordinates stay. Values of dependent joints may be missing. Given
+        values of dependent joints are ignored. Raises Refused if the path meets a singular pose."""
         free = list(self.assembly.independent)
         given = [self.names.index(name) for name in wanted]
         chosen = self._deciding(here, [*given, *(i for i in free if i not in given)])
@@ -100,7 +104,7 @@ class Space:
         return self.follow(here, goal[free])[0]
 
     def _deciding(self, pose: Array, joints: list[int]) -> list[int]:
-        """Return the first of these joints, as many as together determine a pose."""
+        """Return the first joints of the list that together determine a pose."""
         if set(self.assembly.independent) <= set(joints) and not self.assembly.dependent:
             return list(self.assembly.independent)
         G, chosen = self.assembly.velocity_matrix(pose), list[int]()
@@ -120,14 +124,15 @@ class Space:
         return full, velocities, self.assembly.accelerations(full, velocities, xdd)
 
     def _actuated(self, x: Array) -> Array:
-        """Return coordinates with the redundant joints left open."""
+        """Return coordinates in which the positions of redundantly driven joints are undetermined."""
         rows = np.full((len(x), len(self.assembly.actuated)), np.nan)
         rows[:, [self.assembly.actuated.index(i) for i in self.assembly.independent]] = x
         return rows
 
     def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return torques (N, J), N m or N, of the streamed joints for a motion (N, n) of all joints, by Newton-Euler
-        with the loops' forces and all followers. Joints without a drive in this mode get zero."""
+        """Return the streamed joints' torques (N, J), N m or N, for a motion (N, n) of all joints. The method is
+        Newton-Euler with the constraint forces of loops and coupled joints. Joints without a drive in this mode get
+        zero."""
         model = self.assembly.model
         convert = closed_form(self.assembly, recursion) if self.mechanism.constrained else recursion
         return self.streamed(newton_euler(model, q, qd, qdd, convert)) * self.driven
@@ -140,19 +145,19 @@ class Space:
 
     # ---- modes
     def near(self, pose: Array) -> dict[str, float]:
-        """Return a pose by joint names."""
+        """Return a pose as a table from joint names to positions."""
         return dict(zip(self.names, pose.tolist(), strict=True))
 
     def entered(self, mode: str, pose: Array) -> tuple[Space, float, str]:
         """Return the space of another mode, with its loops closed from a pose of this mode. Also return the largest
-        correction of a streamed joint, and this joint's name."""
+        change of a streamed joint, and this joint's name."""
         other = Space.of(self.whole, mode, self.near(pose))
         away = np.abs(other.streamed(other.start) - self.streamed(pose))
         farthest = int(np.argmax(away))
         return other, float(away[farthest]), self.whole.streamed[farthest].name
 
     def check(self, poses: Array, to: str) -> None:
-        """Raise Refused for poses (N, n) in which a joint moved by the loops leaves its limits."""
+        """Raise Refused if a dependent joint exceeds its limits in a pose of `poses` (N, n)."""
         for i in self.assembly.dependent:
             joint = self.assembly.model.bodies[i].joint
             outside = np.maximum(poses[:, i] - joint.limits.upper, joint.limits.lower - poses[:, i])
@@ -164,8 +169,8 @@ class Space:
 
 def stretches(mechanism: Mechanism, trajectory: Trajectory,
               t: Array) -> Iterator[tuple[Space, slice, tuple[Array, Array, Array]]]:
-    """Yield the modes of a motion at increasing times t (N,): a space, its samples, and the motion of all joints, each
-    (samples, n). Raises BadInput or Refused if loops do not close."""
+    """Split a motion, with increasing times t (N,), into its modes. Yield for each mode its space, the slice of its
+    samples, and the motion of all joints, each (samples, n). Raises BadInput or Refused if loops do not close."""
     switches = list(trajectory.modes) or [(0.0, "")]
     bounds = [*(int(np.searchsorted(t, begin - 1e-9)) for begin, _ in switches), len(t)]
     before: dict[str, float] = {}
@@ -181,9 +186,9 @@ def stretches(mechanism: Mechanism, trajectory: Trajectory,
 
 
 def begin_of(space: Space, begin: ArrayLike | None, source: object) -> Array:
-    """Return the pose (n,) with streamed joints at `begin` (J,), by default the start, on the branch of the start.
-    Raises BadInput if redundantly actuated joints do not fit the loops, and Refused if every way from the start is
-    singular."""
+    """Return the pose (n,) in which the streamed joints are at `begin` (J,), by default the start. The pose is on the
+    assembly branch of the start pose. Raises BadInput if positions of redundantly driven joints contradict the loop
+    equations. Raises Refused if every path from the start pose is singular."""
     if begin is None:
         return space.start
     positions = np.asarray(begin, float)

@@ -1,13 +1,15 @@
-"""Waypoints to a jerk-limited motion within the limits of position, velocity, acceleration and effort.
+"""Turns waypoints into a jerk-limited motion within the limits of position, velocity, acceleration and effort.
 
-Between two rests the joints move together (ruckig: synchronised, in phase if possible). If the motion passes through a
-waypoint, no joint reverses there. On a straight line the tip's path is first solved for the joints. The tip then moves
-on this path at a jerk-limited speed. Sections that need too much torque are slowed by a factor k in time. Velocities
-then fall as 1/k, accelerations and inertial torques as 1/k^2. A row of the result is a knot. The board plays quintics
-between the rows, and the quintics keep the limits.
+Between two stops, all joints start and stop at the same times (ruckig: synchronised, in phase if possible). If the
+motion passes through a waypoint, no joint reverses there. For a straight line of the tip, the planner first solves the
+inverse kinematics along the line. The tip then moves along this line, and its speed is planned with limited jerk.
+Sections that need too much torque are slowed by a factor k in time. Velocities then fall as 1/k, accelerations and
+inertial torques as 1/k^2. A row of the result is a knot. The board plays quintics between the rows, and the quintics
+keep the limits.
 
-Closed mechanisms move their independent joints. The other joints follow the loops on the plan's first branch, within
-their limits (host/plan/plan_coordinates.py). Modes are entered at rest, where their loops close.
+For a closed mechanism, the planner moves the independent joints. The other joints follow from the loop equations. These
+joints stay within their limits and on the assembly branch of the start pose (host/plan/plan_coordinates.py). A mode is
+entered at rest, in a pose that satisfies the loop equations of the mode.
 """
 
 from collections.abc import Callable
@@ -31,11 +33,12 @@ from femtorque.host.plan.tip import Goal, Tip
 from femtorque.host.plan.waypoints import Waypoint, Waypoints
 
 Array = NDArray[np.float64]
-Curve = Callable[[Array], tuple[Array, Array, Array]]  # s (N,) to q, dq/ds, d2q/ds2, each (N, J)
+# maps path parameters s (N,) to q, dq/ds and d2q/ds2, each (N, J)
+Curve = Callable[[Array], tuple[Array, Array, Array]]
 
-RISE = 0.25  # s to full velocity without an acceleration limit
-BUILD_UP = 0.1  # s to full acceleration without a jerk limit
-SAME = 1e-7  # rad or m: closer poses are equal
+RISE = 0.25  # s in which a joint without an acceleration limit reaches its full velocity
+BUILD_UP = 0.1  # s in which a joint without a jerk limit builds up its full acceleration
+SAME = 1e-7  # rad or m: poses with smaller differences count as equal
 LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # on a line: first and largest number of points; largest error, m
 LINE_STEP = 0.5  # rad or m: a larger step between two points of a line is a jump
 SLOWEST = 1e3  # largest factor of time
@@ -45,7 +48,8 @@ BEGINNING = "the beginning"
 
 @dataclass(frozen=True)
 class Slowed:
-    """A section that is slowed, since the motors are too weak for its first speed. factor: of its time."""
+    """A section that is played more slowly, since the motors cannot play the section at its planned speed. factor: new
+    duration over planned duration."""
 
     section: int
     to: str
@@ -55,12 +59,14 @@ class Slowed:
 
 @dataclass(frozen=True)
 class Plan:
-    """arrivals: (time s, waypoint) of every reached waypoint. tip (R, 3): m, if waypoints use a tip."""
+    """A plan through waypoints. arrivals: (time s, waypoint) of every reached waypoint. tip (R, 3): m, if waypoints use
+    a tip."""
 
     trajectory: Trajectory
     arrivals: tuple[tuple[float, str], ...]
     slowed: tuple[Slowed, ...]
-    shares: dict[str, dict[str, float | None]]  # by joint, the largest share of each limit; None: no limit
+    # for each joint, the largest fraction of each limit that the motion uses; None: no limit
+    shares: dict[str, dict[str, float | None]]
     tip: Array | None
 
     def __repr__(self) -> str:
@@ -85,8 +91,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Section:
-    """A motion from rest to rest in one mode. at: function from times (N,) s to positions, velocities, accelerations of
-    the coordinates, each (N, f). begin: the first pose (n,). via: (time, waypoint)."""
+    """A motion in one mode that begins and ends at rest. at: function from times (N,) s to positions, velocities and
+    accelerations of the coordinates, each (N, f). begin: the first pose (n,). via: (time, waypoint)."""
 
     space: Space
     begin: Array
@@ -101,10 +107,9 @@ def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None 
     """Return the motion through the waypoints, from rest at `begin` (streamed joints (J,), by default the start pose)
     to rest.
 
-    back: return to the beginning at the end. speed: a share of the limits of velocity, acceleration and jerk. reserve:
-    share of the effort for the feedback. Raises Refused if a waypoint cannot be reached or held, or if the way passes a
-    singular pose.
-    """
+    back: return to the first pose at the end. speed: fraction of the limits of velocity, acceleration and jerk.
+    reserve: fraction of the effort for the feedback. Raises Refused if a waypoint cannot be reached or held, or if the
+    motion passes through a singular pose."""
     if mechanism.flexible:
         raise BadInput(mechanism.source or mechanism.name, "mechanism", None,
                        "has flexible links: waypoints are for rigid links only")
@@ -122,7 +127,7 @@ def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None 
 
 
 class _Way:
-    """The sections of a plan, found from waypoint to waypoint."""
+    """Builds the sections of a plan, waypoint by waypoint."""
 
     def __init__(self, mechanism: Mechanism, waypoints: Waypoints, speed: float, begin: ArrayLike | None) -> None:
         self.source, self.speed, self.named = waypoints.source, speed, waypoints.tip
@@ -144,7 +149,7 @@ class _Way:
         return tip
 
     def go(self, point: Waypoint, following: str | None) -> None:
-        """Go to a waypoint. following: the next waypoint's mode."""
+        """Plan the motion to a waypoint. following: the mode of the waypoint after it."""
         if point.mode is not None and point.mode != self.space.mode:
             self._enter(point)
         if point.line:
@@ -191,8 +196,8 @@ class _Way:
         self.space, self.here = other, other.start
 
     def _fitted(self, target: Array, mode: str, where: str) -> Array:
-        """Return a pose that also closes the loops of the next mode. The given pose closes the loops with a small
-        error."""
+        """Return the nearest pose that also satisfies the loop equations of the next mode. The given pose may violate
+        the loop equations by a small error."""
         other, away, joint = self._close(mode, target, where)
         if away > FITS:
             raise Refused(self._open(mode, where, other, joint))
@@ -213,8 +218,8 @@ class _Way:
 
 
 def straight(mechanism: Mechanism, here: ArrayLike, there: ArrayLike, speed: float) -> Trajectory:
-    """Return a motion of all joints together, from rest to rest, at a share of the limits. Raises BadInput and Refused
-    as `plan` does."""
+    """Return a motion in which all joints move together, with rest at both ends. speed: fraction of the limits. Raises
+    the same BadInput and Refused as `plan`."""
     joints = {joint.name: float(x) for joint, x in zip(mechanism.streamed, np.asarray(there), strict=True)}
     way = Waypoints(mechanism.source or Path(mechanism.name), (Waypoint("the start of the motion", joints, None),),
                     None)
@@ -222,7 +227,8 @@ def straight(mechanism: Mechanism, here: ArrayLike, there: ArrayLike, speed: flo
 
 
 def _target(space: Space, point: Waypoint, near: Array, tip: Tip | None) -> Array:
-    """Return the pose (n,) of a waypoint that is nearest to `near`. Raises Refused if tip or loops cannot reach it."""
+    """Return the pose (n,) that reaches a waypoint and is nearest to `near`. Raises Refused if the tip or the closed
+    loops cannot reach the waypoint."""
     try:
         if point.goal is not None:
             assert tip is not None
@@ -241,8 +247,8 @@ def _target(space: Space, point: Waypoint, near: Array, tip: Tip | None) -> Arra
 
 
 def speeds(joint: Joint, scale: float) -> tuple[float, float, float]:
-    """Return a joint's limits of velocity, acceleration and jerk. Defaults: full velocity in RISE, full acceleration in
-    BUILD_UP. Raises BadInput without a velocity limit."""
+    """Return a joint's limits of velocity, acceleration and jerk. Default acceleration: the velocity limit is reached
+    in RISE. Default jerk: the acceleration limit is reached in BUILD_UP. Raises BadInput without a velocity limit."""
     limits: Limits = joint.limits
     if not np.isfinite(limits.velocity):
         raise BadInput("mechanism", f"joint.{joint.name}.limits.velocity", None, "is needed to plan",
@@ -262,7 +268,8 @@ def _bounds(space: Space, scale: float) -> tuple[Array, Array, Array]:
 
 
 def _move(space: Space, here: Array, group: list[tuple[Waypoint, Array]], speed: float) -> _Section:
-    """Return the section from rest at `here` (n,) through a group of waypoints to rest at its last."""
+    """Return the section that begins at rest at `here` (n,), passes a group of waypoints and ends at rest at the last
+    waypoint."""
     poses, to = [space.coordinates(here)], []
     for point, pose in group:
         q = space.coordinates(pose)
@@ -320,8 +327,8 @@ def _through(poses: list[Array], durations: list[float], bounds: list[tuple[Arra
 
 
 def _legs(poses: list[Array], rates: Array, bounds: list[tuple[Array, Array, Array]]) -> list[Any] | None:
-    """Return the legs with these velocities at the inner waypoints. Return None if a leg is impossible or a joint
-    reverses."""
+    """Return the sections of a motion for these velocities at the inner waypoints. Return None if a section has no
+    solution or if a joint reverses."""
     rest = np.zeros_like(poses[0])
     ends = [rest, *rates, rest]
     legs = []
@@ -351,7 +358,7 @@ def _rest(space: Space, here: Array, duration: float, to: str) -> _Section:
 
 
 def _line(space: Space, tip: Tip, point: Waypoint, here: Array, speed: float) -> tuple[_Section, Array]:
-    """Move the tip straight, from rest to rest. Returns the section and its last pose (n,)."""
+    """Plan a straight line of the tip that begins and ends at rest. Returns the section and its last pose (n,)."""
     path, end = _path(space, tip, point, here)
     s = np.linspace(0.0, 1.0, 4 * LINE_SAMPLES)
     steepest = np.max(np.abs(path(s)[1]), axis=0)
@@ -412,7 +419,7 @@ def _goals(begin: Goal, end: Goal, s: Array) -> list[Goal]:
 
 
 def _followed(tip: Tip, goals: list[Goal], point: Waypoint, here: Array) -> tuple[Array, float]:
-    """Return poses (N, n) from goal to goal, and the largest step of a joint."""
+    """Return poses (N, n) from goal to goal, and the largest change of a joint between two poses."""
     q = [tip.solve(goals[0], here, starts=0)]
     for i, goal in enumerate(goals[1:], 1):
         try:
@@ -431,8 +438,8 @@ Moves = tuple[Array, Array, Array]  # positions, velocities, accelerations of al
 
 @dataclass(frozen=True)
 class _Played:
-    """A section on the board: rows of all joints at knots. factor: its time over the time of the unslowed section.
-    slowed: the part of the factor due to efforts."""
+    """A section as played by the board: positions of all joints at the knots. factor: duration over the duration of the
+    unslowed section. slowed: the part of the factor that the effort limits cause."""
 
     rows: Moves
     factor: float
@@ -472,7 +479,8 @@ def _joined(mechanism: Mechanism, sections: list[_Section], speed: float, reserv
 
 
 def _played(section: _Section, speed: float, reserve: float) -> _Played:
-    """Raise Refused if no speed is slow enough, or if the loops cannot be followed."""
+    """Slow a section until its torques fit. Raise Refused if no speed is slow enough, or if the loop equations cannot
+    be solved along the section."""
     hz, own = section.space.whole.control.knot_hz, section.duration
     factor, kinematic, because = 1.0, 1.0, ""
     for _ in range(ROUNDS):
@@ -510,7 +518,7 @@ def _rows(section: _Section, knots: int, factor: float) -> Moves:
 
 
 def _samples(section: _Section, rows: Moves) -> tuple[Array, Moves]:
-    """Return times t (N,) and the motion of all joints on the board, at and between the rows."""
+    """Return times t (N,) and the motion of all joints as the board plays it, at the knots and between them."""
     space, period = section.space, 1.0 / section.space.whole.control.knot_hz
     names = [joint.name for joint in space.joints]
     q, qd, qdd = map(space.coordinates, rows)
@@ -520,8 +528,8 @@ def _samples(section: _Section, rows: Moves) -> tuple[Array, Moves]:
 
 
 def _too_fast(space: Space, qd: Array, qdd: Array, jerk: Array, speed: float) -> float:
-    """Return the factor of time that velocity, acceleration and jerk limits of all joints need. At most 1: all are
-    kept."""
+    """Return the time factor by which the motion must be slowed for all joints' limits of velocity, acceleration and
+    jerk. At most 1: all are kept."""
     slower = 1.0
     for j, body in enumerate(space.assembly.model.bodies):
         joint = body.joint
@@ -532,8 +540,8 @@ def _too_fast(space: Space, qd: Array, qdd: Array, jerk: Array, speed: float) ->
 
 
 def _too_heavy(space: Space, moves: Moves, reserve: float, to: str) -> tuple[float, str]:
-    """Return the factor of time that the efforts need, and the reason. Raises Refused if a joint is too weak to hold
-    the arm."""
+    """Return the time factor by which the motion must be slowed for the effort limits, and the reason. Raises Refused
+    if a joint is too weak to hold the arm."""
     whole, joints, (q, qd, _) = space.whole, space.whole.streamed, moves
     tau = effort.of_space(space, *moves)
     velocities = space.streamed(qd)
@@ -567,7 +575,8 @@ def _unit(joint: Joint) -> str:
 
 
 def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
-    """Return each joint's largest shares of its limits. With flexible links the share of the effort is unknown."""
+    """Return the largest fraction of each limit that each joint reaches. For a mechanism with flexible links, the
+    fraction of the effort is None."""
     period = 1.0 / (effort.SAMPLES * mechanism.control.knot_hz)
     t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1, dtype=float) * period
     _, qd, qdd = trajectory.at(t)

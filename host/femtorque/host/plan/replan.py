@@ -1,4 +1,4 @@
-"""A recording as a plan: unchanged, or slower if the motors need that."""
+"""Turns a recorded motion into a plan. The motion is unchanged, or slowed if the motors need more time."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +24,9 @@ class Repeated(Plan):
 
 
 def repeat(mechanism: Mechanism, recording: Path, speed: float = 1.0, reserve: float = 0.1) -> Repeated:
-    """Return the motion of a log within all limits. reserve: share of the effort for the feedback. speed: factor on the
-    recording's speed, at most 1. Raises BadInput for a log without a motion, and Refused if the motors are too weak at
-    any speed."""
+    """Return a log's motion, slowed so that all limits hold. reserve: fraction of the effort for the feedback. speed:
+    factor on the recorded speed, at most 1. Raises BadInput for a log without a motion, and Refused if the motors are
+    too weak at any speed."""
     recorded = Trajectory.load(recording, mechanism)
     played, because = (recorded.faster(speed) if speed != 1.0 else recorded), ""
     while (worst := effort.heaviest(mechanism, played)) is not None and worst.share > 1.0 - reserve:

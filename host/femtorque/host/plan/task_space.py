@@ -1,4 +1,5 @@
-"""Places and Jacobians of an arm's points by its streamed joints: open or closed, in any mode."""
+"""Computes positions and Jacobians of points of an arm from its streamed joints. The arm may have closed loops and
+several modes."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +28,8 @@ def forward_kinematics(mechanism: Mechanism, q: ArrayLike, link: str, xyz: Array
 def jacobian(mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
              mode: str | None = None) -> Array:
     """Return (..., 6, J): velocity of the point and angular velocity of the link, base frame, per velocity of each
-    streamed joint. Redundantly driven joints, and joints outside the mode, have zero columns. Raises BadInput and
-    Refused."""
+    streamed joint. A joint in a redundant drive, and a joint that is not driven in this mode, has a zero column. Raises
+    BadInput and Refused."""
     alone = in_one_mode(mechanism, mode)
     (rows,), shape = rows_of(mechanism, q)
     tip, places = Tip(alone, link, xyz), places_of(mechanism, alone)

@@ -1,4 +1,5 @@
-"""The place of a tip, and joint positions for a place: numerical inverse kinematics with reasons for refusals."""
+"""Computes the position of a tip, and joint positions for a tip position (numerical inverse kinematics). Each refusal
+has a reason."""
 
 from __future__ import annotations
 
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 POSITION, ORIENTATION = 1e-6, 1e-5  # m, rad: tolerance of a goal
-NEWTON, FAR = 12, 0.5  # steps at most; longest step, rad or m
-STARTS = 24  # further start poses of the search
-NOWHERE = 100.0  # distance of an unreachable pose, over the reach
-UNLIMITED = 2.0 * np.pi  # rad or m on either side of the start, for a joint without limits
+NEWTON, FAR = 12, 0.5  # maximum number of steps; maximum step, rad or m
+STARTS = 24  # number of further start poses of the search
+NOWHERE = 100.0  # distance that stands for an unreachable pose, divided by the reach
+UNLIMITED = 2.0 * np.pi  # rad or m: range on either side of the start, for a joint without limits
 
 
 @dataclass(frozen=True)
 class Goal:
-    """xyz (3,) m in the base frame; rotation of the tip's link, None if it is free."""
+    """Goal of a tip. xyz: position (3,), m, base frame. rotation: orientation of the tip's link; None: any
+    orientation."""
 
     xyz: Array
     rotation: Rotation | None = None
@@ -42,7 +44,8 @@ def _listed(values: Array) -> str:
 
 
 class Tip:
-    """A point fixed in a link. offset (3,): in the link's frame, m. place (3,): in the frame of the link's body, m."""
+    """A point of the arm that is fixed in a link. offset (3,): in the link's frame, m. place (3,): the same point in
+    the frame of the link's body, m."""
 
     def __init__(self, mechanism: Mechanism, link: str, offset: ArrayLike = (0.0, 0.0, 0.0),
                  source: object = "") -> None:
@@ -57,7 +60,7 @@ class Tip:
         self._R, self.offset = R, np.asarray(offset, float)
         self.place = p + R @ self.offset
         self.path = _chain(self.model, self.body)  # the bodies that carry the tip
-        self.chain = self.path  # the joints that move the tip
+        self.chain = self.path  # the joints that move the tip point
 
     def at(self, q: ArrayLike) -> Goal:
         """Return the tip's pose at joint positions q (J,)."""
@@ -90,15 +93,15 @@ class Tip:
         return J
 
     def miss(self, q: Array, goal: Goal) -> tuple[float, float]:
-        """Return the distance from the goal, m and rad."""
+        """Return the position error, m, and the orientation error, rad, of a pose."""
         here = self.at(q)
         turn = 0.0 if goal.rotation is None or here.rotation is None else (goal.rotation
                                                                            * here.rotation.inv()).magnitude()
         return float(np.linalg.norm(goal.xyz - here.xyz)), float(turn)
 
     def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:
-        """Return the joint positions (J,) nearest to `near` that bring the tip to the goal within the limits. Raises
-        Refused with the obstacle: distance, orientation or a joint's limit."""
+        """Return the joint positions (J,) nearest to `near` that bring the tip to the goal within the limits. The
+        message of Refused names the obstacle: distance, orientation or a joint's limit."""
         near = np.asarray(near, float)
         lower, upper = self._bounds(near)
         q = self._newton(goal, near)
@@ -120,11 +123,11 @@ class Tip:
         return min(found, key=lambda x: float(np.max(np.abs(x - near))))
 
     def reached(self, near: Array, q: Array) -> Array | None:
-        """Return the pose at the end of the joints' straight way from `near` to q."""
+        """Return the pose after all joints have moved in a straight line from `near` to q."""
         return self.moved(near, q[self.chain])
 
     def _newton(self, goal: Goal, near: Array) -> Array:
-        """Solve quickly for a near goal: steps of least norm, without limits."""
+        """Try to solve a near goal by a few minimum-norm Newton steps, without the joints' limits."""
         q = near
         for _ in range(NEWTON):
             here, J = self.at(q), self.slope(q)
@@ -143,7 +146,7 @@ class Tip:
         return q
 
     def moved(self, q: Array, x: Array) -> Array | None:
-        """Return the pose (J,) of q with the chain's joints at x; None if no way leads to it."""
+        """Return the pose (J,) that continues q with the chain's joints at x. None if no path leads to it."""
         q = q.copy()
         q[self.chain] = x
         return q
@@ -165,7 +168,7 @@ class Tip:
     def _descend(self, goal: Goal, begin: Array, lower: Array, upper: Array) -> Array:
         """Return the nearest least-squares solution: positions in m, orientation in rad times the arm's reach."""
         free, reach = np.array(self.chain), self._reach()
-        last = begin  # a tried pose; the next pose is near it
+        last = begin  # the last tried pose; the search for the next pose starts here
 
         def full(x: Array) -> Array | None:
             nonlocal last
@@ -197,7 +200,7 @@ class Tip:
         return last if q is None else q
 
     def _reach(self) -> float:
-        """Return the length of the chain to the tip, m, which weighs radians."""
+        """Return the length of the chain to the tip, m. Orientation errors in rad are multiplied by this length."""
         along = sum(float(np.linalg.norm(self.model.bodies[i].p0)) for i in self.path[1:])
         return max(along + float(np.linalg.norm(self.place)), 1e-3)
 
@@ -233,7 +236,7 @@ def ends(mechanism: Mechanism) -> list[str]:
 
 
 def _chain(model: Model, body: int) -> list[int]:
-    """Return the bodies from the ground to this one."""
+    """Return the bodies between the ground and this body, including this body."""
     chain = []
     while body != GROUND:
         chain.append(body)

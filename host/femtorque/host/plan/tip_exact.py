@@ -1,11 +1,11 @@
-"""The motion of a flexible tip, corrected for the exact link. The linear beam gives the plan, and the exact link tests
-it.
+"""Corrects the motion of a flexible tip for the errors of the linear beam. The plan comes from the linear beam, and a
+simulation of the exact link tests the plan.
 
 The chain of femtorque.host.plan.exact_link shows the residual of the linear inverse of femtorque.host.plan.tip_torques.
 The chord's motion is then changed by this residual in several rounds. Each round leaves about a hundredth of the
-residual. Before and after the path, the wanted tip motion continues the error's motion. The inverse of a vibration with
-a resting root does not move the root. So the addition to the joint decays like the pre- and post-actuation of the
-linear inverse.
+residual. Before and after the path, the wanted tip motion extrapolates the tip's error. If the tip's motion is a
+vibration of the link with its root at rest, the inverse leaves the root at rest. So the correction of the joint's
+motion decays before and after the path like the linear inverse's motion.
 """
 
 from dataclasses import dataclass, replace
@@ -20,18 +20,19 @@ from femtorque.host.plan.tip_torques import FlexibleArm, TipMotion, hub_accelera
 
 Array = NDArray[np.float64]
 
-SEGMENTS, FINER = 24, 48  # segments of the correcting chain, and of the chain for the residual
+SEGMENTS, FINER = 24, 48  # number of segments of the chain for the correction, and of the chain for the final residual
 NOTHING = 2e-6  # rad: smaller errors are not corrected
-ROUNDS = 3  # rounds; a slew of 60 degrees has errors of 5 mrad, 60 urad and 2 urad
-WORSE = 0.5  # share of the error: a round that leaves more is the last round
+ROUNDS = 3  # number of rounds; for a slew of 60 degrees the errors after each round are 5 mrad, 60 urad and 2 urad
+WORSE = 0.5  # fraction of the error: if a round leaves more, the iteration ends
 MARGIN = 0.1  # s beyond pre- and post-actuation, for the solution's end effects
-AFTER = 0.6  # s after the motion, for the remaining swing
+AFTER = 0.6  # s of simulation after the motion, to observe the remaining swing
 
 
 @dataclass(frozen=True)
 class Exact:
-    """motion: with the torques of the exact link. left: peak-to-peak swing of the tip after the motion. linear:
-    peak-to-peak swing after the linear plan. off: largest distance from the path. All are in m, on the finer chain."""
+    """Corrected motion and its errors. motion: with the torques of the exact link. left: peak-to-peak swing of the tip
+    after the motion. linear: the same swing without the correction. off: maximum distance of the tip from the path. All
+    swings and distances are in m and come from the finer chain."""
 
     motion: TipMotion
     left: float
@@ -41,7 +42,8 @@ class Exact:
 
 @dataclass(frozen=True)
 class More:
-    """A motion of the chord with an addition to its last joint: added (T,) rad, every dt s from `start` on."""
+    """The chord's motion plus a correction of the last joint. added (T,): correction, rad, every dt s from `start`
+    on."""
 
     chord: Timed
     start: float
@@ -62,8 +64,9 @@ class More:
 
 def corrected(arm: FlexibleArm, chord: Timed, duration: float, dt: float, lead: tuple[float, float],
               anchored: bool = False) -> Exact:
-    """Return tip_motion with free ends, for the exact link. anchored: the joints begin as in the linear plan, although
-    the exact link sags more. Raises Refused as tip_motion does, and if the link folds."""
+    """Return the motion of tip_motion with free ends, corrected for the exact link. anchored: the joints begin as in
+    the linear plan, although the exact link sags more. Raises the same Refused as tip_motion. Also raises Refused if
+    the link folds."""
     m = round(MARGIN / dt)
     before, after = (round(s / dt) for s in lead)
     T = before + round(duration / dt) + after + 2 * m
@@ -96,16 +99,16 @@ def corrected(arm: FlexibleArm, chord: Timed, duration: float, dt: float, lead: 
 
 
 def _cut(motion: TipMotion, m: int, path_start: float) -> TipMotion:
-    """Cut off the margins, with rest at both ends."""
+    """Remove the margins, and set velocity and acceleration at both ends to 0."""
     rows = slice(m, len(motion.times) - m)
     q, qd, qdd = (field[rows].copy() for field in (motion.q, motion.qd, motion.qdd))
-    qd[[0, -1]] = qdd[[0, -1]] = 0.0  # all further motion has decayed
+    qd[[0, -1]] = qdd[[0, -1]] = 0.0  # by then all oscillation has decayed
     return replace(motion, times=motion.times[rows] - motion.times[m], path_start=path_start, q=q, qd=qd, qdd=qdd,
                    torque=motion.torque[rows], W=motion.W[rows])
 
 
 def _swing(arm: FlexibleArm, motion: TipMotion, segments: int, after: int, dt: float) -> Swung:
-    """Return the exact link's motion under a motion of the joints and during some steps of rest afterwards."""
+    """Simulate the exact link during a motion of the joints and some steps of rest afterwards."""
     q = np.concatenate([motion.q, np.repeat(motion.q[-1:], after, axis=0)])
     qd, qdd = (np.concatenate([field, np.zeros((after, field.shape[1]))]) for field in (motion.qd, motion.qdd))
     a, rate, turn = hub_acceleration(arm, q, qd, qdd)
@@ -114,18 +117,18 @@ def _swing(arm: FlexibleArm, motion: TipMotion, segments: int, after: int, dt: f
 
 
 def _axes(arm: FlexibleArm) -> tuple[Array, Array]:
-    """Return the directions along and across the flexible link with all joints at zero."""
+    """Return two unit vectors along and across the flexible link, with all joints at 0."""
     along = pose(arm.rigid, np.zeros(len(arm.signs))).R[arm.hub, :, 0]
     return along, np.cross(arm.normal, along)
 
 
 def _angle(arm: FlexibleArm, q: Array) -> Array:
-    """Return the angle (T,), rad, of the link's direction from its direction with all joints at zero."""
+    """Return the angle (T,) of the link, rad; 0 if all joints are at 0."""
     return q @ arm.signs
 
 
 def _apart(asked: Array, done: Swung) -> Array:
-    """Return the tip direction's error (T,), rad, from the joint; within half a turn at the start."""
+    """Return the error (T,) of the direction from the joint to the tip, rad. The first error is between -pi and pi."""
     apart = asked - np.unwrap(np.arctan2(done.tip[:, 1], done.tip[:, 0]))
     return apart - 2.0 * np.pi * np.round(apart[0] / (2.0 * np.pi))
 

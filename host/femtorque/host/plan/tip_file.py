@@ -1,8 +1,8 @@
-"""A timed path of the tip, optionally with its contact force: a CSV file.
+"""Reads a CSV file with a timed path of the tip, and optionally the tip's contact force.
 
 Columns: `t` in s from 0; x and y in m, base frame, and z if the arm's plane needs z; optionally fx, fy, fz, the tip's
-force on its surroundings, N. The path is a quintic spline through the rows, from rest to rest. The force is a cubic
-spline.
+force on its surroundings, N. The path is a quintic spline through the rows, with rest at both ends. The force is a
+cubic spline.
 """
 
 import csv

@@ -1,6 +1,6 @@
-"""Computes positions, velocities and accelerations of the chords from a tip's path, for planar arms with one or two
-driven joints. The kinematics are rigid (Tsujita et al., Eqs 13-14). Newton's method goes from sample to sample, so that
-the elbow stays on its side."""
+"""Computes the motion of the chords from a tip's path, for planar arms with one or two driven joints. The motion
+consists of positions, velocities and accelerations. The kinematics are rigid (Tsujita et al., Eqs 13-14). Newton's
+method solves the samples in order, so that the elbow stays on the side of the start pose."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,19 @@ from femtorque.host.plan.tip_torques import FlexibleArm, tip
 
 Array = NDArray[np.float64]
 
-CLOSE = 1e-10  # share of the reach: tolerance of the tip on its path
-OFF_PATH = 1e-6  # share of the reach: allowed distance from one joint's arc, or from the arm's plane
+CLOSE = 1e-10  # fraction of the reach: tolerance for the distance of the tip from its path
+OFF_PATH = 1e-6  # fraction of the reach: allowed distance from the arc of a single joint, or from the arm's plane
 ROUNDS = 30
-COARSE = 65  # samples solved in order; their solutions start the samples between
-STRAIGHT = 1e-3  # sine of the elbow's angle; below it the joint velocities are undetermined
+# number of samples that are solved in sequence; their solutions are the first guesses for the samples between them
+COARSE = 65
+# sine of the elbow's angle; for smaller values the arm is stretched and the joint velocities are undefined
+STRAIGHT = 1e-3
 
 
 def chord_motion(arm: FlexibleArm, path: Timed, duration: float, dt: float, start: Array) -> Trajectory:
-    """Return chord positions every dt s with the tip at path.at(t) (..., 3), m, global. start (J,): a pose, rad, near
-    the first point, which decides the elbow's side. Raises Refused, with time and distance, if the path leaves the
-    reach."""
+    """Return the chords' motion, sampled every dt s, for the tip path path.at(t) (..., 3), m, base frame. start (J,): a
+    pose near the first point, rad, which selects the elbow's side. Raises Refused, with time and distance, if the path
+    leaves the reach."""
     t = np.arange(int(round(duration / dt)) + 1, dtype=float) * dt
     x, xd, xdd = path.at(t)
     _check_reach(arm, t, x, start)
@@ -54,7 +56,7 @@ def _plane(arm: FlexibleArm, v: Array) -> Array:
 
 
 def _axes(arm: FlexibleArm) -> Array:
-    """Return two global unit vectors (2, 3) across the joints' axes."""
+    """Return two unit vectors (2, 3) perpendicular to the joints' axes, base frame."""
     first = np.eye(3)[np.argmin(np.abs(arm.normal))]
     first = first - (first @ arm.normal) * arm.normal
     first /= np.linalg.norm(first)
@@ -71,7 +73,7 @@ def _jacobian(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
 
 
 def _solve(arm: FlexibleArm, x: Array, near: Array, t: Array) -> Array:
-    """Return poses (T, J) with the tip at x (T, 3), from poses near them."""
+    """Return poses (T, J) that put the tip at x (T, 3). near: first guesses of the poses."""
     q, reach = near.copy(), arm.beam.reach
     for _ in range(ROUNDS):
         miss = _plane(arm, x - tip(arm, q))
@@ -86,7 +88,7 @@ def _solve(arm: FlexibleArm, x: Array, near: Array, t: Array) -> Array:
 
 
 def _check_reach(arm: FlexibleArm, t: Array, x: Array, start: Array) -> None:
-    """Raise Refused for a path out of the plane, or nearer or farther than the links reach."""
+    """Raise Refused if a path leaves the arm's plane, or is too near or too far for the links' lengths."""
     if arm.hub > 1:
         raise Refused("path: a tip in the plane determines two joints; give the path in joints for an arm of more")
     origin = pose(arm.rigid, start).origin

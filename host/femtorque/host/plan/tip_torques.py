@@ -1,10 +1,11 @@
-"""The motion and torques that make the tip of a planar flexible arm follow a path with a contact force.
+"""Computes the motion and torques with which the tip of a planar flexible arm follows a path with a contact force.
 
-The arm has joints about parallel axes, rigid links, and at the end one flexible link. A rigid part beyond the flexible
-link may be fixed or on a spring. The chord moves like a rigid link. So the tip's path gives the joint positions of a
-rigid arm. The elastic coordinates along this motion are one linear boundary-value problem
-(femtorque.host.plan.boundary_value). The flexible link's joint turns by the chord's angle plus the slope at the link's
-root. The torques follow from the forces on the link. The method does not iterate (Tsujita et al., Eqs 13-19).
+The arm has joints about parallel axes, rigid links, and at the end one flexible link. A rigid part at the end of the
+flexible link may be fixed to the link or attached by a spring. The chord moves like a rigid link. So the tip's path
+gives the joint positions of a rigid arm. The elastic coordinates along this motion are one linear boundary-value
+problem (femtorque.host.plan.boundary_value). The flexible link's joint turns by the chord's angle plus the slope at the
+link's root. The joint torques follow from the forces and moments on the links. The method needs no iteration (Tsujita
+et al., Eqs 13-19).
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from femtorque.host.plan.chord_beam import ChordBeam, End
 Array = NDArray[np.float64]
 
 PARALLEL = 1e-9
-ON_LINE = 1e-9  # share of the beam's length: allowed distance of its load from its axis
+ON_LINE = 1e-9  # fraction of the beam's length: allowed distance of the end part's centre of mass from the beam's axis
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class TipMotion:
     """Motion of the joints. times (T,): s from 0, with pre-actuation. path_start: the path's beginning, s.
 
     q, qd, qdd (T, J): of the driven joints, rad. torque (T, J): N m, without friction and rotors. W (T, n): elastic
-    coordinates of femtorque.host.plan.chord_beam. counts: conditions at start and end.
+    coordinates of femtorque.host.plan.chord_beam. counts: number of conditions at the start and at the end.
     """
 
     times: Array
@@ -68,7 +69,7 @@ class TipMotion:
 
 
 def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int | None = None) -> FlexibleArm:
-    """Return the arm of a mechanism. point: the tip's place along x beyond the beam's end, m, by default the end of the
+    """Return the arm of a mechanism. point: the tip's x beyond the beam's end, m, by default the end of the
     last part. elements: replaces the file's number of elements. Raises BadInput unless the mechanism is a planar arm
     that ends in a beam."""
     # a planar arm does not twist
@@ -128,9 +129,9 @@ def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, en
 def elastic_problem(arm: FlexibleArm, chord: Timed, t: Array, dt: float, press: Timed | None = None) -> Problem:
     """Return the linear problem of the elastic coordinates along a motion of the chord (corrected Eq. 15).
 
-    < (B - e x) a > + e < w a_1 > + C W' + K W = - e reach f_2, with e the hub's slope. The root's equation and the
-    moment balance of the whole link both have the joint's torque. The difference of the two equations is free of this
-    torque.
+    < (B - e x) a > + e < w a_1 > + C W' + K W = - e reach f_2, with e the hub's slope. Both the equation of the link's
+    root and the moment balance of the whole link contain the joint's torque. The difference of the two equations does
+    not contain this torque.
     """
     beam, e = arm.beam, arm.beam.hub
     A, Om, turn = _hub_motion(arm, *chord.at(t))
@@ -145,7 +146,7 @@ def elastic_problem(arm: FlexibleArm, chord: Timed, t: Array, dt: float, press: 
 
 
 def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, press: Array) -> Array:
-    """Return torques (T, J) of the rigid links and of the flexible link's root force and moment."""
+    """Return the joint torques (T, J) of the rigid links and of the force and moment at the flexible link's root."""
     beam = arm.beam
     A, Om, turn = _hub_motion(arm, q, qd, qdd)
     e1, e2 = _chord_axes(arm, q)
@@ -183,7 +184,7 @@ def _across(arm: FlexibleArm, chord: Timed, t: Array, press: Array) -> Array:
 
 
 def tip(arm: FlexibleArm, q: Array) -> Array:
-    """Return the tip's place (T, 3), m, for the chord at q (T, J)."""
+    """Return the tip's position (T, 3), m, for chord angles q (T, J)."""
     return pose(arm.rigid, q).origin[..., arm.hub, :] + arm.beam.reach * _chord_axes(arm, q)[0]
 
 
@@ -215,7 +216,7 @@ def hub_acceleration(arm: FlexibleArm, q: Array, qd: Array, qdd: Array) -> tuple
 
 @dataclass(frozen=True)
 class _Rest:
-    """A motion that stays where it begins."""
+    """A motion at rest, from its first point."""
 
     motion: Timed
     duration: float
@@ -242,7 +243,7 @@ def _hub(mechanism: Mechanism, model: Model) -> tuple[int, str]:
 
 
 def _end(mechanism: Mechanism, model: Model, hub: int, name: str, point: float | None) -> End:
-    """Return the load at the flexible link's end: fixed to it, or on a passive spring."""
+    """Return the end part of the flexible link. The part is fixed to the link or hangs on a passive spring."""
     link = mechanism.link(name)
     beam = link.beam
     assert isinstance(beam, Beam)

@@ -2,17 +2,18 @@
 times.
 
 TOML:
-    tip = { link = "hand", xyz = [0.2, 0.0, 0.0] }     # only for waypoints that say where the tip goes
+    tip = { link = "hand", xyz = [0.2, 0.0, 0.0] }     # needed only if waypoints give positions of the tip
     [[waypoint]]
     joints = { shoulder = 0.3, elbow = -0.5 }          # joints left out stay
-    stop = false                                       # pass through; true is the default
+    stop = false                                       # false: pass this waypoint without a stop; default: true
     [[waypoint]]
     xyz = [0.3, 0.2, 0.0]                              # of the tip, m, base frame
-    rpy = [0.0, 0.0, 1.0]                              # its orientation; left out: any
-    line = true                                        # the tip goes straight to it
-    speed = 0.5                                        # of the limits, on the way to it
+    rpy = [0.0, 0.0, 1.0]                              # orientation of the tip's link; if omitted, any orientation
+    line = true                                        # the tip moves on a straight line to this waypoint
+    speed = 0.5                                        # fraction of the limits on the way to this waypoint
     pause = 0.2                                        # s of rest at it
-    mode = "loaded"                                    # of a mechanism with modes: entered on the way to it
+    # for mechanisms with modes: the mode that is entered before the waypoint is reached
+    mode = "loaded"
 CSV: one column per joint, or x, y, z and optionally roll, pitch, yaw; optionally stop, line, speed, pause, mode.
 """
 
@@ -31,7 +32,7 @@ from femtorque.codegen.mechanism import Mechanism, Number, Table, Three, first_f
 from femtorque.host.plan.tip import Goal, Tip, ends
 
 XYZ, RPY, OPTIONS = ("x", "y", "z"), ("roll", "pitch", "yaw"), ("stop", "line", "speed", "pause", "mode")
-TIMES = ("time", "times", "time_s", "t_s", "seconds", "sec", "timestamp")  # other names of the column t
+TIMES = ("time", "times", "time_s", "t_s", "seconds", "sec", "timestamp")  # other accepted names of column t
 MOST = 10_000  # waypoints
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 Seconds = Annotated[float, Field(ge=0.0, le=3600.0)]
@@ -60,8 +61,9 @@ class WaypointFile(Table):
 
 @dataclass(frozen=True)
 class Waypoint:
-    """Joints (name to rad or m; unnamed joints stay) or a goal of the tip. where: the waypoint's name in errors. mode:
-    of the mechanism, from the rest before the waypoint on; None: unchanged."""
+    """A waypoint: joint positions by name, rad or m (joints without a position stay), or a goal of the tip. where: the
+    waypoint's name in error messages. mode: mode of the mechanism from the rest before the waypoint on; None:
+    unchanged."""
 
     where: str
     joints: dict[str, float] | None
@@ -75,7 +77,7 @@ class Waypoint:
 
 @dataclass(frozen=True)
 class Waypoints:
-    """tip: None if no waypoint needs a tip."""
+    """Waypoints of a plan. tip: None if no waypoint needs a tip."""
 
     source: Path
     points: tuple[Waypoint, ...]
@@ -83,7 +85,7 @@ class Waypoints:
 
 
 def load_waypoints(path: Path, mechanism: Mechanism, tip: str | None = None) -> Waypoints:
-    """Read and check a file. tip: LINK or LINK:x,y,z; it overrides the file's. Raises BadInput."""
+    """Read a file of waypoints and check it. tip: LINK or LINK:x,y,z; replaces the tip in the file. Raises BadInput."""
     path = Path(path)
     text = read_text(path)
     file = _toml(path, text, mechanism) if path.suffix.lower() == ".toml" else _csv(path, text, mechanism)
@@ -92,7 +94,7 @@ def load_waypoints(path: Path, mechanism: Mechanism, tip: str | None = None) -> 
 
 def waypoints_of(points: Sequence[Mapping[str, Any]], mechanism: Mechanism, tip: str | None = None) -> Waypoints:
     """Return waypoints from a script's tables with the keys of a [[waypoint]]; NumPy arrays are allowed. Raises
-    BadInput by number."""
+    BadInput with the number of the faulty waypoint."""
     source = Path("waypoints")
     tables = []
     for number, table in enumerate(points, 1):
@@ -159,7 +161,7 @@ def _key(where: tuple[str | int, ...]) -> str:
 
 
 def _csv(path: Path, text: str, mechanism: Mechanism) -> WaypointFile:
-    """Return tables from the rows of a CSV file, without empty cells."""
+    """Return one table for each row of a CSV file. Empty cells are omitted."""
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if any(c.strip() for c in row)]
     except csv.Error as error:

@@ -1,4 +1,4 @@
-"""A run as a table for other programs: CSV, or Parquet with pyarrow. pyarrow has 40 MB, so it is an extra."""
+"""Writes a run as a table for other programs: CSV, or Parquet with pyarrow. pyarrow has 40 MB, so it is an extra."""
 
 import csv
 from pathlib import Path

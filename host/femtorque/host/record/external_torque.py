@@ -1,4 +1,4 @@
-"""External torques in a log. The board reports external torques 50 times a second if its file has [feel]."""
+"""External torques in a log. The board reports external torques 50 times a second if the mechanism file has [feel]."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ _FELT = ("std_msgs/Header header\nstring[] name\nfloat64[] external\nfloat64[] m
 
 @dataclass(frozen=True)
 class FromOutside:
-    """External torques. t (T,): s since the board's reset. external, mean, threshold (T, J): N m or N. touched (T,):
-    True during a touch. joint (T,): of the present or last touch; empty before the first touch. touches (T,): since
-    reset; wraps."""
+    """External torques from a log. t (T,): s since the board's reset. external, mean, threshold (T, J): N m or N.
+    touched (T,): True during a contact. joint (T,): joint of the current or last contact; empty before the first
+    contact. touches (T,): number of contacts since reset; wraps."""
 
     t: Array
     external: Array
@@ -35,7 +35,7 @@ class FromOutside:
 
 
 class Feeling:
-    """Writes the topic, from the first report on."""
+    """Writer of the topic for external torques. The topic appears with the first report."""
 
     def __init__(self, names: Sequence[str], writer: Writer) -> None:
         self._names, self._writer, self._count = list(names), writer, 0

@@ -1,11 +1,11 @@
 """Logs of a run: MCAP with ROS 2 messages (for Foxglove and PlotJuggler), and CSV with the same numbers.
 
-Every STATUS is written to both files at once, so a crash of the host loses no data. After the run the MCAP is packed
-with compressed chunks, an index for viewers, and a check sum. Log times are seconds of control ticks since the board's
-reset. The host's clock gives the publish times and the CSV's last column.
+Every STATUS is written to both files immediately, so a crash of the host loses no data. After the run the MCAP is
+packed with compressed chunks, an index for viewers, and a check sum. Log times are seconds of control ticks since the
+board's reset. The publish times and the CSV's last column are taken from the host's clock.
 
-The topics are /joint_states (measured), /joint_states/desired, /torque and /status. With [feel] the log has /felt
-(host/record/external_torque.py). A simulated plant adds /joint_states/true, surroundings and contacts
+The topics are /joint_states (measured values), /joint_states/desired, /torque and /status. With [feel] the log has
+/felt (host/record/external_torque.py). A simulated plant adds /joint_states/true, surroundings and contacts
 (host/record/surroundings.py). With a known mechanism the log also has the arm (host/record/robot.py). An attachment has
 the scene for `femtorque plot` (host/scene).
 """
@@ -50,13 +50,13 @@ Array = NDArray[np.float64]
 
 MEASURED, DESIRED, TORQUE, STATUS = "/joint_states", "/joint_states/desired", "/torque", "/status"
 TRUE = "/joint_states/true"
-TIPS = "/tips/true"  # deflections and shapes of flexible links
-SHAPE = (".y", ".slope_y", ".z", ".slope_z")  # suffixes of a link's name: the link's end in the frame of its root, m
-                                              # and rad
+TIPS = "/tips/true"  # deflections of flexible links and their slopes
+# suffixes of a link's name: deflection, m, and slope, rad, of the link's end in the frame of the link's root
+SHAPE = (".y", ".slope_y", ".z", ".slope_z")
 METADATA = "femtorque"
 CHECK = "crc32"  # check sum of all other metadata
-CHUNK = 2**18  # bytes before compression, about a second of a run; a damaged byte loses one chunk
-ARM = "arm.json.gz"  # the attachment: femtorque.host.scene.description
+CHUNK = 2**18  # bytes before compression, for about one second of a run; damage to one byte makes one chunk unreadable
+ARM = "arm.json.gz"  # name of the attachment with the scene (femtorque.host.scene.description)
 
 _STAMP = definition("\n", "std_msgs/Header", "builtin_interfaces/Time")
 _JOINT_STATE = (
@@ -76,7 +76,8 @@ _STATUS = (
 PER_JOINT = ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty")
 
 
-Truth = Callable[[int], tuple[Array, Array]]  # positions and rates (J,) of the plant at a tick; NaN if unknown
+# returns positions and velocities (J,) of the plant at a tick; NaN if unknown
+Truth = Callable[[int], tuple[Array, Array]]
 
 
 class Log:
@@ -90,7 +91,7 @@ class Log:
         """path: RUN.mcap. notes: JSON data for the MCAP's metadata. truth, tips, surroundings: of a simulated plant.
         wall: returns ns since 1970. mechanism: the arm to be shown. Raises BadInput.
 
-        `close` replaces an older log of the same name. Other files are never replaced.
+        `close` overwrites an older log with the same name. Other files are never replaced.
         """
         if path.suffix != ".mcap":
             raise BadInput(path, "log", None, "must end in .mcap",
@@ -109,7 +110,7 @@ class Log:
             raise BadInput(path, "log", None, f"cannot be written ({error.strerror})") from error
         self._csv = csv.writer(self._csv_file)
         self._csv.writerow(columns(self._joints, truth is not None))
-        # one message per chunk: nothing waits in memory
+        # one message per chunk, so each message is written to the disk immediately
         self._writer = Writer(self._file, chunk_size=1, compression=CompressionType.NONE)
         described = {
             "mechanism": configuration.name, "board": configuration.board, "digest": configuration.digest.hex(),
@@ -128,7 +129,7 @@ class Log:
         self._around = None if surroundings is None else Around(surroundings, mechanism, self._writer)
         self._feeling = Feeling([j.name for j in self._joints], self._writer)
         self._schemas[DESIRED] = self._schemas[TRUE] = self._schemas[TIPS] = self._schemas[MEASURED]
-        self._tick = 0  # of the last STATUS, without wrapping
+        self._tick = 0  # tick of the last STATUS; continuous when the board's counter wraps
         self._sequence = 0
 
     def write(self, status: Status) -> None:
@@ -172,7 +173,7 @@ class Log:
         self._csv.writerow([*row, f"{now / 1e9:.3f}"])
 
     def write_felt(self, felt: Felt) -> None:
-        """Write one FELT into the MCAP. Raises OSError that names the log."""
+        """Write one FELT into the MCAP. Raises OSError with the log's name."""
         tick = self._tick + ((felt.tick - self._tick + 2**31) & 0xFFFFFFFF) - 2**31
         with _named(self.path):
             self._feeling.write(felt, max(tick, 0) * 1_000_000_000 // self._configuration.rate_hz, self._wall())
@@ -183,7 +184,7 @@ class Log:
         self.pack()
 
     def finish(self) -> None:
-        """Finish both files quickly, since a board may wait."""
+        """End both files quickly, because a board may be waiting."""
         with _named(self.path):
             self._writer.finish()
             self._file.close()
@@ -193,7 +194,8 @@ class Log:
                 live.replace(place)
 
     def pack(self) -> None:
-        """Pack the MCAP for viewers, with the arm. This may take seconds. Call once, after `finish`."""
+        """Compress the MCAP for viewers, and add the description of the arm. This may take seconds. Call once, after
+        `finish`."""
         _pack(self.path, self._mechanism, () if self._around is None else self._around.things)
 
     def __enter__(self) -> Log:
@@ -214,7 +216,8 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def table_of(path: Path) -> Path:
-    """Return the path of the log's table. A motion is unlikely to have this name."""
+    """Return the path of the log's table. The name ends in .status.csv, which a user's motion file is unlikely to
+    do."""
     return path.with_suffix(".status.csv")
 
 
@@ -225,7 +228,7 @@ def claim_log(path: Path, force: bool = False) -> None:
 
 
 def _live(place: Path) -> Path:
-    """Return the path of a growing log. An older log stays in place. Raises BadInput."""
+    """Return the path of the file that is written during the run. An older log stays in place. Raises BadInput."""
     if not place.is_file():
         return place
     beside = place.with_stem(f"{place.stem}.new")
@@ -236,8 +239,8 @@ def _live(place: Path) -> Path:
 
 
 def _pack(path: Path, mechanism: Mechanism | None, things: Sequence[Thing]) -> None:
-    """Rewrite the records in compressed, indexed chunks, with the arm's frames. On a full disk the log stays
-    unchanged."""
+    """Rewrite the records in compressed, indexed chunks, and add the frames of the arm's links. If the disk is full,
+    the log stays unchanged."""
     packed = path.with_suffix(".packed")
     try:
         with path.open("rb") as source, packed.open("wb") as target:
@@ -257,7 +260,7 @@ def _pack(path: Path, mechanism: Mechanism | None, things: Sequence[Thing]) -> N
 
 
 def _show(mechanism: Mechanism, things: Sequence[Thing], path: Path, writer: McapWriter) -> None:
-    """Write the arm, for ROS 2 viewers and for the page."""
+    """Write the description of the arm, for ROS 2 viewers and for the page."""
     arm = animation(mechanism, *_measured(path))
     if arm is not None:
         _copy(make_reader(arm), writer)
@@ -269,7 +272,7 @@ def _copy(reader: McapReader, writer: McapWriter) -> None:
     ids: dict[int, int] = {}
     for schema, channel, message in reader.iter_messages(log_time_order=False):
         if channel.id not in ids:
-            assert schema is not None  # every channel of a log has a schema
+            assert schema is not None  # the writer gives every channel a schema
             kind = writer.register_schema(schema.name, schema.encoding, schema.data)
             ids[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, kind)
         writer.add_message(ids[channel.id], message.log_time, message.data, message.publish_time, message.sequence)
@@ -284,12 +287,12 @@ def _measured(path: Path) -> tuple[list[int], Array]:
 
 
 FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb", "age", "play", "old")
-BUS_AGE = 2.0  # largest age of a bus position, ticks; its request is one tick older
+BUS_AGE = 2.0  # maximum age of a position from a bus, ticks; the request for the position was sent one tick earlier
 
 
 def _facts(configuration: Configuration, j: int) -> list[float | None]:
-    """Return a joint's facts for reports, in the order of FACTS; None: unknown. count: size of one encoder count, rad
-    or m. age, old: largest and usual age of a measured position, s. play: backlash of a servo's gear, rad at the
+    """Return facts of a joint for reports, in the order of FACTS; None: unknown. count: size of one encoder count, rad
+    or m. age, old: maximum and typical age of a measured position, s. play: backlash of a servo's gear, rad at the
     joint."""
     joint = configuration.joints[j]
     encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
@@ -312,7 +315,7 @@ def _date(wall: int) -> str:
 
 
 def columns(joints: tuple[Joint, ...], truth: bool = False) -> list[str]:
-    """Return the CSV's header. truth: include the plant's columns."""
+    """Return the names of the CSV's columns. truth: include the plant's columns."""
     each = (*PER_JOINT, "true") if truth else PER_JOINT
     return ["t", "state_name", *(f.name for f in _SCALARS), *(f"{j.name}.{n}" for j in joints for n in each),
             "unix_time"]
@@ -320,7 +323,7 @@ def columns(joints: tuple[Joint, ...], truth: bool = False) -> list[str]:
 
 @dataclass(frozen=True)
 class Run:
-    """The content of a log: S samples, J joints, SI. error: desired - measured, on the shorter way around.
+    """Content of a log with S samples and J joints, in SI units. error: desired - measured, on the shorter way around.
 
     true: positions of a simulated plant. begun: date and time with offset, ISO 8601, empty in old logs. arm: None in
     old or unfinished logs, and without a mechanism file.
@@ -345,17 +348,17 @@ class Run:
     scalars: dict[str, Array]  # every plain number of STATUS, (S,)
     facts: dict[str, Array]  # by FACTS, each (J,); NaN: unknown
     budget: int | None  # cycles from one control tick to the next
-    true: Array | None = None  # (S, J); rows of NaN: unknown
-    unix_time: Array | None = None  # (S,) s since 1970, by the host's clock at writing
+    true: Array | None = None  # (S, J); rows of NaN where the position is unknown
+    unix_time: Array | None = None  # (S,) host's clock when the row was written, s since 1970
     begun: str = ""
     arm: dict[str, Any] | None = None  # the page's scene (femtorque.host.scene.description)
-    tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: times, s since reset;
-                                                                        # deflections, m
-    shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: times, s since reset;
-                                                                          # SHAPE (T, 4)
-    around: tuple[tuple[float, Moment], ...] = ()  # times, s since reset, and a simulated arm's surroundings
-    outside: FromOutside | None = None  # external torques, with [feel]
-    damage: str = ""  # place and reason of an early end of reading
+    # by name of the flexible link: times (T,), s since reset, and deflections (T, ...), m
+    tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    # by name of the flexible link: times (T,), s since reset, and the columns of SHAPE (T, 4)
+    shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    around: tuple[tuple[float, Moment], ...] = ()  # (s since reset, surroundings of a simulated arm)
+    outside: FromOutside | None = None  # external torques; None without [feel]
+    damage: str = ""  # position and reason of the end, if the log could not be read to its end
 
     @property
     def error(self) -> Array:
@@ -364,7 +367,7 @@ class Run:
 
     @property
     def gone(self) -> Array:
-        """Motion (S, J) of the target since the position was measured."""
+        """Motion (S, J) of the target between the position's measurement and the report."""
         return np.asarray(np.nan_to_num(self.facts["old"]) * self.target_rate)
 
     @property
@@ -377,8 +380,8 @@ class Run:
 
 
 def read_log(path: Path) -> Run:
-    """Read an MCAP log. An unfinished or damaged log is read as far as possible, and the run's `damage` describes the
-    end. Raises BadInput."""
+    """Read an MCAP log. If the log is incomplete or damaged, read as much as possible, and describe the damage in the
+    run's `damage`. Raises BadInput."""
     if not path.is_file():
         raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
     about: dict[str, str] | None = None
@@ -414,7 +417,7 @@ def read_log(path: Path) -> Run:
         damage = str(error)
     except BadInput:
         raise
-    except Exception as error:  # foreign files cause many kinds of errors in decoders
+    except Exception as error:  # decoders may raise any exception for foreign files
         raise BadInput(path, "log", None, f"holds messages that cannot be read ({type(error).__name__})") from None
     tips, moving, contacts, felt = (topics.pop(topic) for topic in (TIPS, MOVING, CONTACTS, FELT))
     if not topics[TRUE]:
@@ -429,7 +432,7 @@ def read_log(path: Path) -> Run:
         return _run(about, {topic: rows[:count] for topic, rows in topics.items()},
                     np.array(written[:count], float) / 1e9, arm, tips, moments(moving, contacts), from_outside(felt),
                     damage)
-    except Exception as error:  # a damaged description causes many kinds of errors
+    except Exception as error:  # a damaged description may raise any exception
         raise BadInput(path, "log", None, f"has a description that cannot be read ({type(error).__name__})") from None
 
 

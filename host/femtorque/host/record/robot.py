@@ -1,7 +1,7 @@
 """The arm in a log, for Foxglove, Rerun and RViz: /robot_description and /tf, next to /joint_states.
 
-A URDF is copied unchanged. Other mechanisms become rods with the links' inertias. URDF has no loops, so the description
-cuts loops. /tf has every joint's motion in the closed loops.
+A URDF file is copied unchanged into the log. For other mechanisms the log gets a description in which rods with the
+links' inertias replace the links. URDF cannot describe closed loops, so the description cuts each loop at one joint.
 """
 
 import io
@@ -30,8 +30,8 @@ _TF = definition(
 
 
 def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> BinaryIO | None:
-    """Return an MCAP of these messages. Return None without measurements, or if the loops cannot be followed. stamps:
-    ns. positions (T, streamed): rad or m."""
+    """Return an MCAP of these messages. Return None if there are no measurements or if the loop equations cannot be
+    solved. stamps: ns. positions (T, streamed): rad or m."""
     if not len(stamps):
         return None
     try:
@@ -58,8 +58,8 @@ def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> 
 
 
 def _all_positions(mechanism: Mechanism, positions: Array) -> dict[str, Array]:
-    """Return the positions of every moving joint, by name. Unstreamed joints follow the loops, or rest at the neutral
-    positions of their springs."""
+    """Return the positions of every moving joint, by name. The loop equations give the joints that are not streamed.
+    Passive joints outside loops are at the neutral positions of their springs."""
     streamed = {joint.name: positions[:, k] for k, joint in enumerate(mechanism.streamed)}
     alone = in_mode(mechanism)
     if alone.constrained:
@@ -106,7 +106,7 @@ def _message(joints: Sequence[Joint], places: Sequence[tuple[Array, Array]], k: 
 
 
 def frames(mechanism: Mechanism) -> dict[str, str]:
-    """Return the names of the links' frames in the description. A URDF keeps its names."""
+    """Return the name of each link's frame in the robot description. A URDF keeps its names."""
     own = {link.name: link.name for link in mechanism.links} | {BASE: BASE}
     path = mechanism.urdf
     return own if path is None else own | {here: there for there, here in links_here(path).items()}
@@ -145,7 +145,7 @@ def _link(mechanism: Mechanism, link: Link) -> ET.Element:
 
 
 def _ends(mechanism: Mechanism, link: Link) -> list[Array]:
-    """Return the ends of a link's rods, from its frame."""
+    """Return the positions of the rods' ends in the link's frame."""
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name]
     if link.beam is not None:
         ends.append(np.array([link.beam.length, 0.0, 0.0]))

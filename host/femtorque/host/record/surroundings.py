@@ -20,9 +20,9 @@ Array = NDArray[np.float64]
 SCENE, MOVING, CONTACTS = "/scene", "/scene/moving", "/contacts"
 ARROW, TRIANGLES = 0, 11  # of Marker.type
 ADD, DELETE_ALL = 0, 3  # of Marker.action
-FORCE = 0.01  # m per N: an arrow's length
+FORCE = 0.01  # length of an arrow, m per N
 SHAFT = {"x": 0.008, "y": 0.02, "z": 0.0}  # m: diameters of an arrow and of its head
-ON = " on "  # between a thing and a link in an arrow's text
+ON = " on "  # separates the names of a thing and a link in an arrow's text
 COLOUR = "#b04fd0"
 _MARKERS = definition(
     "visualization_msgs/Marker[] markers\n",

@@ -1,4 +1,4 @@
-"""One STATUS as plain numbers in SI units, for pages, PlotJuggler and other programs."""
+"""Converts a STATUS to plain numbers in SI units, for pages, PlotJuggler and other programs."""
 
 from dataclasses import asdict
 from typing import Any
@@ -18,7 +18,7 @@ SINCE = 0.1  # s: largest time between neighbouring samples
 
 
 def feedback(configuration: Configuration, error: Array, rate_error: Array) -> Array:
-    """Return the PD share (..., J) of the torque, N m or N: Ku error + Kv rate error (THEORY.md, second line of the
+    """Return the torque (..., J) of the PD law, N m or N: Ku error + Kv rate error (THEORY.md, second line of the
     law)."""
     ku, kv = (np.array([getattr(joint.gains, name) for joint in configuration.joints]) for name in ("ku", "kv"))
     return ku * error + kv * rate_error
@@ -46,11 +46,12 @@ def about(session: Session) -> dict[str, Any]:
 
 
 def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the last STATUS. Lists have one number per joint: rad or m, per s, N m or N.
+    """Return the last STATUS as plain data. Lists have one number per joint: rad or m, per s, N m or N.
 
     pd: torque of the file's gains. rest: the torque beyond pd and feed-forward: friction, rotor, integral and limits.
-    Without a mechanism file the gains are unknown, and rest is the torque beyond feed-forward. before: the last sample.
-    Bus positions and bus velocities are old. So the rate error of a bus joint is the difference quotient of the errors.
+    Without a mechanism file the gains are unknown. Without gains, `rest` is the whole torque beyond the feed-forward.
+    before: the last sample. Positions and velocities from a bus were measured earlier than the STATUS. So the rate
+    error of a bus joint is the difference quotient of the errors.
     """
     s, c, link = session.status, session.configuration, session.link
     error = session.tracking_error()
@@ -78,7 +79,7 @@ def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, 
 
 
 def plain(values: Any) -> list[float | None]:
-    """Return numbers for JSON, which has no NaN."""
+    """Return the numbers for JSON, with None for NaN, which JSON does not have."""
     return [float(f"{x:.9g}") if np.isfinite(x) else None for x in values]
 
 

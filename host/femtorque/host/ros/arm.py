@@ -1,7 +1,7 @@
 """A board as a ROS 2 node: state, description, diagnostics, services, and controllers of the joints.
 
-One thread does all work with the board, in `step`. The controllers' motions are sampled in frames of FRAME and sent as
-chunks of live targets AHEAD of time. The board keeps every limit.
+Only the thread that calls `step` communicates with the board. The motions of the controllers are sampled every FRAME
+seconds. The samples are sent in chunks, AHEAD seconds before their times. The board keeps every limit.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FRAME, AHEAD, MOST = 0.02, 0.5, 25  # s between targets, s ahead of time, targets of a chunk
+FRAME, AHEAD, MOST = 0.02, 0.5, 25  # s between targets; s by which targets are sent ahead; targets per chunk
 DIAGNOSTICS = 1.0  # s between two messages
-BRAKED = 2.0  # s until stopped joints are at rest
+BRAKED = 2.0  # s: maximum time until braked joints are at rest
 VELOCITY = messages.FOLLOW_LIMITS["VELOCITY"][0]
 OK, WARN, ERROR = 0, 1, 2  # diagnostic_msgs/msg/DiagnosticStatus
 
@@ -50,11 +50,11 @@ class Arm:
         self._clock = board.session.clock
         self._joints = Joints(self.mechanism)
         self._following: Following | None = None
-        self._origin, self._sent = 0.0, 0  # time of frame 0, s; number of frames sent
+        self._origin, self._sent = 0.0, 0  # time of frame 0, s; number of frames that were sent
         self._newest: Status | None = None
-        self._kept = np.zeros(len(self.names))  # 1: the board has limited the velocity in this motion
-        self._judged: Followed | None = None  # the last report that _kept has used
-        self._shown = ("", -math.inf)  # state and fault of the last diagnostics, and the time
+        self._kept = np.zeros(len(self.names))  # 1 if the board has limited the joint's velocity in this motion
+        self._judged: Followed | None = None  # the last report that was used to update _kept
+        self._shown = ("", -math.inf)  # state, fault and time of the last diagnostics message
         self._states = node.publisher("/joint_states", "sensor_msgs/msg/JointState")
         self._diagnostics = node.publisher("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray")
         description = node.publisher("/robot_description", "std_msgs/msg/String", latched=True)
@@ -75,7 +75,7 @@ class Arm:
             self.stop()
 
     def step(self) -> None:
-        """Do one round: receive, send, publish. Raises Refused if the board is silent."""
+        """Run one round: receive, send, publish. Raises Refused if the board is silent."""
         self.board.session.pump()
         self._node.handle()
         self._send()
@@ -86,7 +86,7 @@ class Arm:
         self._diagnose()
 
     def stop(self) -> None:
-        """Brake every joint at once, and hold."""
+        """Brake all joints together, and hold them."""
         following, self._following = self._following, None
         for controller in self.controllers:
             controller.motion = None
@@ -98,7 +98,7 @@ class Arm:
         return self._clock.now()
 
     def ready(self) -> None:
-        """Raise Invalid unless the arm is held."""
+        """Raise Invalid unless the board holds the arm."""
         if not self.board.session.in_state("HOLD", "FOLLOW"):
             raise Invalid(INVALID_GOAL, f"the arm is not held: {self.board.session.describe()}; "
                                         f"the service /{self._node.name}/arm arms it")
@@ -111,7 +111,7 @@ class Arm:
         return board_status(self.board.session).targets[controller.columns], np.zeros(len(controller.columns))
 
     def play(self, controller: Controller, motion: Motion, began: float) -> None:
-        """Let a controller's joints follow another motion. Raises Invalid."""
+        """Start a controller's motion. Raises Invalid."""
         try:
             following = self._follow()
             controller.motion, controller.began = motion, began
@@ -127,7 +127,7 @@ class Arm:
             raise Invalid(INVALID_GOAL, str(error)) from None
 
     def _asked(self, t: float) -> tuple[Array, Array]:
-        """Return the target positions and velocities (J,) at a time; joints without a motion stay."""
+        """Return the target positions and velocities (J,) at time t. Joints without a motion keep their targets."""
         q, v = board_status(self.board.session).targets, np.zeros(len(self.names))
         for one in self.controllers:
             if asked := one.asked(t):
@@ -135,7 +135,7 @@ class Arm:
         return q, v
 
     def _commanded(self, command: Any) -> None:
-        """Take positions from ros2_control's topic system as a live target. A disarmed arm ignores them."""
+        """Take positions from ros2_control's topic system as a live target. A disarmed arm ignores the target."""
         if not self.board.session.in_state("HOLD", "FOLLOW") or not np.all(np.isfinite(command.position)):
             return
         told = dict(zip(command.name, command.position, strict=True))
@@ -150,7 +150,7 @@ class Arm:
             self._say(f"{COMMANDS}: {error}")
 
     def _follow(self) -> Following:
-        """Return the board in FOLLOW. If the board has left FOLLOW, the next target requests FOLLOW again."""
+        """Return the sender of live targets. If the board has left FOLLOW, the next target requests FOLLOW again."""
         flags = self.board.session.status.flags
         if self._following is not None and self.board.session.in_state("HOLD") \
                 and not flags & messages.FLAGS["UNDERRUN"][0]:
@@ -163,7 +163,7 @@ class Arm:
         return self._following
 
     def _send(self) -> None:
-        """Send the motions' targets up to AHEAD."""
+        """Send the targets of the motions for the next AHEAD seconds."""
         ends = [one.began + one.motion.duration for one in self.controllers if one.motion is not None]
         if self._following is None or not ends:
             return
@@ -259,7 +259,7 @@ class Arm:
             position=positions, velocity=velocities, effort=self._joints.efforts(seen.torques)))
 
     def _diagnose(self) -> None:
-        """Publish state and fault once a second, and at once after a change."""
+        """Publish state and fault once a second, and immediately after each change."""
         status, now = self.board.session.status, self._clock.now()
         fault = fault_words(status, self.board.session.joint(status.fault_joint)) if status.fault else ""
         words = f"{state_name(status)} {fault}".strip()

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-LIVE = 0.1  # s: a single point that is due within this time is a live target, as from MoveIt Servo
+LIVE = 0.1  # s: a single point that is due within this time is treated as a live target, e.g. from MoveIt Servo
 FEEDBACK = 0.05  # s between two messages
-GRACE = 2.0  # s after a goal's end, in which a goal without a time tolerance must be reached
+GRACE = 2.0  # s after a goal's end, within which the arm must reach a goal that has no time tolerance
 SETTLED = 0.1  # s from the last target until the joints are at rest
 GRIPPED, STALL, STALLED = 0.01, 1e-3, 1.0  # rad or m, rad/s or m/s, s: defaults of ros2_control's gripper
 TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/JointTrajectoryPoint"
@@ -35,8 +35,9 @@ TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/
 
 @dataclass(frozen=True)
 class Seen:
-    """The board's report on K joints: positions, velocities, torques (K,). off (K,): targets minus positions, rad or m.
-    slow (K,): target velocities minus velocities. kept: 1 if the board has limited the velocity in this motion."""
+    """The board's report on K joints of a controller. positions, velocities, torques (K,). off (K,): target minus
+    position, rad or m. slow (K,): target velocity minus velocity. kept: 1 if the board has limited the velocity in this
+    motion."""
 
     positions: Array
     velocities: Array
@@ -51,7 +52,7 @@ class Seen:
 
 
 class Mover(Protocol):
-    """The arm, which plays the motions of all its controllers."""
+    """Interface of the arm for its controllers: plays the motions of all controllers."""
 
     def ready(self) -> None:
         """Raise Invalid if the arm is not held."""
@@ -60,18 +61,18 @@ class Mover(Protocol):
         """Return the present target positions and velocities (K,) of a controller's joints."""
 
     def play(self, controller: Controller, motion: Motion, began: float) -> None:
-        """Let a controller's joints follow another motion. Raises Invalid."""
+        """Start a motion of a controller's joints. Raises Invalid."""
 
     def stop(self) -> None:
-        """Brake each joint at once and hold it."""
+        """Brake each joint immediately, and hold the joint."""
 
     def now(self) -> float:
         """Return the time, s."""
 
 
 class Controller:
-    """columns: the columns of its joints in the arm. grips: True if the controller also has the action gripper_cmd.
-    say: prints lines."""
+    """Some joints of the arm with their topic and actions. columns: columns of the joints in the arm's arrays. grips:
+    True if the controller also has the action gripper_cmd. say: prints lines."""
 
     def __init__(self, arm: Mover, node: Node | RclpyNode, name: str, joints: Sequence[Joint], columns: list[int],
                  grips: bool, say: Callable[[str], None]) -> None:
@@ -93,11 +94,12 @@ class Controller:
         return self.motion is not None and now < self.began + self.motion.duration
 
     def asked(self, t: float) -> tuple[Array, Array] | None:
-        """Return the motion's positions and velocities (K,) at a time of the arm's clock; None without a motion."""
+        """Return the positions and velocities (K,) of the current motion at a time of the arm's clock. None if there is
+        no motion."""
         return None if self.motion is None else self.motion.at(t - self.began)
 
     def live(self, names: Any, positions: Any) -> None:
-        """Begin a motion to positions that are due at once. Raises Invalid."""
+        """Start a motion to positions that are due immediately. Raises Invalid."""
         self._arm.ready()
         alone = message(TRAJECTORY, joint_names=list(names),
                         points=[message(POINT, positions=np.asarray(positions, float))])
@@ -117,7 +119,7 @@ class Controller:
         return any(goals.active is not None for goals in self._actions())
 
     def _begin(self, trajectory: Any) -> None:
-        """Begin a motion in place of the last motion. Raises Invalid."""
+        """Replace the current motion by a new motion. Raises Invalid."""
         self._arm.ready()
         wait = at - time.time() if (at := seconds(trajectory.header.stamp)) else 0.0
         motion = read(trajectory, self.joints, self._arm.here(self), max(wait, 0.0))
@@ -127,7 +129,8 @@ class Controller:
         self._arm.play(self, motion, self._arm.now() + wait)
 
     def _heard(self, trajectory: Any) -> None:
-        """Play a trajectory of the topic. An impossible trajectory is reported, and the arm does not move."""
+        """Play a trajectory that arrived on the topic. A trajectory that cannot be executed is reported, and the arm
+        does not move."""
         try:
             if len(trajectory.points) == 1 and seconds(trajectory.points[0].time_from_start) <= LIVE:
                 self.live(trajectory.joint_names, trajectory.points[0].positions)
@@ -154,7 +157,7 @@ class Controller:
         self.live(self.names, [asked.command.position])
 
     def watch(self, now: float, seen: Seen) -> str:
-        """Watch the active goal: feedback, tolerances, end. Returns why the arm must stop, or ''."""
+        """Watch the active goal: feedback, tolerances, end. Returns the reason why the arm must stop, or ''."""
         if not self.active:
             return ""
         if self.motion is None:
@@ -207,8 +210,8 @@ class Controller:
 
 
 def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str, kept: Array) -> str:
-    """Return the joint farthest beyond its tolerance, in words, or ''. off: errors of position and velocity (K,). most
-    (2, K): tolerances."""
+    """Return a sentence on the joint that exceeds its tolerance most, or ''. off: errors of position and velocity (K,).
+    most (2, K): tolerances."""
     share = np.abs(off) / most
     if not np.any(share > 1.0):
         return ""

@@ -16,12 +16,12 @@ from femtorque.codegen.mechanism import Mechanism
 
 MADE = "made by femtorque ros"
 KIND = marked("of `femtorque ros`", MADE.encode())
-COMMANDS = "joint_commands"  # topic of the node, after its name
+COMMANDS = "joint_commands"  # topic name, appended to the node's name
 
 
 def split(mechanism: Mechanism, controller: str, gripper: str) -> list[tuple[str, list[int], bool]]:
     """Return the controllers: name, columns of the joints, and True for the gripper. The gripper's controller has the
-    name of its joint."""
+    name of the gripper's joint."""
     names = [joint.name for joint in mechanism.streamed]
     if gripper not in names or len(names) == 1:
         return [(controller, list(range(len(names))), False)]
@@ -61,7 +61,7 @@ def _controllers(mechanism: Mechanism, controller: str, gripper: str) -> dict[st
 
 
 def _limits(mechanism: Mechanism) -> dict[str, Any]:
-    """Return the limits that the board keeps in FOLLOW. A plan within these limits plays unchanged."""
+    """Return the limits that the board enforces in FOLLOW. The board does not change a plan that keeps these limits."""
     rows = zip(mechanism.streamed, follow_limits(mechanism), strict=True)
     return {"joint_limits": {joint.name: {
         "has_velocity_limits": True, "max_velocity": float(limits.velocity),
@@ -74,8 +74,8 @@ def _control(mechanism: Mechanism, node: str) -> str:
     hardware = ET.SubElement(tag, "hardware")
     ET.SubElement(hardware, "plugin").text = "joint_state_topic_hardware_interface/JointStateTopicSystem"
     for name, value in (("joint_commands_topic", f"/{node}/{COMMANDS}"), ("joint_states_topic", "/joint_states"),
-                        ("trigger_joint_command_threshold", "-1")):  # -1: never expire; without commands the board
-                                                                     # rests
+                        # -1: commands do not expire; the board brings the arm to rest if commands stop
+                        ("trigger_joint_command_threshold", "-1")):
         ET.SubElement(hardware, "param", name=name).text = value
     for joint in mechanism.streamed:
         one = ET.SubElement(tag, "joint", name=joint.name)

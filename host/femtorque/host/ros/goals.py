@@ -1,4 +1,4 @@
-"""Goals of an action: states, results, feedback, and the tolerances of FollowJointTrajectory."""
+"""Goals of a ROS 2 action: states, results, feedback, and the tolerances of FollowJointTrajectory."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Array = NDArray[np.float64]
 EXECUTING, SUCCEEDED, CANCELED, ABORTED = 2, 4, 5, 6  # action_msgs/msg/GoalStatus
 PATH_TOLERANCE, GOAL_TOLERANCE = -4, -5
 REJECTED, UNKNOWN, TERMINATED = 1, 2, 3  # action_msgs/srv/CancelGoal
-KEPT = 100  # ended goals with available results
-ERASED = -1.0  # no tolerance instead of the default (control_msgs/msg/JointTolerance)
+KEPT = 100  # number of ended goals whose results stay available
+ERASED = -1.0  # replaces the default tolerance by no tolerance (control_msgs/msg/JointTolerance)
 
 
 @dataclass
 class Goal:
-    """path, place (2, K): tolerances of position, rad or m, and velocity, during the motion and at its end. Infinite
-    means no tolerance. grace: s after the end in which the goal must be reached. result: None until the goal has
-    ended."""
+    """path, place (2, K): tolerances of position, rad or m, and velocity, during the motion and at its end. Infinity
+    means no tolerance. grace: s after the motion's end within which the goal must be reached. result: None until the
+    goal has ended."""
 
     uuid: bytes
     accepted: Any
@@ -51,7 +51,7 @@ def stamp(ns: int | None = None) -> Any:
 
 def tolerances(rows: list[Any], names: list[str]) -> Array:
     """Return tolerances (2, K) of position, rad or m, and velocity. 0, the default, and ERASED mean no tolerance.
-    Raises Invalid for an unknown joint or another negative number."""
+    Raises Invalid for an unknown joint or any other negative number."""
     found = np.full((2, len(names)), np.inf)
     for row in rows:
         if row.name not in names:
@@ -65,8 +65,8 @@ def tolerances(rows: list[Any], names: list[str]) -> Array:
 
 
 def time_tolerance(given: Any, default: float) -> float:
-    """Return the allowed delay of a goal, s. 0 means the default, and ERASED means infinite. Raises Invalid for another
-    negative number."""
+    """Return the time, s, by which a goal may be late. 0 selects the default, and ERASED selects infinity. Raises
+    Invalid for another negative number."""
     value = seconds(given)
     if value < 0.0 and value != ERASED:
         raise Invalid(INVALID_GOAL, f"goal_time_tolerance is {value:g} s: it must be above 0, 0 or -1")
@@ -74,8 +74,8 @@ def time_tolerance(given: Any, default: float) -> float:
 
 
 class Goals:
-    """The server of one action. begin: starts a goal or raises Invalid. stop: ends the motion. outcome: makes a
-    result's fields from a code and a line."""
+    """Server of one action. begin: starts a goal or raises Invalid. stop: ends the motion. outcome: makes the fields of
+    a result from a code and a line of text."""
 
     def __init__(self, node: Node | RclpyNode, name: str, kind: str, blank: Callable[[bytes, Any], Goal],
                  begin: Callable[[Any, Goal], None], stop: Callable[[], None],
@@ -107,7 +107,7 @@ class Goals:
         self._feedback.publish(message(f"{self._kind}_FeedbackMessage", goal_id=_uuid(self.active.uuid), feedback=told))
 
     def _asked(self, request: Any, reply: Callable[[Any], None]) -> None:
-        """Accept a goal. Abort an impossible goal with the reason."""
+        """Accept a goal. Abort a goal that cannot be executed, and send the reason."""
         uuid, accepted = bytes(request.goal_id.uuid), stamp()
         new = uuid not in self._goals
         reply(message(f"{self._kind}_SendGoal_Response", accepted=new, stamp=accepted))
@@ -137,7 +137,7 @@ class Goals:
             reply(self._answer(goal))
 
     def _cancel(self, request: Any, reply: Callable[[Any], None]) -> None:
-        """Cancel the named goal; without a name, the active goal."""
+        """Cancel the goal with this identifier, or the active goal if the request has no identifier."""
         uuid, response = bytes(request.goal_info.goal_id.uuid), f"{interfaces.CANCEL}_Response"
         goal = self.active
         if any(uuid) and uuid not in self._goals:

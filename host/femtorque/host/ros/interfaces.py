@@ -19,7 +19,7 @@ GOAL, SEND_GOAL, GET_RESULT, FEEDBACK_MESSAGE = (
 TRIGGER, CANCEL = "std_srvs/srv/Trigger", "action_msgs/srv/CancelGoal"
 STATUSES = "action_msgs/msg/GoalStatusArray"
 
-OLDER = " before 6.3"  # suffix of a kind: control_msgs before 6.3.0
+OLDER = " before 6.3"  # suffix of message types in the definition of control_msgs before 6.3.0
 
 _MESSAGES = {
     "control_msgs/msg/JointTolerance": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n",
@@ -52,7 +52,7 @@ _ADDED = "int32 index\n", "int32 multi_dof_index\n"  # in 6.3.0
 
 @cache
 def store(older: bool = False) -> Typestore:
-    """Return all definitions. A service gives separate messages for request, response and event. older: use
+    """Return all definitions. Each service has separate message types for request, response and event. older: use
     control_msgs before 6.3.0."""
     made = get_typestore(Stores.ROS2_JAZZY)
     # rosbags has char[] and ROS 2 has uint8[], which enters every service's hash
@@ -73,7 +73,7 @@ def store(older: bool = False) -> Typestore:
 
 
 def _parts(action: str, older: bool) -> dict[str, str]:
-    """Return the messages of an action by suffix."""
+    """Return the definitions of an action's messages, by suffix of their names."""
     goal, result, feedback = _ACTIONS[action]
     for line in _ADDED if older else ():
         feedback = feedback.replace(line, "")
@@ -94,8 +94,8 @@ def _services() -> dict[str, tuple[str, str]]:
 
 
 def kinds(name: str) -> list[str]:
-    """Return all kinds in which a topic offers a message. Nodes before and after control_msgs 6.3.0 use different
-    kinds."""
+    """Return all message types under which a topic is offered. Nodes before and after control_msgs 6.3.0 need different
+    types."""
     return [name, name + OLDER] if name == FEEDBACK_MESSAGE else [name]
 
 
@@ -111,7 +111,7 @@ def _types(text: str, name: str) -> dict[str, Any]:
 
 @cache
 def type_hash(name: str) -> str:
-    """Return RIHS01_ and 64 digits, of a message or of a service."""
+    """Return the hash of a message or service type: RIHS01_ and 64 hexadecimal digits."""
     plain, older, _ = name.partition(OLDER)
     return str(store(bool(older)).hash_rihs01(plain))
 
@@ -123,11 +123,11 @@ def dds_name(name: str) -> str:
 
 
 def message(name: str, /, **fields: Any) -> Any:
-    """Return a message with these fields. All other fields are zero, empty or default messages."""
+    """Return a message with these fields. All other fields are zero or empty, or are messages of zeros."""
     kind = store().types[name]
     blank = {field: _blank(desc) for field, desc in store().fielddefs[name][1]}
     whole = {field: np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value
-             for field, value in fields.items()}  # rosbags does not accept views
+             for field, value in fields.items()}  # rosbags accepts only contiguous arrays
     return kind(**(blank | whole))
 
 
@@ -144,7 +144,7 @@ def _blank(desc: Any) -> Any:
 
 
 def packed(name: str, value: Any) -> bytes:
-    """Return the CDR bytes, with header."""
+    """Return the message as CDR bytes with the CDR header."""
     plain, older, _ = name.partition(OLDER)
     return bytes(store(bool(older)).serialize_cdr(value, plain))
 
@@ -153,5 +153,5 @@ def unpacked(name: str, data: bytes) -> Any:
     """Read CDR bytes. Raises ValueError if the bytes are not this message."""
     try:
         return store().deserialize_cdr(data, name)
-    except Exception as error:  # rosbags's generated code raises many kinds of errors
+    except Exception as error:  # rosbags's generated code may raise any exception for invalid data
         raise ValueError(f"no {name}: {error!r}") from None

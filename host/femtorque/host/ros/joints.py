@@ -1,4 +1,5 @@
-"""Positions of all moving joints, with followers and passive joints, from the board's joints."""
+"""Computes the positions of all moving joints from the positions that the board reports. Coupled and passive joints are
+included."""
 
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ STEP = 1e-4  # s: step of the difference quotient for dependent joints' velociti
 
 
 class Joints:
-    """names: of all moving joints. J of these joints are streamed, in the mechanism's order."""
+    """names: of all moving joints. The board streams J of these joints, in the mechanism's order."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         alone = in_mode(mechanism)
@@ -32,7 +33,7 @@ class Joints:
 
     def at(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Return positions and velocities of all joints from the positions and velocities (J,) of the streamed joints.
-        If loops cannot be followed, dependent joints stay in place."""
+        If the loop equations have no solution, dependent joints keep their positions."""
         if self._assembly is None:
             whole, speed = self._rest.copy(), np.zeros(len(self.names))
         else:
@@ -47,7 +48,7 @@ class Joints:
         return whole, speed
 
     def efforts(self, torques: Array) -> Array:
-        """Return the efforts of all joints, N m or N; zero for undriven joints."""
+        """Return the efforts of all joints, N m or N. Undriven joints get 0."""
         found = np.zeros(len(self.names))
         found[self._places] = torques
         return found

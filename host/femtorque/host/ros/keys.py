@@ -12,11 +12,12 @@ from femtorque.host.ros.interfaces import dds_name, type_hash
 ADMIN = "@ros2_lv"
 NODE, PUBLISHER, SUBSCRIPTION, SERVICE, CLIENT = "NN", "MP", "MS", "SS", "SC"
 GID = 16  # bytes of an endpoint's identifier
-_ATTACHMENT = struct.Struct("<qqB16s")  # sequence number, ns since 1970, length of the gid, gid
+# sequence number, time in ns since 1970, length of the endpoint's identifier, identifier
+_ATTACHMENT = struct.Struct("<qqB16s")
 
 
 def mangled(name: str) -> str:
-    """Return a name for one part of a key."""
+    """Return a topic name with its slashes replaced, for one section of a key."""
     return name.replace("/", "%") or "%"
 
 
@@ -32,7 +33,8 @@ def key(domain: int, topic: str, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Node:
-    """domain: ROS_DOMAIN_ID; session: zenoh's number of the session; name: of the node, in the root namespace."""
+    """Names of one node's keys. domain: ROS_DOMAIN_ID; session: zenoh's number of the session; name: of the node, in
+    the root namespace."""
 
     domain: int
     session: str
@@ -42,7 +44,7 @@ class Node:
         return f"{ADMIN}/{self.domain}/{self.session}/0/0/{NODE}/%/%/{mangled(self.name)}"
 
     def endpoint(self, number: int, entity: str, topic: str, kind: str, qos: str) -> str:
-        """Return the token of an endpoint. topic: with its leading slash."""
+        """Return an endpoint's liveliness token. topic: begins with a slash."""
         return (f"{ADMIN}/{self.domain}/{self.session}/0/{number}/{entity}/%/%/{mangled(self.name)}/{mangled(topic)}/"
                 f"{dds_name(kind)}/{type_hash(kind)}/{qos}")
 
@@ -52,7 +54,7 @@ def attachment(sequence: int, ns: int, gid: bytes) -> bytes:
 
 
 def read_attachment(data: bytes) -> tuple[int, bytes]:
-    """Return sequence number and gid of a request. Raises ValueError for other bytes."""
+    """Return the sequence number of a request and the identifier of its client. Raises ValueError for other bytes."""
     if len(data) != _ATTACHMENT.size or data[16] != GID:
         raise ValueError(f"an attachment of {len(data)} bytes")
     sequence, _, _, gid = _ATTACHMENT.unpack(data)

@@ -1,9 +1,10 @@
-"""A JointTrajectory as a motion, with positions, and optionally velocities, or velocities and accelerations.
+"""Reads a JointTrajectory as a motion. Each point has positions, or positions and velocities, or also accelerations.
 
 The conventions are from ROS 2's joint_trajectory_controller (ros2_controllers, validate_trajectory_msg,
-fill_partial_goal and wraparound_joint). With positions and velocities, the motion between points is a cubic, and with
-accelerations a quintic. Joints may be left out, and continuous joints turn the shorter way. Points without velocities
-get the velocities of a spline through their neighbours (Catmull and Rom), zero at both ends.
+fill_partial_goal and wraparound_joint). Points with positions and velocities are joined by cubics, and points with
+accelerations by quintics. A trajectory may omit joints. Continuous joints move the shorter way around. Points without
+velocities get the velocities of a spline through the neighbouring points (Catmull and Rom). The velocities at both ends
+are zero.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ Array = NDArray[np.float64]
 
 INVALID_GOAL, INVALID_JOINTS, OLD_STAMP = -1, -2, -3  # control_msgs/action/FollowJointTrajectory
 POINTS, LONGEST = 100_000, 3600.0  # of a trajectory, s
-SLACK = 1e-6  # rad or m: tolerated rounding beyond a limit
-REST = 2.0**-23  # rad/s or m/s: slower counts as rest, as in joint_trajectory_controller
+SLACK = 1e-6  # rad or m: tolerated excess over a limit, for rounding errors
+REST = 2.0**-23  # rad/s or m/s: a smaller velocity counts as rest, as in joint_trajectory_controller
 TURN = 2.0 * np.pi
 
 
 class Invalid(Exception):
-    """An impossible trajectory. code: of the action's result."""
+    """A trajectory that cannot be executed. code: the error code in the action's result."""
 
     def __init__(self, code: int, line: str) -> None:
         super().__init__(line)
@@ -47,11 +48,11 @@ class Motion:
 
     @staticmethod
     def still(place: Array) -> Motion:
-        """Return rest at one place (J,)."""
+        """Return a motion that rests at one pose (J,)."""
         return Motion(np.zeros(1), place[None], np.zeros((1, len(place))), None)
 
     def next_point(self, t: float) -> int:
-        """Return the message's number of the next point."""
+        """Return the index, in the message, of the next point after time t."""
         k = int(np.searchsorted(self.times, t, side="right")) - self.added
         return min(max(k, 0), len(self.times) - 1 - self.added)
 
@@ -76,8 +77,8 @@ class Motion:
 
 
 def _hermite(n: int) -> Array:
-    """Return the coefficients (2n,) of a polynomial on 0 .. 1, from its value and n - 1 derivatives at 0 and then at
-    1."""
+    """Return the coefficients (2n,) of a polynomial on 0 .. 1. Inputs: the value and n - 1 derivatives at 0, then the
+    same at 1."""
     rows = np.zeros((2 * n, 2 * n))
     for d in range(n):
         for k in range(d, 2 * n):
@@ -95,7 +96,8 @@ def seconds(stamp: Any) -> float:
 
 
 def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait: float = 0.0) -> Motion:
-    """Return the motion of a trajectory_msgs/JointTrajectory. Its joints may have any order, and absent joints stay.
+    """Return the motion of a trajectory_msgs/JointTrajectory. The message may list the joints in any
+    order. Joints that are not listed stay in place.
 
     here: present positions and velocities (J,), from which the motion starts if the first point is later. wait: s until
     the beginning. Raises Invalid.
@@ -129,7 +131,7 @@ def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait:
 
 
 def _kept(times: Array, q: Array) -> list[int]:
-    """Return the points without repetitions. Raises Invalid if time does not increase."""
+    """Return the indices of the points without repeated points. Raises Invalid if time does not increase."""
     if not 0.0 <= times[0]:
         raise Invalid(INVALID_GOAL, f"point 0: time_from_start is {times[0]:g} s, below 0")
     if not times[-1] <= LONGEST:
@@ -142,7 +144,7 @@ def _kept(times: Array, q: Array) -> list[int]:
 
 
 def _rows(points: Sequence[Any], field: str, width: int, may_lack: bool) -> Array:
-    """Return a field (N, width), with NaN for points without the field. Raises Invalid."""
+    """Return a field of all points (N, width). A point without the field gets NaN. Raises Invalid."""
     found = np.full((len(points), width), np.nan)
     for k, point in enumerate(points):
         row = np.asarray(getattr(point, field), float)
@@ -156,8 +158,8 @@ def _rows(points: Sequence[Any], field: str, width: int, may_lack: bool) -> Arra
 
 
 def _turn(q: Array, joints: Sequence[Joint], here: Array) -> None:
-    """Shift continuous joints by whole turns so that their first point is nearest to the present position. At a
-    distance of half a turn, keep the given numbers."""
+    """Shift continuous joints by whole turns so that their first point is nearest to the present position. If the
+    distance is half a turn, do not shift."""
     for j, joint in enumerate(joints):
         if joint.type == "continuous":
             way = q[0, j] - here[j]
@@ -168,7 +170,7 @@ def _turn(q: Array, joints: Sequence[Joint], here: Array) -> None:
 
 
 def _within(q: Array, joints: Sequence[Joint]) -> None:
-    """Raise Invalid for a point (N, J) beyond a joint's range."""
+    """Raise Invalid if a point of q (N, J) is outside a joint's range."""
     for j, joint in enumerate(joints):
         beyond = (q[:, j] < joint.limits.lower - SLACK) | (q[:, j] > joint.limits.upper + SLACK)
         if np.any(beyond):
@@ -178,7 +180,7 @@ def _within(q: Array, joints: Sequence[Joint]) -> None:
 
 
 def _spline(times: Array, q: Array) -> Array:
-    """Return velocities (N, J) of a smooth curve through positions, at rest at both ends."""
+    """Return velocities (N, J) for a smooth curve through the positions. The curve is at rest at both ends."""
     v = np.zeros_like(q)
     if len(times) > 2:
         v[1:-1] = (q[2:] - q[:-2]) / (times[2:] - times[:-2])[:, None]

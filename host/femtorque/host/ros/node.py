@@ -1,6 +1,6 @@
-"""One node on zenoh: publishers, subscriptions and services by rmw_zenoh's conventions.
+"""A ROS 2 node on zenoh, with publishers, subscriptions and services that follow rmw_zenoh's conventions.
 
-zenoh's threads only put received messages into a queue. `handle` takes the messages in the board's thread.
+zenoh's threads only put received messages into a queue. `handle` processes the messages in the thread of the board.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from femtorque.host.ros import keys
 from femtorque.host.ros.interfaces import kinds, packed, unpacked
 
 ROUTER = "tcp/localhost:7447"  # address of `ros2 run rmw_zenoh_cpp rmw_zenohd`
-WAITING = 1000  # waiting messages at most; further messages are dropped and counted
+WAITING = 1000  # queued messages at most; further messages are dropped and counted
 
 
 class Publisher:
-    """A topic, in each of its kinds. latched: late subscribers also get the last message."""
+    """Publisher of a topic, in each message type that subscribers may expect. latched: late subscribers also get the
+    last message."""
 
     def __init__(self, node: Node, topic: str, kind: str, latched: bool) -> None:
         self._sequence, self._gid = 0, uuid.uuid4().bytes
@@ -93,7 +94,8 @@ class Node:
         self._endpoint(keys.SUBSCRIPTION, topic, kind, keys.quality(False))
 
     def serve(self, name: str, kind: str, answer: Callable[[Any, Callable[[Any], None]], None]) -> None:
-        """Let `handle` call `answer` with each request and a function for the response, now or later."""
+        """Offer a service. `handle` calls `answer` with each request and with a function that sends the response, now
+        or later."""
         key = keys.key(self.domain, name, kind)
 
         def asked(query: Any) -> None:
@@ -116,8 +118,8 @@ class Node:
         self._endpoint(keys.SERVICE, name, kind, keys.quality(False))
 
     def handle(self) -> None:
-        """Handle the messages since the last call, and count unreadable messages. No message stops the node or the
-        arm."""
+        """Handle the messages since the last call, and count unreadable messages. An invalid message never stops the
+        node or the arm."""
         for _ in range(self._events.qsize()):
             try:
                 self._events.get_nowait()()

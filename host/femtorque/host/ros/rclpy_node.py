@@ -1,8 +1,8 @@
 """A node on ROS 2's rclpy, with any middleware: Fast DDS, Cyclone, zenoh.
 
-Received messages are rclpy's objects, and their field names match. Sent messages are made in rclpy's classes, with the
-fields of this ROS 2 release. An action consists of its services and topics, as on zenoh. All callbacks are reentrant.
-So a waiting service, e.g. for a goal's result, does not block other services.
+Received messages are rclpy's objects, and their field names match. Messages to be sent are objects of rclpy's classes,
+and have the fields of the installed ROS 2 release. An action consists of its services and topics, as on zenoh. All
+callbacks are reentrant. So a service that waits, e.g. for a goal's result, does not block other services.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 
 from femtorque.codegen.common import BadInput, Refused
 
-ROUNDS = 50  # callbacks of one `handle`, at most
+ROUNDS = 50  # callbacks per call of `handle`, at most
 
 
 def own(kind: str) -> Any:
-    """Return rclpy's class of a message or service. Raises BadInput if its package is missing."""
+    """Return rclpy's class of a message or service. Raises BadInput if the package of the message type is missing."""
     package, group, name = kind.split("/")
     try:
         module = importlib.import_module(f"{package}.{group}")
@@ -28,12 +28,12 @@ def own(kind: str) -> Any:
         raise BadInput("command line", "--over", "rclpy", f"needs {package}, which this ROS 2 lacks",
                        f"apt install ros-$ROS_DISTRO-{package.replace('_', '-')}") from None
     outer = getattr(module, name.partition("_")[0])
-    return getattr(sys.modules[outer.__module__], name)  # parts of a service, e.g. Trigger_Response, are in the same
-                                                         # module
+    # the request and response types of a service, e.g. Trigger_Response, are in the same module as the service
+    return getattr(sys.modules[outer.__module__], name)
 
 
 def theirs(value: Any) -> Any:
-    """Return a message, or a field of a message, in rclpy's classes."""
+    """Convert a message, or a field of a message, to rclpy's classes."""
     if isinstance(value, list):
         return [theirs(one) for one in value]
     if isinstance(value, np.ndarray):
@@ -58,8 +58,8 @@ class Publisher:
 
 
 class RclpyNode:
-    """A context like host.ros.node.Node. domain: ROS_DOMAIN_ID. refused: number of unreadable messages. why: the last
-    reason."""
+    """A context manager with the interface of host.ros.node.Node. domain: ROS_DOMAIN_ID. refused: number of unreadable
+    messages. why: reason of the last unreadable message."""
 
     def __init__(self, name: str, domain: int = 0) -> None:
         self.name, self.domain, self.refused, self.why = name, domain, 0, ""
@@ -105,13 +105,13 @@ class RclpyNode:
             self._handled += 1
             later = future(executor=self._executor)
             if not self._counted(lambda: answer(request, later.set_result)) and not later.done():
-                return response  # an empty response, so that the client does not wait for ever
+                return response  # return an empty response, since otherwise the client would wait forever
             return theirs(await later)
 
         self._node.create_service(own(kind), name, asked, callback_group=self._group)
 
     def _counted(self, do: Callable[[], None]) -> bool:
-        """Run a function. After an error, count the error and return False."""
+        """Run a function. If the function raises an error, count the error and return False."""
         try:
             do()
         except Exception as error:

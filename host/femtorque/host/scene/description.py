@@ -1,7 +1,7 @@
-"""Scene of a mechanism for a page, as plain data: frames, solids, centres of gravity, inertias, limits, loops, modes.
+"""Describes a mechanism for a page as plain data: frames, solids, centres of gravity, inertias, limits, loops, modes.
 
-A link has the meshes of its URDF with fewer faces, or rods from its frame to its children. A flexible link is a rod
-that bends. Matrices are 4 x 4, in column order, as in three.js.
+Each link is drawn with its URDF's meshes, simplified, or with rods from its frame to its children. A flexible link is
+drawn as a rod that bends. Matrices are 4 x 4, in column order, as in three.js.
 """
 
 import math
@@ -19,11 +19,11 @@ from femtorque.host.scene.surroundings import Thing
 
 Array = NDArray[np.float64]
 
-SLENDER = 0.018  # a rod's radius over the mechanism's size
-DENSITY = 2700.0  # kg/m^3 of aluminium, for the drawn ball of a payload
+SLENDER = 0.018  # radius of a drawn rod, as a fraction of the mechanism's size
+DENSITY = 2700.0  # kg/m^3 of aluminium: sets the drawn size of a payload
 # Okabe and Ito's colours for colour-blind people, with greys between
 LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55e00", "#f0e442")
-PASSIVE = "#b3bac3"  # an undriven link; warm colours have other meanings on pages
+PASSIVE = "#b3bac3"  # colour of an undriven link; pages use warm colours for other purposes
 
 
 def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _toward(mechanism: Mechanism, joint: Joint) -> list[float]:
 
 
 def _at_tip(mechanism: Mechanism, link: str, xyz: Array) -> bool:
-    """Return True if a point of a link moves with the end of a flexible link."""
+    """Return True if a point of a link lies at the free end of a flexible link."""
     beam = None if link == BASE else mechanism.link(link).beam
     return beam is not None and bool(xyz[0] >= beam.length - END)
 
@@ -103,8 +103,8 @@ def _link(mechanism: Mechanism, number: int, link: Link, size: float, solids: Se
 
 
 def _rods(mechanism: Mechanism, link: Link) -> Iterator[tuple[Array, Array]]:
-    """Yield rods from a link's frame to its children or its tip. Without children and tip, the rod ends at the centre
-    of gravity."""
+    """Yield rods from a link's frame to its children or its tip. A link without children and without a tip gets a rod
+    that ends at its centre of gravity."""
     origin = np.zeros(3)
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name]
     ends += [payload.com for payload in mechanism.payloads if payload.link == link.name]
@@ -144,7 +144,8 @@ def _anchor(mechanism: Mechanism, end: Anchor) -> dict[str, Any]:
 
 
 def _size(mechanism: Mechanism) -> float:
-    """Return half the longest reach, m. The reach is measured along the joints to the end of a link."""
+    """Return half the longest reach, m. The longest reach is the length of the longest chain of joints, measured to the
+    end of its last link."""
     far = {BASE: 0.0}
     for joint in mechanism.joints:
         far[joint.child] = far[joint.parent] + float(np.linalg.norm(joint.xyz))

@@ -1,8 +1,8 @@
-"""The visuals of a URDF, with few enough faces for a page.
+"""Reads the visual meshes of a URDF and reduces their faces for a page.
 
-A URDF may come from anybody, and other people open a page with its data. So meshes are read only from folders near the
-URDF and from installed Python packages. Only a few formats are read, in bounded time and memory. An unreadable or
-missing mesh gives a warning and is left out.
+A URDF file may come from an untrusted source, and the page with its data may be opened by other people. So meshes are
+read only from folders near the URDF and from installed Python packages. Only a few formats are read, in bounded time
+and memory. An unreadable or missing mesh gives a warning and is left out.
 """
 
 import base64
@@ -23,20 +23,20 @@ from femtorque.codegen.mechanism import Mechanism, links_here
 
 FACES = 2000  # faces of a thinned link
 MOST = 30_000  # faces of all links
-CELLS = 64  # along the longest side, for coarse thinning
-MANY = 16 * FACES  # with more faces, coarse thinning comes first; quadrics take 0.1 s per 10,000 faces
+CELLS = 64  # number of cells along the longest side, for coarse simplification
+MANY = 16 * FACES  # meshes with more faces are first simplified coarsely, since quadrics take 0.1 s per 10,000 faces
 FORMATS: dict[str, dict[str, Any]] = {
     ".stl": {}, ".dae": {}, ".ply": {}, ".off": {}, ".obj": {"skip_materials": True},
-    ".glb": {"skip_materials": True}}  # options of trimesh: no pictures
-LARGEST, LARGEST_OF_ALL = 2**26, 2**29  # bytes of a mesh file, and of all files of a robot
+    ".glb": {"skip_materials": True}}  # options of trimesh; textures are not loaded
+LARGEST, LARGEST_OF_ALL = 2**26, 2**29  # maximum sizes, bytes: of one mesh file, and of all files of a robot
 FAR = 1e4  # m
-NUMBERS = 2**24  # largest count of numbers that a .glb file may declare without having them
-ABOVE, BESIDE = 6, 2  # folders above the URDF for package://, and for other names
+NUMBERS = 2**24  # a .glb file is refused if it declares more numbers than this, since its header may claim any count
+ABOVE, BESIDE = 6, 2  # search depth above the URDF's folder: for package:// names, and for other names
 
 
 @dataclass(frozen=True)
 class Solid:
-    """Triangles of one link: vertices (V, 3), m, in its frame, faces (F, 3)."""
+    """Triangle mesh of one link in the link's frame. vertices (V, 3): m. faces (F, 3): vertex numbers."""
 
     vertices: NDArray[np.float32]
     faces: NDArray[np.uint32]
@@ -49,8 +49,8 @@ class Solid:
 
 
 def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
-    """Return the solids by link, the ground included. Empty without a URDF or without the extra for meshes. Missing
-    files are left out, with a warning."""
+    """Return the solids by link, including the ground. Empty if the mechanism has no URDF or if the extra for meshes is
+    not installed. Missing files are left out, with a warning."""
     path = mechanism.urdf
     if path is None or not path.is_file():
         return {}
@@ -73,7 +73,7 @@ def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
                 if file is not None:
                     left -= check_size(file, min(LARGEST, left))
                 solid = _visual(visual, file, faces)
-            except Exception as error:  # damaged files cause many kinds of errors in trimesh
+            except Exception as error:  # trimesh may raise any exception for a damaged file
                 why = error.rule if isinstance(error, BadInput) else f"cannot be read ({type(error).__name__})"
                 warnings.warn(f"{file or path}: {why}; it is not drawn at link {link.get('name')!r}", stacklevel=2)
                 continue
@@ -86,7 +86,7 @@ def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
 
 
 def _named(visual: ET.Element) -> str:
-    """Return the name of a visual's mesh in the URDF; empty without one."""
+    """Return the mesh file's name in a visual of the URDF; empty if the visual has no mesh."""
     mesh = visual.find("geometry/mesh")
     return "" if mesh is None else mesh.get("filename", "")
 
@@ -120,8 +120,8 @@ def _clustered(mesh: Any, cells: int) -> Any:
 
 def clustered(vertices: NDArray[np.float64], faces: NDArray[np.int64], cells: int
               ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Merge the vertices of each cell, with `cells` along the longest side. Meshes of many pieces, which have no
-    removable edges, are also thinned."""
+    """Merge the vertices of each cell, with `cells` along the longest side. Merging also simplifies meshes of many
+    separate pieces, in which no edge can be removed."""
     place = np.round(vertices * (cells / np.ptp(vertices, axis=0).max())).astype(int)
     _, first, at = np.unique(place, axis=0, return_index=True, return_inverse=True)
     kept = at.ravel()[faces]
@@ -130,7 +130,7 @@ def clustered(vertices: NDArray[np.float64], faces: NDArray[np.int64], cells: in
 
 
 def _shape(geometry: ET.Element, file: Path | None) -> Any:
-    """Return trimesh's shape; None for a missing file. Raises trimesh's errors."""
+    """Return a visual's shape as an object of trimesh, or None if its file is missing. Raises trimesh's errors."""
     import trimesh  # noqa: PLC0415 (an extra)
 
     for kind in geometry:
@@ -141,11 +141,11 @@ def _shape(geometry: ET.Element, file: Path | None) -> Any:
         if kind.tag == "cylinder":
             return trimesh.creation.cylinder(float(kind.get("radius", "")), float(kind.get("length", "")), sections=24)
         if kind.tag == "mesh" and file is not None:
-            with file.open("rb") as content:  # a file object has no folder, so no other file is read
+            with file.open("rb") as content:  # trimesh gets a file object, so it cannot find and read further files
                 suffix = _checked(file, content.read(4))
                 content.seek(0)
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", RuntimeWarning)  # warnings about numbers that are refused below
+                    warnings.simplefilter("ignore", RuntimeWarning)  # NumPy warns of numbers that are refused below
                     mesh: Any = trimesh.load(content, file_type=suffix[1:], force="mesh", **FORMATS[suffix])
             mesh.apply_scale(_numbers(kind.get("scale", "1 1 1")))
             if not np.all(np.abs(mesh.vertices) <= FAR):
@@ -157,7 +157,7 @@ def _shape(geometry: ET.Element, file: Path | None) -> Any:
 def _checked(file: Path, first: bytes) -> str:
     """Return the suffix of a file that trimesh may read. Raises BadInput."""
     suffix = file.suffix.lower()
-    if suffix not in FORMATS or first.startswith(b"PK"):  # an archive may unpack to any size
+    if suffix not in FORMATS or first.startswith(b"PK"):  # an archive may expand to any size
         raise BadInput(file, "mesh", None, f"is not a mesh in one of these formats: {', '.join(FORMATS)}")
     if suffix == ".glb":
         with file.open("rb") as content:
@@ -171,8 +171,8 @@ def _checked(file: Path, first: bytes) -> str:
 
 def _file(path: Path, visual: ET.Element) -> Path | None:
     """Return the mesh's file. Return None if the file has no name, is missing, or is outside a robot's folders.
-    package://NAME/rest is searched in the URDF's folder, in folders above, and in installed Python packages. Other
-    names are searched in the URDF's folder and in near folders."""
+    package://NAME/rest is searched in the URDF's folder, in folders above, and in installed Python packages. For all
+    other names, the URDF's folder and the folders near it are searched."""
     name = _named(visual)
     folders = [folder for folder in path.resolve().parents if folder != folder.parent]
     if name.startswith("package://"):

@@ -1,4 +1,4 @@
-"""A motion for a page: few enough samples for a page, which interpolates them."""
+"""Prepares a motion for a page. The number of samples is small enough for a page, which interpolates between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,15 +16,15 @@ from femtorque.host.scene.surroundings import Moment
 Array = NDArray[np.float64]
 
 FRAMES_A_SECOND = 60.0
-MOST_VALUES = 60_000  # numbers of a motion on a page: about half a megabyte
+MOST_VALUES = 60_000  # maximum number of values in a page's motion: about half a megabyte
 FEWEST = 120  # samples
-DRAWN = 0.08  # largest drawn deflection of a flexible link's tip, over the link's length
-LARGER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # factors for drawn deflections
+DRAWN = 0.08  # maximum drawn deflection of a flexible link's tip, as a fraction of the link's length
+LARGER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # magnification factors for the drawing of deflections
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Event at a joint, or at the board (None), from t until another time, s."""
+    """Event from time t until a later time, s. joint: None for an event of the board."""
 
     t: float
     until: float
@@ -34,12 +34,13 @@ class Mark:
 
 @dataclass(frozen=True)
 class Motion:
-    """t (T,): s. desired (T, n): of `joints`. If known, measured, true and shares of the torque limit (T, n).
+    """Motion of an arm for the page. t (T,): s. desired (T, n): positions of `joints`. measured, true and shares (T,
+    n): measured and true positions, and torques as fractions of the limit; None if unknown.
 
     modes: (s, name) of the first mode and of every switch. bends (T, 4): deflection, m, and slope, rad, of flexible
     tips in y, then in z. true_bends: of a simulated arm. waypoints: (s, name). path (T, 3): of the tip, m, in the base
-    frame. around: (s, surroundings) of a simulated arm, in order. pushed (T, n): unforeseen torques as shares of the
-    torque limit.
+    frame. around: (s, surroundings) of a simulated arm, in order. pushed (T, n): disturbance torques as fractions of
+    the torque limit.
     """
 
     joints: tuple[str, ...]
@@ -58,7 +59,7 @@ class Motion:
     pushed: Array | None = None
 
     def data(self, lengths: dict[str, float] | None = None) -> dict[str, Any]:
-        """Return JSON data from time 0 on. lengths: of flexible links, m."""
+        """Return the motion as JSON data, with time from 0. lengths: of flexible links, m."""
         keep, begin = self._kept(), float(self.t[0])
         rows = {name: None if (values := getattr(self, name)) is None else rounded(values[keep])
                 for name in ("desired", "measured", "true", "shares", "pushed", "path")}
@@ -73,7 +74,7 @@ class Motion:
                 "marks": [[mark.t - begin, mark.until - begin, mark.joint, mark.text] for mark in self.marks]}
 
     def _kept(self) -> NDArray[np.int64]:
-        """Return the numbers of the kept samples, with the first and the last sample."""
+        """Return the indices of the samples that are kept, including the first and the last sample."""
         kinds = 1 + sum(getattr(self, name) is not None for name in ("measured", "true", "shares", "pushed"))
         beside = max((7 * len(m.places) + 8 * len(m.contacts) for _, m in self.around), default=0)
         most = max(FEWEST, MOST_VALUES // (kinds * max(len(self.joints), 1) + beside))
@@ -83,14 +84,14 @@ class Motion:
         return np.unique(np.minimum(keep, len(self.t) - 1))
 
     def _moments(self, keep: NDArray[np.int64]) -> list[Moment]:
-        """Return the surroundings at the kept samples; empty if unknown."""
+        """Return the surroundings at the times of the kept samples. Empty if the surroundings are unknown."""
         if not self.around:
             return []
         known = np.searchsorted([t for t, _ in self.around], self.t[keep] + 1e-9, side="right") - 1
         return [self.around[max(k, 0)][1] for k in known]
 
     def _larger(self, lengths: dict[str, float]) -> int:
-        """Return the largest factor of LARGER that draws no deflection beyond DRAWN."""
+        """Return the largest factor of LARGER at which no drawn deflection exceeds DRAWN."""
         bends = self.bends | self.true_bends
         most = max((np.abs(values[:, (0, 2)]).max() / lengths[name] for name, values in bends.items()
                     if name in lengths), default=0.0)
@@ -98,7 +99,7 @@ class Motion:
 
 
 def planned(mechanism: Mechanism, motion: Trajectory) -> Motion:
-    """Return a trajectory's motion. The reference model bends the flexible links."""
+    """Return the page's motion for a trajectory. The deflections of flexible links come from the reference model."""
     t = np.linspace(0.0, motion.duration, max(2, round(motion.duration * FRAMES_A_SECOND)))
     q = np.asarray(motion.at(t)[0], float)
     names = tuple(joint.name for joint in mechanism.streamed)

@@ -1,5 +1,5 @@
-"""Surroundings and contacts of a simulated arm as plain data, for logs and pages, in the frame of the arm's base, m and
-N. A place is x, y, z and a quaternion x, y, z, w."""
+"""Describes the surroundings and contacts of a simulated arm as plain data, for logs and pages, in the base frame, m
+and N. A pose is written as x, y, z and a quaternion x, y, z, w."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,8 @@ Place = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Thing:
-    """A body's surface in the body's frame, which starts at `place`. moves: True if the arm can push the body."""
+    """Surface of a body in the body's frame. place: the frame's initial pose. moves: True if the arm can push the
+    body."""
 
     name: str
     solid: Solid
@@ -42,7 +43,7 @@ class Contact:
 
 @dataclass(frozen=True)
 class Moment:
-    """One moment: places of movable things by name, and contacts of the arm."""
+    """Surroundings at one time: poses of movable things by name, and contacts of the arm."""
 
     places: dict[str, Place] = field(default_factory=dict)
     contacts: tuple[Contact, ...] = ()
@@ -54,7 +55,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """at: the moment of a control tick, None if unknown."""
+    """Surroundings of a simulated arm. at: returns the moving things at a control tick, or None if unknown."""
 
     things: Sequence[Thing]
     at: Callable[[int], Moment | None]

@@ -1,4 +1,4 @@
-"""Logs for people: tables, plots, pages."""
+"""Makes logs readable: tables, plots, pages."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Several runs on one page: the tracking of each joint, and the errors of all runs over the same time."""
+"""Writes a page that compares several runs: each joint's tracking, and the errors of all runs on a common time axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from femtorque.host.show.findings import Findings, damage, measure
 from femtorque.host.show.plot import origin
 from femtorque.host.show.readable_units import ERROR, TRUE, readable
 
-SAME = 0.05  # share of the rms: smaller differences do not count
-MOST = 8  # runs with distinct colours
+SAME = 0.05  # fraction of the rms: smaller differences between runs are ignored
+MOST = 8  # maximum number of runs; each run needs a distinct colour
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One run. begin: begin of the last motion, s in the log, which is time 0 of the comparison."""
+    """One run of the comparison. begin: time of its last motion in the log, s; time 0 of the comparison."""
 
     name: str
     found: Findings
@@ -65,14 +65,14 @@ def comparison_sentences(runs: Sequence[Compared]) -> list[str]:
 
 
 def write_comparison(runs: Sequence[Compared], path: Path, force: bool = False) -> None:
-    """Write the page. force: replace an existing page of this kind. Raises OSError if the page cannot be written,
-    BadInput if a file exists."""
+    """Write the page. force: overwrite an existing report. Raises OSError if the page cannot be written,
+    and BadInput if the file exists."""
     claim(path, output.page("plot"), force)
     write_text(path, page(runs))
 
 
 def page(runs: Sequence[Compared]) -> str:
-    """Return the HTML; the same logs give the same text."""
+    """Return the page as HTML. Equal logs give equal text."""
     rows = [(joint, run.name, measure(t.rms, t.unit), measure(t.worst, t.unit), f"{t.at - run.begin:.2f} s",
              *(measure(true.rms, true.unit) for true in run.found.true_tracking[j:j + 1]))
             for j, joint in enumerate(runs[0].found.run.joints) for run in runs

@@ -1,4 +1,5 @@
-"""Zoomable plots that the page draws: curves as plain numbers, with as many points as a reader can see."""
+"""Plots for a page, which draws and zooms them. The curves are plain numbers, with no more points than a reader can
+distinguish."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,12 +10,13 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MOST = 4000  # points of a curve; a longer curve keeps each stretch's lowest and highest point
+MOST = 4000  # maximum number of points of a curve; in a longer curve each stretch keeps its lowest and highest point
 
 
 @dataclass(frozen=True)
 class Curve:
-    """x, y: of its points. dots: draw points without lines. colour: of femtorque.codegen.common.colours."""
+    """One curve of a plot. x, y: of its points. dots: draw points without lines. colour: of
+    femtorque.codegen.common.colours."""
 
     name: str
     colour: str
@@ -26,7 +28,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Plot:
-    """group: plots of one group zoom together. marks: (x, text, bad) of vertical lines."""
+    """One plot of a page. group: plots of one group zoom together. marks: (x, text, bad) of vertical lines."""
 
     title: str
     x: str
@@ -45,7 +47,7 @@ class Plot:
 
 
 def fitting(plots: Sequence[Plot], points: int, fewest: int = 300) -> list[Plot]:
-    """Return the plots, thinned to about `points` points in total."""
+    """Return the plots with fewer points: about `points` points in all plots together."""
     most = max(fewest, min(MOST, points // max(1, sum(len(plot.curves) for plot in plots))))
     return [replace(plot, most=most) for plot in plots]
 

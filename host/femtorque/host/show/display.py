@@ -1,4 +1,4 @@
-"""Terminal display of a motion, and the words for its outcome. Everything goes to standard error."""
+"""Shows a motion and its outcome in the terminal. All output goes to standard error."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,8 +19,8 @@ from femtorque.host.stream import streaming as stream
 @contextmanager
 def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lambda: None
                ) -> Iterator[Callable[[stream.Progress], None]]:
-    """Show a progress line with time left, buffer, tracking error, worst gap and retransmissions. Without a terminal,
-    show nothing. on_hold: called when the arm begins to wait on its path for the user."""
+    """Show a progress line with time left, buffer, tracking error, worst gap and retransmissions. If the output is not
+    a terminal, show nothing. on_hold: called when the arm begins to wait on its path for the user."""
     console = console or Console(stderr=True)
     columns = (
         TextColumn("{task.fields[state]:<8}"), BarColumn(30), TextColumn("{task.fields[left]:5.1f} s left"),
@@ -35,7 +35,7 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
         told = drawn = ""
 
         def show(p: stream.Progress) -> None:
-            """Draw a new state at once, other changes with the next refresh."""
+            """Draw a new state immediately. Draw all other changes at the next refresh."""
             nonlocal told, drawn
             if p.holding and not told:
                 console.print(f"{p.holding}, holding; Enter goes on, Ctrl-C disarms", markup=False)
@@ -89,7 +89,7 @@ def ports_table(found: Sequence[Answer]) -> Table:
 
 
 def outcome_table(outcome: stream.Outcome, configuration: Configuration) -> RenderableType:
-    """Return the board's measured outcome of a motion."""
+    """Return a table of the tracking errors that the board measured during a motion."""
     return tracking_table(_headline(outcome), configuration.joints, outcome.tracking_rms, outcome.tracking_max)
 
 

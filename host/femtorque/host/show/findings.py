@@ -1,4 +1,5 @@
-"""Findings on a run, as numbers and in words: tracking, torque shares, the model's residual, tick, stream, events."""
+"""Analyses a run and gives the results as numbers and in words. Topics: tracking, fractions of the torque, the model's
+residual, tick, stream, events."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,35 +15,38 @@ from femtorque.host.show.readable_units import readable
 
 Array = NDArray[np.float64]
 
-FULL = 0.98  # duty from which a motor counts as at full voltage
-OFTEN = 0.01  # share of the motion at a motor's limit, for a sentence
-UNSEEN = 3.0  # counts between measured and true position: the encoder is wrong
-FINEST = {"rad": 2e-4, "m": 2e-5}  # smaller errors blame no encoder or loop; chosen
-STUCK = 20.0  # counts of target motion with a standing encoder
-AFTER = 10  # samples after a motion, for a tip's swing
-ENOUGH = 64  # samples in motion for a spectrum or a fit
-STANDS_OUT = 6.0  # factor on the median amplitude, for a sentence on a spectral line
-SLOWEST = 3  # periods of a line in the motion, at least
-EXPLAINS = 0.25  # share of the variance, for a sentence on a cause
-BETTER = 0.005  # share of the variance: the advantage that a less simple cause needs
-MATTERS = 0.02  # share of the largest torque, for a sentence on a cause
-SEES = 1.5  # counts: the finest error that an encoder shows
-DOUBT = 0.25  # ticks of uncertainty of a bus position's age
+FULL = 0.98  # duty above which a motor counts as being at full voltage
+OFTEN = 0.01  # fraction of the motion: a motor is reported if it is at its limit for a larger fraction
+UNSEEN = 3.0  # encoder counts between measured and true position: from this error on, the encoder is faulty
+FINEST = {"rad": 2e-4, "m": 2e-5}  # smaller errors are not attributed to an encoder or a control loop; chosen values
+STUCK = 20.0  # encoder counts: an encoder is stuck if the target moves this far while the reading does not change
+AFTER = 10  # number of samples after a motion in which a tip's swing is measured
+ENOUGH = 64  # minimum number of samples in motion for a spectrum or a fit
+STANDS_OUT = 6.0  # factor on the median amplitude: a spectral line above it is reported
+SLOWEST = 3  # minimum number of periods of a spectral line in the motion
+EXPLAINS = 0.25  # fraction of the variance: a cause is reported if it explains more
+BETTER = 0.005  # fraction of the variance by which a less simple cause must explain more
+MATTERS = 0.02  # fraction of the maximum torque: a smaller cause is not reported
+SEES = 1.5  # encoder counts: the smallest error that feedback can see
+DOUBT = 0.25  # ticks: uncertainty of the age of a position from a bus
 SMOOTH = 10  # samples
-AGAINST = 0.1  # share of the feed-forward, for a sentence on opposing feedback
-MOTION = 0.99  # share of the acceleration's power that bounds the motion's frequencies
-LARGE = 0.02  # share of a motion's range; larger errors at the motion's frequencies come from the loop; chosen
-SWINGS = 3  # periods of an oscillation in the motion, at least
-BESIDE = 2  # neighbours over which a Hann window and a changing amplitude spread a line
-RINGS = 0.3  # share of an error's power at one frequency outside the motion: an oscillation
-RAN_OUT = {"TRACK": "knots ran out", "FOLLOW": "targets stayed away"}  # by state: why the motion stopped
-TOGETHER = 1.0  # s: closer touches share a row
-STILL = 1e-3  # rad/s or m/s: a slower target counts as standing
+AGAINST = 0.1  # fraction of the feed-forward: opposing feedback is reported if it is larger
+MOTION = 0.99  # fraction of the acceleration's power; it defines the highest frequency of the motion
+# fraction of the motion's range: larger errors at the motion's frequencies are caused by the control loop; a chosen
+# value
+LARGE = 0.02
+SWINGS = 3  # minimum number of periods of an oscillation in the motion
+# number of neighbouring frequencies over which a Hann window and a changing amplitude spread a spectral line
+BESIDE = 2
+RINGS = 0.3  # fraction of the error's power at one frequency outside the motion: above it, the joint oscillates
+RAN_OUT = {"TRACK": "knots ran out", "FOLLOW": "targets stayed away"}  # by state: why the motion stopped early
+TOGETHER = 1.0  # s: contacts within this time share one row
+STILL = 1e-3  # rad/s or m/s: a target with less velocity counts as at rest
 
 
 @dataclass(frozen=True)
 class Event:
-    """t: s since the log began. bad: True if a good run has no such event."""
+    """Event of a run. t: s since the log began. bad: True for a disturbance, which a faultless run does not have."""
 
     t: float
     what: str
@@ -58,7 +62,7 @@ class Tracking:
     rms: float
     worst: float
     at: float  # s
-    rate: float  # of the target at that time
+    rate: float  # velocity of the target at time `at`
     counts: float
 
     @property
@@ -75,12 +79,12 @@ class Tracking:
 
 @dataclass(frozen=True)
 class Left:
-    """Torque of the feedback at one joint, which is the model's residual, and the cause that explains most of it. size:
+    """The feedback's torque at one joint (the model's residual), and the cause that explains most of this torque. size:
     of the cause."""
 
     joint: str
     rms: float  # N m or N
-    of_peak: float  # share of the largest torque
+    of_peak: float  # fraction of the maximum torque
     cause: str  # inertia | viscous friction | Coulomb friction | a constant torque | the feed-forward | nothing found
     size: float
     unit: str
@@ -117,7 +121,7 @@ class Line:
 
 
 NOTHING, INERTIA, CONSTANT, MODEL = "nothing found", "inertia", "a constant torque", "the feed-forward torque"
-LIKE_A_ZERO = (INERTIA, CONSTANT, MODEL)  # causes that may also be a wrong pose
+LIKE_A_ZERO = (INERTIA, CONSTANT, MODEL)  # a wrong zero of the joint may have the same effect as these causes
 ZERO_FIRST = (
     "A shifted zero looks like the next finding. Before you change the model, put the arm at its start and check "
     "that `femtorque monitor` shows the start pose. If not, `femtorque home --rezero` sets the zeros again."
@@ -125,7 +129,7 @@ ZERO_FIRST = (
 
 
 class Findings:
-    """All sentences, numbers and curves of a run."""
+    """Results of the analysis of a run: sentences, numbers and curves."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -137,7 +141,7 @@ class Findings:
         return "m" if self.run.prismatic[j] else "rad"
 
     def _visible(self, j: int, counts: float) -> float:
-        """Return the larger of some counts and FINEST, rad or m."""
+        """Return the larger of two errors, rad or m: `counts` encoder counts, and FINEST."""
         return max(counts * _scale(self.run, self.run.joints[j], 1e-3), FINEST[self.unit(j)])
 
     def effort_unit(self, j: int) -> str:
@@ -145,9 +149,10 @@ class Findings:
 
     @cached_property
     def feedback(self) -> Array:
-        """Torque of the feedback (S, J), N m or N: Ku e + Kv e' if the log has the gains, else the torque beyond
-        feed-forward. For bus positions, e' is the difference quotient of e. If heartbeats are as frequent as samples,
-        the observed velocity is wrong in every sample."""
+        """Torque of the feedback (S, J), N m or N. If the log has the gains, the torque is Ku e + Kv e'. Without gains
+        in the log, the torque beyond the feed-forward is returned. For positions from a bus, e' is the difference
+        quotient of e. If the drives report as often as the board samples, the error of the observed velocity is the
+        same in every sample."""
         run = self.run
         ku, kv = np.nan_to_num(run.facts["ku"]), np.nan_to_num(run.facts["kv"])
         rates = np.where(run.facts["old"] > 0.0, self._over_time(run.error), run.target_rate - run.rate)
@@ -165,12 +170,13 @@ class Findings:
 
     @cached_property
     def tracking(self) -> list[Tracking]:
-        """Measured tracking of every joint; empty without motion."""
+        """Measured tracking errors of every joint. Empty if there was no motion."""
         return self._tracking(self.run.error)
 
     @cached_property
     def true_tracking(self) -> list[Tracking]:
-        """Tracking of every joint on a simulated plant; empty without motion or plant."""
+        """Tracking error of every joint relative to a simulated plant. Empty if there was no motion or no simulated
+        plant."""
         return [] if self.run.true is None else self._tracking(self.run.true_error)
 
     def _tracking(self, errors: Array) -> list[Tracking]:
@@ -188,11 +194,11 @@ class Findings:
 
     @cached_property
     def left(self) -> list[Left]:
-        """Residuals of the model, for every joint that moved enough."""
+        """Residuals of the model for each joint that moved enough."""
         run, found = self.run, []
         for j in self.joints:
             if not (run.facts["ku"][j] > 0.0 or run.facts["kv"][j] > 0.0):
-                continue  # no feedback, or an unknown share
+                continue  # the joint has no feedback, or the feedback's torque is unknown
             rows = self.moving & (np.abs(run.target_rate[:, j]) > STILL)
             if np.count_nonzero(rows) < ENOUGH:
                 continue
@@ -202,10 +208,11 @@ class Findings:
     def _left(self, j: int, rows: NDArray[np.bool_]) -> Left:
         """Return the cause that explains most of the feedback's torque, by least squares for each single cause.
 
-        Torque and cause are averaged over SMOOTH, since the gains turn encoder steps into fast torques. A cause must
-        exceed two torques of the gains: by an error of SEES counts, and by the joint's motion in DOUBT. If all masses
-        are wrong, the residual follows the feed-forward torque, which includes other joints' accelerations. If the
-        joint's acceleration explains as much, it is the simpler cause.
+        The torque and the cause are averaged over SMOOTH samples, since the gains turn encoder steps into fast changes
+        of the torque. A cause is considered only if its torque exceeds the position gain's torque for an error of SEES
+        counts plus the joint's motion in DOUBT. If all masses are wrong, the residual follows the feed-forward torque,
+        which includes other joints' accelerations. If the joint's own acceleration explains as much, the acceleration
+        is the simpler cause.
         """
         run, raw = self.run, self.feedback[rows, j]
         y = _averaged(raw)
@@ -237,7 +244,8 @@ class Findings:
         return best
 
     def spectrum(self, j: int) -> tuple[Array, Array]:
-        """Return frequencies (F,) Hz and amplitudes (F,) of the error in the longest motion, through a Hann window."""
+        """Return the spectrum of the error in the longest motion, with a Hann window: frequencies (F,), Hz, and
+        amplitudes (F,)."""
         begin, end = self._longest()
         error = self.run.error[begin:end, j]
         if len(error) < ENOUGH:
@@ -249,7 +257,7 @@ class Findings:
 
     @property
     def begin(self) -> float:
-        """Begin of the last motion, s in the log; 0 without motion."""
+        """Time in the log at which the last motion began, s; 0 if there was no motion."""
         return float(self.t[self._last()[0]]) if self.moving.any() else 0.0
 
     def _last(self) -> tuple[int, int]:
@@ -264,7 +272,7 @@ class Findings:
 
     @cached_property
     def lines(self) -> list[Line]:
-        """Strongest frequency of each joint with a spectrum, above the frequencies of its motion and its loop."""
+        """The strongest frequency in each joint's error above the frequencies of the motion and of the control loop."""
         found = []
         for j in self.joints:
             hz, amplitude = self.spectrum(j)
@@ -291,8 +299,9 @@ class Findings:
 
     @cached_property
     def oscillating(self) -> dict[int, Line]:
-        """Joints with oscillating loops, and the frequency. Much of the error is at a frequency that neither the motion
-        nor its torques have. An error that follows velocity, acceleration or torque is no oscillation."""
+        """Joints whose control loop oscillates, and the frequency of each. A joint oscillates if much of its error's
+        power is at one frequency that is absent from the motion and its torques. An error that is proportional to
+        velocity, acceleration or torque does not count as an oscillation."""
         begin, end = self._longest()
         found: dict[int, Line] = {}
         for j, line in self._own_lines(begin, end):
@@ -301,13 +310,14 @@ class Findings:
         return found
 
     def _own_lines(self, begin: int, end: int) -> Iterator[tuple[int, Line]]:
-        """Yield the joints with most of the error's power at one frequency. The frequency is above the motion's
-        frequencies, or the error is large against the motion. times: amplitude over the median amplitude."""
+        """Yield each joint whose error has most of its power at one frequency. The frequency is higher than the
+        motion's frequencies, or the error is large compared with the motion. times: amplitude over the median
+        amplitude."""
         run, count = self.run, end - begin
         if count < ENOUGH:
             return
         window, hz = np.hanning(count), np.fft.rfftfreq(count, float(np.median(np.diff(self.t[begin:end]))))
-        # errors of a wrong model or zero are as slow as the motion, and small against it
+        # a wrong model or zero causes errors that are as slow as the motion and small compared with it
         slowest = max(SWINGS, self._motions_own())
         for j in self.joints:
             error = run.error[begin:end, j]
@@ -330,7 +340,7 @@ class Findings:
 
     @cached_property
     def shares(self) -> list[dict[str, float]]:
-        """rms in motion of feed-forward, feedback, rest and total of every joint; N m or N."""
+        """rms torque during motion, by joint: feed-forward, feedback, remainder and total; N m or N."""
         run, rows = self.run, self.moving
         parts = {"feed-forward": run.torque_ff, "feedback": self.feedback,
                  "friction, rotor": run.torque - run.torque_ff - self.feedback, "all": run.torque}
@@ -365,7 +375,7 @@ class Findings:
         return _merged(sorted([*events, *self._touches()], key=lambda event: event.t))
 
     def _touches(self) -> Iterator[Event]:
-        """Yield each touch at its first report. Touches within TOGETHER are one event."""
+        """Yield each contact once, at its first report. Contacts that are closer than TOGETHER form one event."""
         felt = self.run.outside
         if felt is None:
             return
@@ -380,7 +390,7 @@ class Findings:
 
     @cached_property
     def sentences(self) -> list[str]:
-        """The worst values in sentences, the most important first."""
+        """Sentences with the largest errors and torques. The most important sentence comes first."""
         run, said = self.run, []
         if run.damage:
             said.append(damage(run))
@@ -407,8 +417,8 @@ class Findings:
         return said
 
     def _of_torque(self) -> list[str]:
-        """Return a sentence on the joint with the largest feedback. Opposing torques are larger than their sum, so the
-        sentence gives N m, not shares."""
+        """Return a sentence on the joint with the largest feedback. The sentence gives N m instead of fractions,
+        because opposing torques can each exceed their sum."""
         shares = [(s["feedback"] / max(s["all"], s["feed-forward"]), j) for j, s in enumerate(self.shares)
                   if s["all"] > 0]
         if not shares:
@@ -439,7 +449,7 @@ class Findings:
                 "stiffest ku and kv, and checks the rotor of the drive)."]
 
     def _of_lines(self) -> list[str]:
-        """Return a sentence on a frequency that neither the motion nor the loop explains."""
+        """Return a sentence on an error frequency that has no cause in the motion or the control loop."""
         swing = {line.joint for line in self.oscillating.values()}
         strong = [line for line in self.lines if line.times > STANDS_OUT and line.joint not in swing
                   and line.amplitude > self._visible(self.run.joints.index(line.joint), SEES)]
@@ -473,15 +483,15 @@ class Findings:
 
     @cached_property
     def within_play(self) -> set[str]:
-        """Joints on servos with errors within the backlash of their gears, which the model lacks."""
+        """Joints on servos whose tracking error is within the gear's backlash. The model has no backlash."""
         play = dict(zip(self.run.joints, np.nan_to_num(self.run.facts["play"]), strict=True))
         return {t.joint for t in self.tracking
                 if play[t.joint] > 0.0 and t.worst <= play[t.joint] + UNSEEN * _scale(self.run, t.joint, 0.0)}
 
     @cached_property
     def unseen(self) -> list[tuple[int, float, float]]:
-        """(joint, begin, largest distance) of encoders that are off the simulated arm's position. The arm's motion
-        during the age of a bus position does not count."""
+        """(joint, begin, maximum error) of encoders whose readings differ from the simulated arm's position. For
+        positions from a bus, the arm's motion between the measurement and the report is subtracted."""
         if self.run.true is None:
             return []
         run, found = self.run, []
@@ -495,7 +505,8 @@ class Findings:
 
     @cached_property
     def stuck(self) -> list[tuple[int, float, float]]:
-        """(joint, begin, motion of the target) of encoders that stood still until the motion's end."""
+        """(joint, begin, motion of the target) of encoders whose reading did not change from `begin` until the motion's
+        end."""
         begin, end = self._last()
         found = []
         for j in self.joints:
@@ -508,7 +519,7 @@ class Findings:
         return found
 
     def _of_tips(self) -> list[str]:
-        """Return the largest bends of a simulated arm's flexible links, and the swings after the motion."""
+        """Return sentences on a simulated arm's flexible links: maximum deflections, and swings after the motion."""
         said = []
         for link, (seconds, bent) in self.run.tips.items():
             t = seconds - self.run.t[0]
@@ -531,7 +542,7 @@ class Findings:
 
     @cached_property
     def saturated(self) -> list[tuple[int, float, str]]:
-        """(joint, share of the motion, voltage or effort) of motors at their limit."""
+        """(joint, fraction of the motion, "voltage" or "effort") of motors that reached their limit."""
         run, found = self.run, []
         for j in self.joints:
             for what, reached in (("voltage", np.abs(run.duty[:, j]) >= FULL),
@@ -544,7 +555,7 @@ class Findings:
     def _of_saturation(self) -> list[str]:
         most = {"voltage": "had all the voltage that the supply gives",
                 "effort": "was asked for all that limits.effort allows"}
-        # these joints saturate because of an encoder or an oscillation
+        # saturation of these joints follows from an encoder fault or an oscillation
         wrong = {j for j, *_ in [*self.stuck, *self.unseen]} | set(self.oscillating)
         return [f"The motor of {self.run.joints[j]} {most[what]} for {share:.0%} of the motion: it could do no more; "
                 "play the motion slower (`--speed 0.5`)." for j, share, what in self.saturated if j not in wrong]
@@ -579,7 +590,8 @@ class Findings:
     def _of_stream(self) -> str:
         run = self.run
         fed = self.moving.copy()
-        fed[np.flatnonzero(np.diff(run.scalars["ack"]))[-1:].sum():] = False  # at the end the buffer only empties
+        # near the end of a motion the buffer empties, which is no fault
+        fed[np.flatnonzero(np.diff(run.scalars["ack"]))[-1:].sum():] = False
         least = f", at least {int(run.scalars['buffered'][fed].min())} knots buffered" if fed.any() else ""
         bad, lost = (int(run.scalars[n][-1] - run.scalars[n][0]) & 0xFFFF for n in ("bad_frames", "out_of_order"))
         gap = float(np.max(np.diff(self.t), initial=0.0))
@@ -592,7 +604,7 @@ class Findings:
 
 
 def damage(run: Run) -> str:
-    """Return the place from which the log is unreadable."""
+    """Return a sentence on the position from which the log cannot be read."""
     return f"The log {run.damage}; the {run.t[-1] - run.t[0]:.2f} s before that are shown."
 
 
@@ -607,13 +619,13 @@ def _averaged(values: Array) -> Array:
 
 
 def _scale(run: Run, joint: str, unknown: float = 1.0) -> float:
-    """Return a scale for comparing joints' errors: a count if known, else a unit."""
+    """Return a scale on which joints' errors can be compared: one encoder count if known, otherwise one unit."""
     count = float(run.facts["count"][run.joints.index(joint)])
     return count if np.isfinite(count) else unknown
 
 
 def _because(flags: int, state: str) -> str:
-    """Return why the motion of a state ended, from the flags; '' if unknown."""
+    """Return why the motion of a state ended, as the flags show. '' if unknown."""
     if state not in RAN_OUT:
         return ""
     for name, why in (("ENDED", "the end of the motion"), ("UNDERRUN", RAN_OUT[state]),
@@ -634,7 +646,7 @@ def named_fault(number: int, joint: int, run: Run) -> str:
 
 
 def _merged(events: Sequence[Event]) -> list[Event]:
-    """Merge equal limits or losses within a second into one event."""
+    """Merge limits or losses of the same kind that are less than a second apart into one event."""
     kept: list[Event] = []
     for event in events:
         same = next((k for k in reversed(kept[-6:]) if k.what.split(" ", 1)[-1] == event.what.split(" ", 1)[-1]

@@ -1,4 +1,5 @@
-"""The page of `femtorque elements`: matrices as tables and patterns next to the arm, in one file."""
+"""Writes the page of `femtorque elements` into one file. The page has matrices as tables and patterns beside the
+arm."""
 
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from femtorque.codegen.verify import FREEDOMS, Elements, freedom_names, load_nam
 from femtorque.host.scene import scene
 from femtorque.host.show.scene.page import KINDS, scripts
 
-SHADES = 6  # shades, one per order of magnitude below the largest entry
+SHADES = 6  # number of shades; each shade stands for one order of magnitude below the largest entry
 
 
 def page(found: Elements) -> str:
@@ -28,7 +29,8 @@ def write_elements(found: Elements, path: Path) -> None:
 
 
 def shade(x: float, matrix: NDArray[np.float64]) -> int:
-    """Return 0 for a zero, SHADES for the largest entries, and one less for each smaller order of magnitude."""
+    """Return 0 for a zero entry and SHADES for the largest entries. Each order of magnitude below the largest entry
+    subtracts one."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if abs(x) <= 1e-12 * largest or largest == 0.0:
         return 0

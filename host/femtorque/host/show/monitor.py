@@ -1,4 +1,4 @@
-"""A live view of a board in the terminal: state, faults with remedies, joints, stream, tick cost."""
+"""Shows a live view of a board in the terminal: state, faults with remedies, joints, stream, tick cost."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ _COLOURS = {"HOLD": "green", "TRACK": "green", "FOLLOW": "green", "FAULT": "red"
 
 
 def watch(session: Session, console: Console, until: Callable[[], bool]) -> None:
-    """Show every STATUS until stopped. Raises Refused when the board goes away."""
+    """Show every STATUS until stopped. Raises Refused if the connection to the board breaks."""
     drawn = -np.inf
     with Live(view(session), console=console, auto_refresh=False) as live:
         while not until():
@@ -51,7 +51,8 @@ def snapshot(session: Session) -> dict[str, Any]:
 
 
 def _of_drives(session: Session, report: Drives) -> dict[str, Any]:
-    """Return the last DRIVES. rate: states per second, null at first. age: ticks. says: the words of the live view."""
+    """Return the last DRIVES as plain data. rate: states per second; null for the first report. age: ticks. says: the
+    text of the live view."""
     conf = session.configuration
     hz = drives.rates(session.drives_kept, conf.rate_hz)
     of_joints = [{
@@ -66,7 +67,7 @@ def _of_drives(session: Session, report: Drives) -> dict[str, Any]:
 
 
 def _buses(session: Session) -> list[str]:
-    """Return the buses in the board's order: CAN before servo wires, then by the first joint."""
+    """Return the buses in the board's order: CAN before servo buses, then by the first joint."""
     found = {j.drive.bus: j.drive.servo is not None for j in session.configuration.joints if j.drive}
     return sorted(found, key=found.__getitem__)
 
@@ -89,7 +90,8 @@ def _heading(session: Session) -> Text:
 
 def _joints(session: Session) -> Table:
     s = session.status
-    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)  # for six joints in 80 columns
+    # narrow columns, so that six joints fit into 80 characters
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)
     table.add_column("joint", overflow="fold")
     for column in ("position", "desired", "error", "rate", "torque", "feedfwd", "duty"):
         table.add_column(column, justify="right", min_width=7, no_wrap=True)
@@ -104,7 +106,7 @@ def _joints(session: Session) -> Table:
 
 
 def _felt(session: Session) -> Text:
-    """Return the external torques by joint, and the last touch."""
+    """Return the external torques by joint, and the last contact."""
     now, joints = external_torque.feeling(session), session.configuration.joints
     text = Text("from outside, N m or N: ")
     text.append(", ".join(f"{joint.name} {torque:+.3f}" for joint, torque in zip(joints, now.external, strict=True)))
@@ -116,8 +118,8 @@ def _felt(session: Session) -> Text:
 
 
 def _drives(session: Session, report: Drives) -> Table:
-    """Return a table of bus drives. Hz: recent states per second. age: ticks since the last state. answers, lost, late:
-    numbers since reset."""
+    """Return a table of bus drives. Hz: states per second in the last seconds. age: ticks since the last state.
+    answers, lost, late: counts since reset."""
     table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)
     table.add_column("drive", overflow="fold")
     for column in ("state", "°C", "Hz", "age", "answers", "lost", "late"):

@@ -1,14 +1,14 @@
-"""The live page's server, a separate process, so that a streaming program never waits for a page.
+"""The live page's server. The server is a separate process, so pages never delay the streaming program.
 
 `femtorque.host.show.web` runs this file with only the standard library. The input consists of lines. The first line is
 a JSON object: document, path (of the document), about, wishes (names of requests that pages may send), port, and
-history (samples for a late page). Each further line is a letter and a text: s and a sample; a and the answer to a wish,
-with a status and a reason; g and the reason for the end. The first line of the output is the port, or the reason why
-the port is not available. Each further line of the output is a wish as a JSON array of name, token and text. The
-process ends when its input ends.
+history (samples for a late page). Each further line of the input is a letter and a text. s: a sample. a: the answer to
+a request, with a status and a reason. g: the reason why the program ends. The first line of the output is the port, or
+the reason why the port is not available. Each further line of the output is a page's request: a JSON array of name,
+token and text. The process ends when its input ends.
 
-A client must send its request within REQUEST seconds and must read the answer. Requests caused by another site are
-refused.
+A client that does not send its request within REQUEST seconds, or does not read the answer, is dropped. Requests caused
+by another site are refused.
 """
 
 import asyncio
@@ -29,15 +29,17 @@ PAGES, CONNECTIONS = 32, 64  # at once
 HEADER = 16384  # bytes of a request at most
 BODY = 4096  # bytes of a wish at most
 REQUEST = 5.0  # s for a whole request
-ASLEEP = 10.0  # s without reading until a client is dropped; a page connects again when it wakes
+# s: a client that reads nothing for this time is dropped; its page connects again when the computer wakes
+ASLEEP = 10.0
 ALIVE = 5.0  # s without an event until a comment is sent, which detects closed pages
-PRIORITY = 10  # niceness, so that the stream has priority over pages
-OURS = ("none", "same-origin")  # Sec-Fetch-Site of a typed address and of the page's requests
+PRIORITY = 10  # niceness, so that the streaming program has priority over this server
+# values of Sec-Fetch-Site for an address that the user typed and for the page's own requests
+OURS = ("none", "same-origin")
 TOKEN = re.compile(r"[\w-]{1,100}", re.ASCII)
 
 
 class Pages:
-    """The served pages: `line` takes a line of the input, and `connected` takes a connection."""
+    """Server of the pages. `line` handles one line of the input, and `connected` handles one connection."""
 
     def __init__(self, served: dict[str, Any]) -> None:
         self._document, self._wishes = served["document"].encode(), frozenset(served["wishes"])
@@ -71,7 +73,7 @@ class Pages:
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request."""
         self._connections += 1
-        writer.transport.set_write_buffer_limits(0)  # drained data is read, or is in the system's buffer
+        writer.transport.set_write_buffer_limits(0)  # after `drain`, the data has left this process
         try:
             if self._connections > CONNECTIONS:
                 await self._say(writer, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -82,7 +84,7 @@ class Pages:
             writer.close()
             await writer.wait_closed()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # closed, asleep, or no request
+            pass  # the client is closed or asleep, or sends no request
         finally:
             self._connections -= 1
             writer.transport.abort()
@@ -158,7 +160,7 @@ class Pages:
 
 
 def foreign(headers: dict[str, str]) -> bool:
-    """Return True for a request with a foreign host name or from another site's page."""
+    """Return True for a request with another host name, or from another site's page."""
     host = headers.get("host", "")
     return (host.rpartition(":")[0] not in (ADDRESS, "localhost")
             or headers.get("origin", f"http://{host}") != f"http://{host}"
@@ -194,11 +196,11 @@ async def serve() -> None:
     server.close()
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     if others:
-        await asyncio.wait(others, timeout=1.0)  # pages read the reason for the end
+        await asyncio.wait(others, timeout=1.0)  # time for the pages to read the reason of the end
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the streaming program
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the streaming program reacts to Ctrl-C
     os.nice(PRIORITY)
     with suppress(BrokenPipeError):
         asyncio.run(serve())

@@ -1,4 +1,4 @@
-"""The page of a plan: the moving arm, and the curves with their limits, in one HTML file with all numbers."""
+"""Writes one HTML page for a plan. The page has the moving arm, curves with their limits, and all numbers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,14 +22,14 @@ LINE = 1.4  # px of a curve
 
 
 def write_planned(path: Path, mechanism: Mechanism, found: Plan | FlexiblePlan, force: bool = False) -> None:
-    """Write the page. force: replace an existing page of this kind. Raises OSError if the page cannot be written,
-    BadInput if a file exists."""
+    """Write the page. force: overwrite an existing plan page. Raises OSError if the page cannot be written,
+    and BadInput if the file exists."""
     claim(path, output.page("plan"), force)
     write_text(path, page(mechanism, found))
 
 
 def page(mechanism: Mechanism, found: Plan | FlexiblePlan) -> str:
-    """Return the HTML; equal plans give equal text."""
+    """Return the HTML of a plan. Equal plans give equal text."""
     t = np.linspace(0.0, found.trajectory.duration, SAMPLES)
     q, qd, _ = found.trajectory.at(t)
     share, what = shares(mechanism, found, t, qd)
@@ -44,7 +44,7 @@ def page(mechanism: Mechanism, found: Plan | FlexiblePlan) -> str:
 
 
 def shares(mechanism: Mechanism, found: Plan | FlexiblePlan, t: Array, qd: Array) -> tuple[Array, str]:
-    """Return torques over their limits (T, J), NaN without a limit, and the limit's name."""
+    """Return torques divided by their limits (T, J), NaN without a limit, and the name of the limit."""
     if isinstance(found, FlexiblePlan):
         names = found.trajectory.joints
         limits = {joint.name: joint.limits.effort for joint in mechanism.streamed}

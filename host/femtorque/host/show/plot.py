@@ -1,4 +1,4 @@
-"""Figures from a log: tracking, error, torque shares, buffer and tick cost."""
+"""Draws figures from a log: tracking, error, torques, buffer and tick cost."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-ROOM = 0.03  # share of a plot's width, for a name along a line
+ROOM = 0.03  # fraction of a plot's width: gap for a name along a line
 
 
 def draw_run(run: Run, path: Path, force: bool = False) -> None:
-    """Draw one column per joint (tracking, error, torque), and a row below for the stream. force: replace an existing
-    figure. Raises BadInput for an existing file or a wrong suffix."""
+    """Draw a figure with one column per joint (tracking, error, torque), and a row for the stream below the columns.
+    force: replace an existing figure. Raises BadInput if the file exists or the suffix is unknown."""
     check_format(path, "output")
     claim(path, picture("plot"), force)
     t = run.t - run.t[0]
@@ -71,8 +71,8 @@ def draw_run(run: Run, path: Path, force: bool = False) -> None:
 
 
 def run_summary(run: Run) -> dict[str, Any]:
-    """Return the numbers of a run, as in the JSON of `femtorque plot`: errors in motion, rad or m. tracking_*: desired
-    - measured; true_*: desired - true."""
+    """Return the numbers of a run for the JSON of `femtorque plot`: errors in motion, rad or m. tracking_*: desired -
+    measured; true_*: desired - true."""
     found, still = Findings(run), dict.fromkeys(run.joints, 0.0)
     true = found.true_tracking
     return {

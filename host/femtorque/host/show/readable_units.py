@@ -1,7 +1,7 @@
-"""Lengths and angles in readable units, such as 151 µrad, and definitions of the two errors."""
+"""Formats lengths and angles in readable units, such as 151 µrad, and defines the two errors."""
 
-SMALLEST = 0.5  # smallest shown value of a unit
-# definitions under tables, in the terminal and on pages
+SMALLEST = 0.5  # smallest number that is shown in a unit; smaller values get the next smaller unit
+# definitions that are printed under tables, in the terminal and on pages
 ERROR = "Error: desired - measured; for positions over a bus, desired at the time of the measurement."
 TRUE = "True: desired - true position of the simulated arm."
 

@@ -1,4 +1,4 @@
-"""One page of a run: the worst values in words, and their plots, in one HTML file with all numbers."""
+"""Writes one HTML page for a run. The page has the largest errors in words, their plots, and all numbers."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,16 +17,16 @@ from femtorque.host.show.scene.page import REPORT_KINDS, scripts
 
 Array = NDArray[np.float64]
 
-MOST = 12  # joints in a section, by largest error
-ROUNDING = 1e-6  # share of the total torque: single-precision rounding
-POINTS = 45_000  # points of all curves on a page with the arm, so that the page has less than 2 MB
+MOST = 12  # number of joints in a section; the joints with the largest errors are shown
+ROUNDING = 1e-6  # fraction of the total torque that single-precision rounding may cause
+POINTS = 45_000  # points in all curves of a page with the arm; this limits the page to 2 MB
 NO_ARM = ("No arm is shown: the log holds no description of one. It is written when a log is closed, and is missing in "
           "logs of older versions and in those that were cut off.")
 
 
 @dataclass(frozen=True)
 class Section:
-    """Plots under one heading, and a sentence."""
+    """One section of the page: a heading, a sentence and plots."""
 
     title: str
     text: str
@@ -34,14 +34,14 @@ class Section:
 
 
 def write_report(run: Run, path: Path, force: bool = False) -> None:
-    """Write the page. force: replace an existing page of this kind. Raises OSError if the page cannot be written,
-    BadInput if a file exists."""
+    """Write the page. force: overwrite an existing report. Raises OSError if the page cannot be written,
+    and BadInput if the file exists."""
     claim(path, output.page("plot"), force)
     write_text(path, page(run))
 
 
 def page(run: Run) -> str:
-    """Return the HTML; the same log gives the same text."""
+    """Return the page as HTML. Equal logs give equal text."""
     found = Findings(run)
     true = {t.joint: (measure(t.rms, t.unit), measure(t.worst, t.unit)) for t in found.true_tracking}
     rows = [(t.joint, measure(t.rms, t.unit), measure(t.worst, t.unit), f"{t.at:.2f} s",
@@ -67,7 +67,7 @@ def _lengths(arm: dict[str, Any]) -> dict[str, float]:
 
 
 def moved(found: Findings) -> Motion:
-    """Return the run's motion for the arm next to the curves."""
+    """Return the run's motion for the drawing of the arm beside the curves."""
     run = found.run
     limits = np.where(run.facts["effort"] > 0.0, run.facts["effort"], np.nan)
     return Motion(run.joints, found.t, run.target, run.target - run.error,
@@ -79,8 +79,8 @@ def moved(found: Findings) -> Motion:
 
 
 def _unforeseen(found: Findings, limits: Array) -> Array | None:
-    """Return disturbances at the joints as shares of their limits: the feedback's torque with the opposite sign. Return
-    None for a run without feed-forward, since its feedback gives all the torque."""
+    """Return disturbance torques at the joints as fractions of their limits. A disturbance is the negative of the
+    feedback's torque. Return None for a run without feed-forward, since its feedback is not a disturbance."""
     if not np.any(found.run.torque_ff) or not np.isfinite(limits).any():
         return None
     return np.where(np.isfinite(found.run.facts["ku"]), -found.feedback / limits, np.nan)

@@ -13,7 +13,8 @@ from femtorque.host.record import named, sample
 
 @contextmanager
 def sending(session: Session, to: str) -> Iterator[None]:
-    """In a context, send every STATUS to HOST:PORT, also without a listener. Raises BadInput for a wrong address."""
+    """Until the context ends, send every STATUS to HOST:PORT, even if nobody listens there. Raises BadInput for a wrong
+    address."""
     family, address = _address(to)
     with socket.socket(family, socket.SOCK_DGRAM) as channel:
         channel.setblocking(False)
@@ -25,7 +26,7 @@ def sending(session: Session, to: str) -> Iterator[None]:
             try:
                 channel.sendto(json.dumps(named(session, newest), separators=(",", ":")).encode(), address)
             except OSError:
-                pass  # no listener, or no room; the next datagram follows in 10 ms
+                pass  # no listener, or a full buffer; the next datagram follows in 10 ms
 
         session.listeners.append(send)
         try:

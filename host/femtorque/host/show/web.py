@@ -1,9 +1,9 @@
 """The live page: one HTML file and a stream of server-sent events, at 127.0.0.1 only.
 
 The page contains all its drawing code. `femtorque.host.show.pages` serves the page in a separate process, which stores
-past samples for late pages. So each STATUS costs one line here, for any number of pages. A page may ask to play a
-motion again on a virtual board, or may move the arm if `teleop` allows this (host/live/page_control.py). The page asks
-by POST from this origin, with a token that other sites cannot read.
+past samples for late pages. So this process writes one line per STATUS, independent of the number of pages. A page may
+ask to play a motion again on a virtual board, or may move the arm if `teleop` allows this (host/live/page_control.py).
+The page asks by POST from this origin, with a token that other sites cannot read.
 """
 
 import hmac
@@ -28,15 +28,16 @@ from femtorque.host.scene import Moment
 from femtorque.host.show.pages import ADDRESS
 from femtorque.host.show.scene.page import scripts
 
-HISTORY = 60  # s of past samples for a late page
+HISTORY = 60  # s of past samples that a newly opened page receives
 SERVER = Path(__file__).with_name("pages.py")
-END = 3.0  # s until the pages' process has ended
+END = 3.0  # s: maximum wait for the end of the process that serves pages
 
 Around = Callable[[], Moment]  # a simulated arm's present surroundings
 
 
 class Again:
-    """A page's wish to play a motion again. While `open`, the arm stands, the host waits, and a page may ask."""
+    """A page's request to repeat the motion. While `open`, the arm is at rest, the host waits, and a page may send the
+    request."""
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -53,24 +54,24 @@ class Again:
         return HTTPStatus.NO_CONTENT
 
     def taken(self) -> bool:
-        """Return True once after a request."""
+        """Return True once after each request of a page."""
         asked = self._asked.is_set()
         self._asked.clear()
         return asked
 
 
 class Feed:
-    """Lines for the pages' process. `take` is a listener for Session and never waits."""
+    """Lines for the process that serves the pages. `take` is a listener for Session and returns immediately."""
 
     def __init__(self, session: Session, again: Again | None = None, truth: Truth | None = None,
                  around: Around | None = None, hand: Hand | None = None) -> None:
         self.again, self.hand, self._truth, self._around = again, hand, truth, around
         self._session, self._newest = session, dict[str, Any]()
-        self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()  # not yet written; empty: the end
+        self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()  # lines not yet written; an empty line ends the output
         self.about = about(session) | {"serving": secrets.token_hex(8)}  # this program's identity
 
     def take(self, _: Any) -> None:
-        """Take the session's newest STATUS. Drop this STATUS if the process is HISTORY behind."""
+        """Take the session's newest STATUS. Discard the STATUS if the process is more than HISTORY behind."""
         self._newest = sample(self._session, self._newest)
         now = self._newest | {"again": self.again is not None and self.again.open}
         if self._truth is not None:
@@ -94,8 +95,8 @@ class Feed:
 
 
 def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = None, hand: Hand | None = None) -> str:
-    """Return the HTML page for one board. token: for playing the motion again. arm: femtorque.host.scene.description.
-    hand: for moving the arm."""
+    """Return the HTML page for one board. token: permits requests to repeat the motion. arm:
+    femtorque.host.scene.description. hand: lets the page move the arm."""
     states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
     return template("monitor.html", "femtorque.host.show", page=True).render(
         about=what, states=states, history=HISTORY, token=token, scene=arm, scripts=scripts() if arm else "",
@@ -105,12 +106,13 @@ def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = Non
 @contextmanager
 def serving(session: Session, port: int, again: Again | None = None, arm: dict[str, Any] | None = None,
             truth: Truth | None = None, around: Around | None = None, hand: Hand | None = None) -> Iterator[str]:
-    """Serve pages in a context. Yields the address. again: for playing the motion again. arm:
-    femtorque.host.scene.description; truth, around: of a simulated plant. hand: for moving the arm. Raises BadInput if
-    the port is taken."""
+    """Serve pages in a context. Yields the address of the page. again: the request to repeat the motion. arm:
+    femtorque.host.scene.description; truth, around: of a simulated plant. hand: moves the arm. Raises BadInput if the
+    port is taken."""
     feed = Feed(session, again, truth, around, hand)
     wishes = [name for name, there in (("again", again), ("hand", hand)) if there]
-    path = f"/{secrets.token_urlsafe(32)}" if hand and hand.key else "/"  # other users of this PC do not know this path
+    # a random path that other users of this computer cannot guess
+    path = f"/{secrets.token_urlsafe(32)}" if hand and hand.key else "/"
     served = {"document": page(feed.about, again.token if again else "", arm, hand), "path": path, "about": feed.about,
               "wishes": wishes, "port": port, "history": HISTORY * messages.STATUS_HZ}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -144,7 +146,7 @@ def serving(session: Session, port: int, again: Again | None = None, arm: dict[s
 
 
 def _write(feed: Feed, first: str, to: IO[str]) -> None:
-    """Write a feed's lines until its end, or until the reader is gone."""
+    """Write a feed's lines until the feed ends or the reader closes."""
     with suppress(OSError), to:
         line = first
         while line:

@@ -1,4 +1,4 @@
-"""Checks before a board is armed for a motion. A motion that must fail is refused here."""
+"""Checks before a board is armed for a motion. A motion that cannot succeed is refused here."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +10,14 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.motion import Trajectory, check_limits, check_streamable
 from femtorque.host.plan import Load, effort
 
-SLACK = 1e-3  # share of the effort: tolerated excess
-SLOWER = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # factors that a hint may name
+SLACK = 1e-3  # fraction of the effort by which a torque may exceed its limit
+SLOWER = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # factors that a hint may suggest
 
 
 @dataclass(frozen=True)
 class Preflight:
-    """duration of one round, s. heaviest: the motors' worst moment; None if no effort is known."""
+    """Result of the checks. duration: of one round, s. heaviest: the motors' largest load; None if no effort is
+    known."""
 
     duration: float
     heaviest: Load | None
@@ -34,8 +35,8 @@ class Preflight:
 
 
 def examine(trajectory: Trajectory, mechanism: Mechanism, loop: bool = False) -> Preflight:
-    """Check limits of position, velocity, acceleration and effort, and rest at both ends. For a loop, check that both
-    ends have the same pose. Raises BadInput with joint, time and remedy."""
+    """Check limits of position, velocity, acceleration and effort, and rest at both ends. If the motion is repeated,
+    check that it ends at its first pose. Raises BadInput with joint, time and remedy."""
     check_limits(trajectory, mechanism)
     check_streamable(trajectory, mechanism)
     if loop:
@@ -57,7 +58,8 @@ def _slower(trajectory: Trajectory, mechanism: Mechanism) -> str:
 
 
 def _check_loop(trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Check that the motion ends at its beginning. Continuous joints may end whole turns away."""
+    """Check that the motion ends at its beginning. A continuous joint may end a whole number of turns from its
+    beginning."""
     apart = trajectory.positions[-1] - trajectory.positions[0]
     endless = np.array([joint.type == "continuous" for joint in mechanism.streamed])
     apart -= np.where(endless, 2.0 * np.pi * np.round(apart / (2.0 * np.pi)), 0.0)

@@ -1,7 +1,8 @@
-"""Streams one motion to an armed board and stays until the arm stands still.
+"""Streams one motion to an armed board, and returns when the arm is at rest.
 
-The order is: check the arm's position, fill the ring, START, refill the ring, watch. The board plays from its ring by
-its ticks. The host only fills the ring, so only the answer to Ctrl-C is urgent.
+The order is: check the arm's position, fill the ring, START, refill the ring, watch. The board reads the knots from its
+ring buffer, and its control ticks time the knots. The board times the motion, and the host only fills the ring. So only
+the host's reaction to Ctrl-C must be quick.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from femtorque.codegen.wire import FELT_TOUCHED, Status, flag, messages, state_n
 from femtorque.codegen.wire.in_words import names
 from femtorque.host.link import PERIOD, Configuration, Errors, Sender, Session, way
 
-PREFILL = 5.0  # s without an acknowledgement while the ring is filled
+PREFILL = 5.0  # s: maximum wait for an acknowledgement while the ring is being filled
 BEGIN = 1.0  # s from START's acknowledgement to TRACK
-GRACE = 2.0  # s of the board's time that a motion without a stop may be late
-STOPPING = 5.0  # s of the board's time for a controlled stop
-FELT_LATE = 0.1  # s until FELT gives the reason for leaving the path
+GRACE = 2.0  # s of the board's time: a motion may end later than planned by this time
+STOPPING = 5.0  # s of the board's time: maximum duration of a controlled stop
+FELT_LATE = 0.1  # s: maximum wait for the FELT message that explains why the arm left its path
 TURN = 2**32  # wire steps
 
 
@@ -43,8 +44,8 @@ class Progress:
     error: NDArray[np.float64]
     worst_gap: float  # s
     retransmissions: int
-    limits: tuple[str, ...]  # limits that acted since the last report
-    holding: str  # why the arm waits on its path for the user; empty: no wait
+    limits: tuple[str, ...]  # limits that the board applied since the last report
+    holding: str  # why the arm waits on its path for the user; empty if the arm is not waiting
 
     @property
     def left(self) -> float:
@@ -54,7 +55,8 @@ class Progress:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a motion. Errors (J,), rad or m, desired - measured, over every STATUS in motion."""
+    """Outcome of a motion. Result of a motion. Errors (J,): desired minus measured position, rad or m, over every
+    STATUS during the motion."""
 
     ended: str  # done | stopped | disarmed
     duration: float
@@ -65,7 +67,7 @@ class Outcome:
     retransmissions: int
     resumed: int  # number of resumes
     worst_gap: float  # s
-    least_buffered: int  # knots in the ring, before the last knot was sent
+    least_buffered: int  # minimum number of knots in the ring before the last knot was sent
     limits: tuple[str, ...]
     cycles_max: int
     rounds: int = 1  # number of starts
@@ -86,7 +88,7 @@ class Outcome:
         }
 
     def and_then(self, other: Outcome) -> Outcome:
-        """Merge with the outcome of another round of the motion."""
+        """Return the combined outcome of this round and another round of the motion."""
         rounds = self.rounds + other.rounds
         squares = self.rounds * self.tracking_rms**2 + other.rounds * other.tracking_rms**2
         return Outcome(
@@ -99,28 +101,29 @@ class Outcome:
 
 
 class Interrupts:
-    """The user's requests. count: 1 asks for a controlled stop, 2 for disarming. go_on: the number of resumes."""
+    """Requests of the user during a motion. count: 1 asks for a controlled stop, 2 for disarming. go_on: the number of
+    resumes."""
 
     def __init__(self) -> None:
         self.count = self.go_on = 0
         self._reading = False
 
     def went_on(self) -> bool:
-        """Return True once after the user has asked to resume, and clear the stop."""
+        """Return True once after each request to resume, and clear the stop."""
         if self.go_on == 0:
             return False
         self.go_on = self.count = 0
         return True
 
     def read_lines(self, descriptor: int) -> None:
-        """Take typed lines as requests to resume. This needs no terminal modes."""
+        """Read lines from a terminal in a thread. Each line is a request to resume. This needs no terminal modes."""
         if self._reading:
             return
         self._reading = True
 
         def read() -> None:
             with suppress(OSError):
-                while typed := os.read(descriptor, 1024):  # holds no Python lock at exit
+                while typed := os.read(descriptor, 1024):  # `os.read` holds no lock that could block Python's exit
                     self.go_on += typed.count(b"\n")
 
         threading.Thread(target=read, daemon=True).start()
@@ -140,21 +143,22 @@ class Interrupts:
 
 
 def _here(session: Session) -> NDArray[np.int64]:
-    """Return the wire positions (J,) for the start of a motion: hold positions, or measured positions while
-    disarmed."""
+    """Return the encoded positions (J,) from which a motion starts: hold positions, or measured positions if the board
+    is disarmed."""
     status = session.status
     return np.array(status.target if session.in_state("HOLD", "HELD") else status.position, np.int64)
 
 
 def in_its_turn(session: Session, motion: Knots) -> Knots:
-    """Shift continuous joints of a motion by their present whole turns."""
+    """Shift continuous joints of a motion by the whole turns that they have made."""
     turning = [joint.type == "continuous" for joint in session.configuration.joints]
     turns = np.where(turning, (_here(session) - motion.position[0] + TURN // 2) // TURN, 0)
     return replace(motion, position=motion.position + turns * TURN)
 
 
 def check_start(session: Session, motion: Knots) -> None:
-    """Raise Refused if the joints, held or disarmed, do not stand at the motion's start."""
+    """Raise Refused if the joints are not at the start of the motion. For a disarmed arm, the measured positions are
+    checked."""
     away = np.abs(session.difference(in_its_turn(session, motion).position[0], _here(session)))
     allowed = session.configuration.start_tolerance
     for j in np.flatnonzero(away > allowed).tolist() if allowed else ():
@@ -174,11 +178,11 @@ def stream(
     resume: int = 0,
     hold_after_stop: float = 0.0,
 ) -> Outcome:
-    """Play a motion on a board in HOLD, and return when the arm stands still.
+    """Play a motion on a board in HOLD, and return when the arm is at rest.
 
-    resume: the number of times to resume after late knots or a late host. hold_after_stop: s to hold after a stop,
-    until `interrupts` asks to resume or to disarm. Raises Refused with the reason. The board then holds, or its outputs
-    are off.
+    resume: how often to resume after late knots or a late host. hold_after_stop: s to hold after a stop, until
+    `interrupts` asks to resume or to disarm. Raises Refused with the reason. On return, the board is in HOLD or its
+    outputs are off.
     """
     run = _Run(session, in_its_turn(session, motion), on_progress, interrupts or Interrupts(), resume, hold_after_stop)
     if not session.in_state("HOLD"):
@@ -218,7 +222,7 @@ class _Run:
         self.seen = 0  # STATUS messages
         self.tick = session.status.tick
         self.board_time = 0.0  # s since this began
-        self.left_at: float | None = None  # s, when the arm gave way to a touch; None: no touch
+        self.left_at: float | None = None  # time at which the arm yielded to a contact, s; None: no contact
         session.listeners.append(self.observe)
 
     # -- the motion, in order -----------------------------------------------------------------------------------------
@@ -262,7 +266,8 @@ class _Run:
         return True
 
     def _follow(self) -> str:
-        """Wait from TRACK to standstill, with deadlines in the board's time. Returns how the motion ended."""
+        """Wait until the motion ends: from TRACK until the arm is at rest. Deadlines are in the board's time. Returns
+        the reason why the motion ended."""
         session, deadline = self.session, self.board_time + self.duration + GRACE
         stop_by = np.inf
         stop_asked = False
@@ -293,7 +298,8 @@ class _Run:
                               f"{self._path_time():.3f} s of {self.duration:.3f} s")
 
     def _pushed_away(self) -> bool:
-        """Return True if the arm gives way to a touch and will return, or if this report may still come."""
+        """Return True if the arm yields to a contact and will return later. Also return True if the board may still
+        report this contact."""
         session = self.session
         if session.felt is None or not session.in_state("FLOAT", "FOLLOW"):
             self.left_at = None
@@ -303,7 +309,7 @@ class _Run:
         return way(session.felt) in ("AWAY", "BACK") or self.board_time - self.left_at < FELT_LATE
 
     def _touch(self) -> str:
-        """Return the touch that the arm gave way to, in words; '' without a touch."""
+        """Return a description of the contact that made the arm yield; '' if there was no contact."""
         felt = self.session.felt
         if felt is None or not felt.touches or not self.session.in_state("FLOAT"):
             return ""
@@ -320,7 +326,8 @@ class _Run:
         return "knots ran out"
 
     def _go_on_or_refuse(self) -> str:
-        """After a stop on the path, resume if allowed, else ask the user. Returns how the motion ended, or ''."""
+        """After a stop on the path, resume if this is still allowed; otherwise wait for the user. Returns how the
+        motion ended, or ''."""
         session = self.session
         why = self._why_stopped()
         told = (f"stopped on the path at {self._path_time():.3f} s of {self.duration:.3f} s because {why} (worst gap "
@@ -344,7 +351,8 @@ class _Run:
             self._moving("RESUME")
 
     def _hold(self, why: str) -> str:
-        """Hold on the path until the user's request, or for the time asked. Returns how the motion ended, or ''."""
+        """Hold on the path until the user requests to go on, or for the requested time. Returns how the motion ended,
+        or ''."""
         self.holding = why
         stops = self.interrupts.count
         until = self.clock.now() + self.hold_after_stop
@@ -363,7 +371,7 @@ class _Run:
             self.holding = ""
 
     def _round(self) -> None:
-        """Pump once, raise Faulted on a fault, report progress, and let time pass."""
+        """Handle messages once, raise Faulted on a fault, report the progress, and wait."""
         seen = self.seen
         self.session.pump()
         self.session.faulted()

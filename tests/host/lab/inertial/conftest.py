@@ -1,4 +1,5 @@
-"""Recordings as boards make them, with noise on their duties and without the delays of real recordings."""
+"""Makes recordings like a board's, with noise on the duties. The recordings do not have the delays of real
+recordings."""
 
 import numpy as np
 import pytest
@@ -23,8 +24,8 @@ def smooth(start, seconds, rng, size):
 
 
 def recorded(file, t, q, v, tau, noise, rng, constants=None, full=()):
-    """Return the recording of a motion with joint torques tau (S, J). constants (J, 2): R and K of the real motors;
-    None: the file's R and K. full: A (J,) at a duty of 1, for current loops."""
+    """Return the recording of a motion whose joint torques are tau (S, J). constants (J, 2): R and K of the real
+    motors; None: R and K of the file. full: current at a duty of 1, (J,), A, for motors with a current loop."""
     volts, given = file.board.bus_voltage, {}
     for j, motor in enumerate(joint.motor for joint in file.streamed):
         R, K = constants[j] if constants else (motor.R, motor.K)

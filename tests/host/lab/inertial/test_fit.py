@@ -1,5 +1,5 @@
-"""The fit on Pinocchio's torques with noise. Bodies stay possible, data correct a wrong file, and unseen numbers
-stay."""
+"""The fit on Pinocchio's torques with noise. Tests the fit on Pinocchio's torques with noise. Fitted bodies are
+physically possible, the data correct a wrong file, and numbers that no motion shows keep their values."""
 
 from dataclasses import replace
 
@@ -49,7 +49,7 @@ def test_data_win_over_a_wrong_file(gamma):
 
 @pytest.mark.parametrize("seed", range(3, 9))
 def test_bodies_stay_possible_however_bad_the_data(seed):
-    """Bodies also stay possible after rounding, and with seven written digits."""
+    """Fitted bodies also stay physically possible after rounding to seven digits."""
     found, _, _ = taught(1e-4, seed, noise=30.0, samples=8)
     assert all(physical.is_consistent(phi) for phi in found.reshape(5, 10))
     for phi in found.reshape(5, 10):
@@ -107,7 +107,7 @@ def played(unknowns, truth, seconds, seed, noise=1e-4):
 
 
 def test_an_arm_is_found_from_its_recordings_and_judged_by_another():
-    """Planar motions show a part of the numbers."""
+    """Planar motions determine only some of the numbers."""
     truth = rig.three_link()
     wrong = differing(truth, 2, friction=0.5)
     unknowns = Unknowns.of(wrong)
@@ -124,12 +124,14 @@ def test_an_arm_is_found_from_its_recordings_and_judged_by_another():
         assert found.seen[coulomb]
     base = found.base @ (found.values - true)
     assert np.linalg.norm(base) < 0.02 * np.linalg.norm(found.base @ true)
-    assert not found.seen[unknowns.names.index(f"{unknowns.solids[0].name}.ixx")]  # about an axis in the plane
+    # moment of inertia about an axis in the plane of motion
+    assert not found.seen[unknowns.names.index(f"{unknowns.solids[0].name}.ixx")]
 
 
 @pytest.mark.parametrize("right", [True, False])
 def test_intervals_hold_the_truth_where_duties_swing_by_the_counts_of_encoders(right):
-    """Noise of 1 % duty, as on this arm's image, hides most numbers. One file is right, and one is far wrong."""
+    """With noise of 1 % duty, as on this arm's image, the data do not determine most numbers. The test uses one correct
+    file and one file with large errors."""
     within = np.array([(j.start - 1.0, j.start + 1.0) for j in rig.three_link().streamed])
     outside, count, left = 0, 0, 0.0
     for seed in range(12):

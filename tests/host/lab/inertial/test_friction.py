@@ -1,4 +1,5 @@
-"""Friction that falls with velocity or rises with load is found at the joints that have it, and at no other joint."""
+"""The fit finds friction that falls with velocity or rises with load at the joints that have this friction, and at no
+other joint."""
 
 from dataclasses import replace
 from itertools import starmap
@@ -34,7 +35,7 @@ def friction_torque(truth, v, tau):
 
 
 def played(truth, motion, seed, noise):
-    """Return a recording of the three-link arm."""
+    """Simulate a motion of the three-link arm, and return its recording."""
     t = np.arange(int(motion.duration * RATE)) / RATE
     q, v, a = motion.at(t)
     links = rnea(Model.of(truth), q, v, a)
@@ -44,7 +45,8 @@ def played(truth, motion, seed, noise):
 
 @pytest.fixture(scope="module")
 def motions():
-    """Return columns and base, motions for the fit, and motions for the judgement. The file is the plan's model."""
+    """Return the columns and base of the unknowns, motions for the fit, and motions for the test. The plans use the
+    file's model."""
     unknowns = Unknowns.of(rig.three_link())
     within = ranges(unknowns.space.joints, {})
     columns, base = base_columns(unknowns, within)
@@ -53,14 +55,14 @@ def motions():
 
 
 def fitted(motions, file, truth, seed, noise=0.003):
-    """Return the fit, and the recordings that judge the fit."""
+    """Return the result of the fit, and the recordings that test the result."""
     unseen = [played(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(motions[2], 5)]
     takes, columns, base = found_by(motions, truth, seed, noise)
     return fit_friction(Unknowns.of(file), takes, unseen, columns, base), unseen
 
 
 def found_by(motions, truth, seed, noise=0.003):
-    """Return recordings for the fit, columns and base."""
+    """Return recordings for the fit, and the columns and base of the unknowns."""
     (columns, base), takes, _ = motions
     return [played(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(takes)], columns, base
 
@@ -76,7 +78,8 @@ def of_field(arm, part):
 
 @pytest.mark.parametrize("part", ["stribeck", "load", "both"])
 def test_it_is_found_at_the_joints_that_have_it(part, motions):
-    """Each number is within its interval or within a tenth, and the unseen motions confirm the friction."""
+    """Each number is within its confidence interval or within a tenth of the true number. The test motions confirm the
+    friction."""
     file = rig.three_link()
     truth = of_field(differing(file, 2), part)
     found, unseen = fitted(motions, file, truth, 1)
@@ -101,7 +104,7 @@ def test_it_is_found_at_the_joints_that_have_it(part, motions):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_invented(seed, motions, monkeypatch):
-    """Three terms at three joints are nine trials. Each trial has a chance of a false finding."""
+    """Three friction terms at three joints give nine trials. In each trial a friction term may be found by chance."""
     file, trials = rig.three_link(), set()
     monkeypatch.setattr(friction, "_better", lambda *asked: trials.add(asked[2]) or _better(*asked))
     found, _ = fitted(motions, file, differing(file, seed), seed)
@@ -109,14 +112,14 @@ def test_nothing_is_invented(seed, motions, monkeypatch):
 
 
 def test_one_of_nine_trials_has_to_be_surer_than_a_single_one():
-    """Ten shares alternate between 0 and 0.2. The mean of the shares, 0.1, is 3 standard errors, 0.1 / 3. Student's t
+    """Ten fractions alternate between 0 and 0.2. The mean of the fractions, 0.1, is 3 standard errors. Student's t
     of 9 degrees: 2.26 at 95 %, 3.69 at 1 - 0.05/10."""
     share = np.tile([0.0, 0.2], 5)
     assert _better(1.0 + share, 1.0 - share, 1) and not _better(1.0 + share, 1.0 - share, 9)
 
 
 def test_what_the_file_has_rightly_stays_and_what_it_has_wrongly_goes(motions):
-    """The first joint has the file's friction, and the second joint has no friction of this kind."""
+    """The first joint really has the friction that the file gives. The second joint has no friction of this kind."""
     file = of_field(rig.three_link(), "stribeck")
     first, second, third = file.joints
     bare = replace(second, friction=replace(second.friction, stribeck=0.0, stribeck_velocity=0.0))

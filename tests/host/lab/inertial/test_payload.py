@@ -1,5 +1,5 @@
-"""A weight shows the strength of an arm's motors. The tests use Pinocchio's torques and motors that differ from the
-file."""
+"""A known weight determines the torque constants of an arm's motors. The tests use Pinocchio's torques, and motors that
+differ from the file. The tests use Pinocchio's torques and motors that differ from the file."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ GUESS = replace(WEIGHT, com=np.zeros(3), inertia=1e-3 * np.eye(3))
 
 
 def played(truth, given, seed, constants, shape, noise, full):
-    """Return a recording of 10 s of an arm with motors that have other R and K (J, 2) than the file."""
+    """Return a recording of 10 s. The motors' R and K (J, 2) differ from the file's."""
     t, q, qd, qdd = smooth([j.start for j in truth.streamed], 10.0, np.random.default_rng(shape), 0.15)
     tau = rnea(Model.of(truth), q, qd, qdd)
     for j, joint in enumerate(truth.streamed):
@@ -51,7 +51,7 @@ def test_torques_are_told_whatever_the_file_says_of_masses_and_friction(r, k):
 
 
 def test_intervals_hold_the_truth_under_noise():
-    """Encoder counts make about 1 % of duty noise."""
+    """Encoder quantisation causes noise of about 1 % in the duties."""
     true = np.array([0.8, 1.0, 1.25])
     off = []
     for seed in range(8):
@@ -61,8 +61,8 @@ def test_intervals_hold_the_truth_under_noise():
 
 
 def test_an_interval_is_the_same_share_of_a_torque_for_each_torque_of_the_file():
-    """The motors of the files have 0.5, 1 and 4 times the resistance. So the torque per volt is 2, 1 and 0.25 times as
-    large."""
+    """The motors in the three files have 0.5, 1 and 4 times the real resistance. So the torque per volt is 2, 1 and
+    0.25 times as large."""
     sizes = (0.5, 1.0, 4.0)
     files = [replace(ARM, joints=tuple(replace(j, motor=j.motor and replace(j.motor, R=r * j.motor.R))
                                        for j in ARM.joints)) for r in sizes]
@@ -73,7 +73,7 @@ def test_an_interval_is_the_same_share_of_a_torque_for_each_torque_of_the_file()
 
 
 def test_joints_that_a_weight_hardly_loads_are_named_and_keep_their_numbers():
-    """A weight on the column loads only the waist joint, by an unknown inertia."""
+    """A weight on the column only loads the waist joint, and the load is an unknown inertia."""
     weight = replace(WEIGHT, link="column")
     found = weighed(file_constants((1.3, 1.3, 1.3)), weight, replace(GUESS, link="column"))
     assert not np.any(found.sure) and found.words().count("not determined") == 3

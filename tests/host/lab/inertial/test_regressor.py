@@ -1,4 +1,4 @@
-"""The regressor against Pinocchio's regressor, and against torques of changed mechanisms."""
+"""Compares the regressor with Pinocchio's regressor, and with the torques of mechanisms whose numbers were changed."""
 
 from dataclasses import replace
 
@@ -14,7 +14,8 @@ from femtorque.host.lab.inertial.regressor import Unknowns, moved, phi_of, solid
 from femtorque.host.plan import Space
 from tests.support.oracle import pinocchio_model, random_inertia, random_rotation, random_tree
 
-PINOCCHIO = [0, 1, 2, 3, 4, 6, 9, 5, 7, 8]  # Pinocchio's order of a body: ixx, ixy, iyy, ixz, iyz, izz
+# order of a body's moments of inertia in Pinocchio: ixx, ixy, iyy, ixz, iyz, izz
+PINOCCHIO = [0, 1, 2, 3, 4, 6, 9, 5, 7, 8]
 
 
 def moves_of(space, rng, count=9, reach=0.1):

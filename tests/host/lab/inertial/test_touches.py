@@ -1,4 +1,4 @@
-"""Touch thresholds from possible reports of an untouched arm."""
+"""Tests contact thresholds on simulated reports of an arm without contact."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ from tests.support.differing import differing
 from tests.support.oracle import rnea
 
 HZ, SECONDS, RESTS = 1000, 16.0, 4.0
-SLOW = 0.3  # Hz, of the mean (docs/lab.md: half a second)
+SLOW = 0.3  # Hz, cutoff frequency of the mean (docs/lab.md: half a second)
 
 
 def needed(mechanism, q, qd, qdd):
@@ -36,7 +36,8 @@ def low(x, hz):
 
 
 def reports(mechanism, truth, noise=0.0, first=2**32 - 4000):
-    """Return reports of an arm that rests and then moves as planned, with the true torques. The board's ticks wrap."""
+    """Return reports of an arm that is at rest and then moves as planned. The torques are the true torques. The board's
+    ticks wrap."""
     t = np.arange(round(SECONDS * HZ)) / HZ
     count, start = len(mechanism.streamed), np.array([j.start for j in mechanism.streamed])
     size, w, on = 0.4 + 0.1 * np.arange(count), 2.0 + 0.7 * np.arange(count), np.maximum(t - RESTS, 0.0)[:, None]
@@ -53,7 +54,8 @@ def reports(mechanism, truth, noise=0.0, first=2**32 - 4000):
 
 
 def falling(x):
-    """Return values every 10 ms that rise at once and fall as slowly as the mean, as in docs/lab.md."""
+    """Return the values of x every 10 ms, filtered so that rises are immediate and falls are as slow as the mean
+    (docs/lab.md)."""
     out = [x[0]]
     for now in x[1:]:
         out.append(max(now, now + np.exp(-2.0 * np.pi * SLOW * 0.01) * (out[-1] - now)))
@@ -78,8 +80,8 @@ def test_of_a_joint_whose_file_limits_no_effort_the_motor_is_taken(arm):
 
 
 def test_what_the_board_would_feel_with_the_numbers_found_is_foretold(arm):
-    """With the true numbers the prediction is small, except where a joint reverses. STATUS comes every 10 ms, and in
-    this time a filter of 8 ms settles by 0.71."""
+    """If the numbers are the true numbers, the predicted torque is small, except where a joint reverses. STATUS arrives
+    every 10 ms. In this time a filter of 8 ms settles by a fraction of 0.71."""
     truth = differing(arm, 5)
     unknowns, values = Unknowns.of(arm), Unknowns.of(truth).prior
     seen = reports(arm, truth)

@@ -1,1 +1,1 @@
-"""Masses, centres of gravity, inertias, rotors and friction of a whole arm, identified from motions."""
+"""Identifies the masses, centres of gravity, inertias, rotor inertias and friction of a whole arm from motions."""

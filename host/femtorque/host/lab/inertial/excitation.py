@@ -1,12 +1,13 @@
-"""A motion that identifies an arm's masses: Fourier series within limits. A search maximises the information.
+"""Finds a motion for the identification of an arm's masses: a Fourier series within limits. A search maximises the
+information.
 
     q_j(t) = c_j + s(t) sum_k [ a_jk sin(k w t) + b_jk cos(k w t) ],   w = 2 pi / duration     (Swevers et al., 1997)
 
-s(t) brings both ends to rest. The search takes the best of many random motions, and then improves this motion by many
-small changes. The score is the log-determinant of the torques' information about the base parameters (T-RA 13(5)).
+s(t) brings both ends to rest. The search starts from the best of many random motions, and improves this motion by many
+small changes. The score is the log-determinant of the information matrix of the base parameters (T-RA 13(5)).
 
 Friction that falls with velocity shows only in long slow motions. In `sweep` each joint goes through its range and back
-at constant velocities. Each velocity is half of another velocity.
+at constant velocities. Each velocity is half of the next higher velocity.
 """
 
 from __future__ import annotations
@@ -31,22 +32,23 @@ Array = NDArray[np.float64]
 HARMONICS = 5
 SECONDS = 10.0  # of a motion
 RAMP = 1.0  # s at both ends
-SLOW = (1.0, 0.5, 0.25, 0.125, 0.0625)  # of the fastest constant velocity
-EVEN, TURN = 1.5, 0.4  # s at each velocity in one direction, and s of a change of velocity
-REACH, SLIDE = 1.0, 0.15  # rad, m: default range in each direction from the start
-MARGIN = 0.05  # share of a position range that stays free at both ends
-FAST, HARD = 0.5, 0.6  # shares of limits.velocity, acceleration and of the effort, since the file may be wrong
-DRAWN, CHANGED = 60, 120  # random motions, and changes of the best motion
-OF_CLOSED = 5  # divisor of DRAWN and CHANGED for closed mechanisms: following loops takes time
-SAMPLES = 80  # instants of a motion at which torques are computed
-SMALLER, SMALLEST = 0.85, 0.02  # for weak motors: factor of speed between tries, and the last factor
-RANK = 1e-7  # share of the largest pivot: columns below depend on other columns
-QUIET = 0.02  # share of the effort: assumed uncertainty of torques
+SLOW = (1.0, 0.5, 0.25, 0.125, 0.0625)  # fractions of the fastest constant velocity
+EVEN, TURN = 1.5, 0.4  # s at each velocity in one direction, and s for each change of velocity
+REACH, SLIDE = 1.0, 0.15  # default range on each side of the start: rad for a revolute joint, m for a prismatic joint
+MARGIN = 0.05  # fraction of a position range that is kept free at both ends
+# fractions of the limits of velocity and acceleration, and of the effort; not 1, since the file may be wrong
+FAST, HARD = 0.5, 0.6
+DRAWN, CHANGED = 60, 120  # number of random motions, and number of changes to the best motion
+OF_CLOSED = 5  # divisor of DRAWN and CHANGED for closed mechanisms, since solving the loop equations takes time
+SAMPLES = 80  # number of instants of a motion at which torques are computed
+SMALLER, SMALLEST = 0.85, 0.02  # if motors are too weak: factor on the speed between two tries, and the smallest factor
+RANK = 1e-7  # fraction of the largest pivot: a column with a smaller pivot depends linearly on other columns
+QUIET = 0.02  # fraction of the effort: assumed standard deviation of the measured torques
 
 
 @dataclass(frozen=True)
 class Excitation(Plan):
-    """A plan without waypoints. information: log-determinant; higher is better."""
+    """A plan of an exciting motion, without waypoints. information: log-determinant; higher is better."""
 
     information: float
 
@@ -113,8 +115,9 @@ def _ramp(t: Array, seconds: float) -> Moves:
 
 
 def ranges(joints: tuple[Joint, ...], given: Mapping[str, tuple[float, float]]) -> Array:
-    """Return the joints' ranges (f, 2): the given range, else REACH about the start. Each range is MARGIN within the
-    limits. Raises BadInput for an unknown joint or a range outside its limits."""
+    """Return the joints' position ranges (f, 2). A joint without a given range gets the start pose plus and minus
+    REACH. Each range ends MARGIN before the limits. Raises BadInput for an unknown joint, or for a range that exceeds
+    the joint's limits."""
     names = [joint.name for joint in joints]
     for name, (low, high) in given.items():
         if name not in names:
@@ -134,7 +137,7 @@ def ranges(joints: tuple[Joint, ...], given: Mapping[str, tuple[float, float]]) 
 
 def base_columns(unknowns: Unknowns, within: Array) -> tuple[NDArray[np.int64], Array]:
     """Return independent columns (B,) for motions in a range, and the matrix (B, P) from all unknowns to base
-    parameters: Y x = Y[:, columns] (matrix x). Method: QR decomposition with pivots (Gautier, ICRA 1990)."""
+    parameters: Y x = Y[:, columns] (matrix x). Method: QR decomposition with pivoting (Gautier, ICRA 1990)."""
     rng = np.random.default_rng(7)
     space = unknowns.space
     middle = space.coordinates(space.start)
@@ -160,7 +163,8 @@ def base_columns(unknowns: Unknowns, within: Array) -> tuple[NDArray[np.int64], 
 
 
 def _way(x: Array) -> NDArray[np.int64]:
-    """Return an order of poses with close neighbours. Closed mechanisms are followed in this order."""
+    """Return an order of the poses in which neighbours are close together. For a closed mechanism, the loop equations
+    are solved for the poses in this order."""
     return np.lexsort(x.T[:1])
 
 
@@ -187,7 +191,8 @@ def excite(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: 
 
 
 def _scaled(unknowns: Unknowns, within: Array, series: _Series, rng: np.random.Generator) -> _Series:
-    """Scale each joint's motion to the limits of range and velocity, and draw a centre that fits."""
+    """Scale each joint's motion to its limits of range and velocity. Draw a random centre for which the motion stays
+    within the range."""
     t = np.linspace(0.0, series.seconds, 4 * SAMPLES)
     centred = _Series(np.zeros(len(within)), series.coefficients, series.seconds)
     q, qd, qdd = centred.at(t)
@@ -201,7 +206,7 @@ def _scaled(unknowns: Unknowns, within: Array, series: _Series, rng: np.random.G
 
 
 def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Series | _Steps) -> float:
-    """Return the log-determinant; minus infinity if the loops cannot be followed."""
+    """Return the log-determinant; minus infinity if the loop equations cannot be solved."""
     space = unknowns.space
     try:
         moves = space.motion(space.start, *series.at(np.linspace(0.0, series.seconds, SAMPLES)))
@@ -215,21 +220,21 @@ def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Series
 
 
 def sweep(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: int = 1) -> Excitation:
-    """Return a motion of each joint through its range and back, at the velocities of SLOW. Each joint has another
-    order. Raises Refused as `excite` does."""
+    """Return a motion of each joint through its range and back, at the velocities of SLOW. The velocities come in a
+    different order for each joint. Raises the same Refused as `excite`."""
     rng = np.random.default_rng(seed)
     shares = np.array([rng.permutation(SLOW) * rng.choice([-1.0, 1.0]) for _ in within])
     limits = [joint.limits for joint in unknowns.space.joints]
     fastest = (within[:, 1] - within[:, 0]) / (EVEN * sum(SLOW))
     fastest = np.minimum(fastest, [FAST * x.velocity for x in limits])
-    turning = 2.0 * 1.875 / TURN  # peak acceleration of a reversing quintic
+    turning = 2.0 * 1.875 / TURN  # peak acceleration of a quintic from velocity -1 to 1
     fastest = np.minimum(fastest, [FAST * x.acceleration / turning for x in limits])
     motion = _Steps(within.mean(axis=1), shares * fastest[:, None])
     return _within_efforts(unknowns, motion, _information(unknowns, columns, motion))
 
 
 def _within_efforts(unknowns: Unknowns, series: _Series | _Steps, score: float) -> Excitation:
-    """Return the widest motion that the motors allow."""
+    """Return the motion with the largest amplitude that the motors can follow."""
     space, share = unknowns.space, 1.0
     while share > SMALLEST:
         try:

@@ -1,5 +1,5 @@
-"""The experiment of a whole arm. Motions are planned, rehearsed slowly and played. The fit does not use the last
-motion, which judges the result."""
+"""The identification experiment for a whole arm. The motions are planned, played slowly as a rehearsal, and then played
+at full speed. The fit does not use the last motion, which tests the result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -25,8 +25,8 @@ from femtorque.host.link import COLUMNS
 Array = NDArray[np.float64]
 
 REHEARSAL = 0.25  # of the planned speed
-MOTIONS = 2  # motions for the fit, besides a slow motion; the judge is one more motion and a slow one
-DENSITY = 1000.0  # kg/m^3 of an unknown payload, and its share of the arm's mass
+MOTIONS = 2  # number of motions for the fit; a slow motion is added. The test uses one more motion and a slow motion
+DENSITY = 1000.0  # default for an unknown payload: density, kg/m^3, and mass as a fraction of the arm's mass
 GUESS = 0.05
 
 NO_BETTER = "The file explains the unseen motion as well as these numbers do, so they are not written."
@@ -39,8 +39,8 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Programme:
-    """motions: for the fit, in order. unseen: motions for the judgement; empty for a payload. joints: to be recorded;
-    None: all joints."""
+    """Motions of one identification. motions: for the fit, in order. unseen: for the test; empty for a payload. joints:
+    joints to be recorded; None: all joints."""
 
     unknowns: Unknowns
     columns: NDArray[np.int64]
@@ -52,8 +52,8 @@ class Programme:
 
 @dataclass(frozen=True)
 class Result:
-    """Identified numbers, and their judgement by an unseen motion (None for a payload). watched: the board's
-    reports."""
+    """Identified numbers, with their errors in a test motion that the fit did not use. judged: None for a payload.
+    watched: the board's reports."""
 
     found: Found
     judged: Judged | None
@@ -62,22 +62,23 @@ class Result:
 
     @property
     def better(self) -> bool:
-        """Return True for a payload, or if the new numbers explain the unseen motion better than the file does."""
+        """Return True if the new numbers explain the test motion better than the file's numbers do. Also return True
+        for a payload."""
         if self.judged is None:
             return True
         return bool(np.nanmean((self.judged.after / self.judged.before) ** 2) < 1.0)
 
     @cached_property
     def touches(self) -> tuple[Touch, ...]:
-        """Return touch thresholds for the new numbers; empty without [feel]."""
+        """Return contact thresholds for the identified numbers. Empty if the file has no [feel]."""
         found = self.found
         if self.judged is None:
             return ()
         return propose(found.unknowns, found.values if self.better else found.unknowns.prior, self.watched)
 
     def solids(self) -> list[dict[str, Any]]:
-        """Return for each link or payload its numbers before and after, and the largest change in standard deviations.
-        Name the numbers that no motion shows."""
+        """Return for each link or payload its numbers before and after the fit, and the largest change in standard
+        deviations. Also name the numbers that the motions do not determine."""
         rows, found = [], self.found
         for k, solid in enumerate(found.unknowns.solids):
             own = slice(10 * k, 10 * k + 10)
@@ -93,7 +94,7 @@ class Result:
         return rows
 
     def joints(self) -> list[dict[str, Any]]:
-        """Return for each joint its numbers with half 95 % intervals, and its residuals."""
+        """Return for each joint its identified numbers with the half-widths of 95 % intervals, and its residuals."""
         rows, found = [], self.found
         streamed, first = found.unknowns.space.whole.streamed, 10 * len(found.unknowns.solids)
         for k, j in enumerate(found.unknowns.joints):
@@ -111,7 +112,7 @@ class Result:
         return rows
 
     def _beyond(self, joint: int) -> dict[str, Any]:
-        """Return the found friction of a joint beyond Coulomb friction."""
+        """Return a joint's identified friction other than viscous and Coulomb friction."""
         found, row = self.found, dict[str, Any]()
         file = found.unknowns.space.whole.streamed[joint].friction
         for k, term in enumerate(found.unknowns.terms, found.unknowns.plain):
@@ -172,7 +173,8 @@ def _changed(number: dict[str, float]) -> str:
 
 
 def whole(mechanism: Mechanism, given: Ranges) -> Programme:
-    """Return the programme for all links and joints. Raises BadInput and Refused as `Unknowns.of` and `excite` do."""
+    """Return the programme that identifies all links and joints. Raises BadInput and Refused as `Unknowns.of` and
+    `excite` do."""
     unknowns = Unknowns.of(mechanism)
     within = ranges(unknowns.space.joints, given)
     columns, base = base_columns(unknowns, within)
@@ -182,9 +184,9 @@ def whole(mechanism: Mechanism, given: Ranges) -> Programme:
 
 
 def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges, weighed: float = 0.0) -> Programme:
-    """Return the programme for the file's payload, or for a new payload on a link (by default the last). The file's
-    other numbers count as right. The programme records the joints with the largest torques by the payload. weighed: the
-    mass, kg, of a new payload, for `weigh`; then all joints are recorded."""
+    """Return the programme that identifies the file's payload, or a new payload on `link` (by default the last link).
+    All other numbers of the file are assumed to be correct. Only the joints with the largest torques from the payload
+    are recorded. weighed: mass of a new payload, kg, for `weigh`; then all joints are recorded."""
     names = [x.name for x in mechanism.links]
     if link is not None and link not in names or link == BASE:
         raise BadInput("identify", "--on", link, "no such link", hint(str(link), names, "links"))
@@ -213,8 +215,8 @@ def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges, we
 
 def identify(board: Board, mechanism: Mechanism, programme: Programme,
              on_step: Callable[[str], None] = lambda what: None, stops: Stops = FREE) -> Result:
-    """Play the programme, return to the arm's first position, and fit. Raises Refused as streaming does, and if the
-    user stopped the arm."""
+    """Play the programme, move back to the arm's first position, and fit the numbers. Raises the same Refused as
+    streaming, and if the user stopped the arm."""
     board.arm()
     begin, first = board.session.held(), programme.motions[0].trajectory
     approach(board, first.positions[0], stops)
@@ -243,8 +245,8 @@ def identify(board: Board, mechanism: Mechanism, programme: Programme,
 
 def weigh(board: Board, mechanism: Mechanism, programme: Programme, fix: Callable[[], None],
           on_step: Callable[[str], None] = lambda what: None, stops: Stops = FREE) -> Weighed:
-    """Play a motion without the weight. At the first position, let `fix` attach the weight. Then play the motion again.
-    Raises Refused as `identify` does."""
+    """Play a motion without the weight. Stop at the first position, and call `fix`, which returns once the user has
+    attached the weight. Then play the motion again. Raises the same Refused as `identify`."""
     board.arm()
     begin, motion = board.session.held(), programme.motions[0].trajectory
     takes: list[list[Recording]] = []

@@ -1,11 +1,11 @@
-"""The numbers of an arm that best explain its motions, and their uncertainty.
+"""Identifies the numbers of an arm that best explain its motions, and their uncertainty.
 
 Each joint's equations are weighted by the inverse of their residual variance. Neighbouring equations share samples, so
-the equations of one window count as one. The file's numbers are the prior with the weight gamma. The best gamma has the
-smallest error on held-out recordings. The fit takes the largest gamma within one standard error of this best error, so
-chance does not move numbers off the file (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009,
-7.10). Torques of drives and servos may act a little later than their frames. The fit also finds this delay of each
-joint. LATE is its expected size.
+the equations of one window count as one. The file's numbers are the prior, and gamma is the prior's weight. The best
+gamma has the smallest error on held-out recordings. The fit takes the largest gamma within one standard error of this
+best error, so noise does not move numbers away from the file's (Hastie, Tibshirani and Friedman, The Elements of
+Statistical Learning, 2009, 7.10). A drive or servo may apply a torque a little later than the frame that commands it.
+The fit also finds this delay of each joint. LATE is the expected delay.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,19 +23,24 @@ from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
 
 Array = NDArray[np.float64]
 
-LATE, ON_CAN, EXACT = 2e-3, 1e-4, 2e-5  # s, expected delays: servos, drives on CAN, motors on the board's bridges
+# s, expected delays: of servos, of drives on CAN, of motors on the board's own bridges
+LATE, ON_CAN, EXACT = 2e-3, 1e-4, 2e-5
 GAMMAS = [10.0**n for n in range(4, -5, -1)]
-AS_WELL = 0.01  # share of the least held-out error: a smaller loss does not count
-HELD_OUT, LENGTH = 4, 1.0  # every HELD_OUT-th stretch of LENGTH s is held out
-DOUBT = 0.2  # share of the file's numbers: assumed uncertainty, to decide which numbers the data show
-SEEN = 0.7  # share of DOUBT: largest deviation of a number that the data show
-SHORTEST = 1.0  # s of motion that a joint needs
-LEAST = 1e-4  # share of a joint's largest torque, velocity, acceleration: default friction and rotor
+AS_WELL = 0.01  # fraction of the smallest held-out error: a smaller increase of the error is ignored
+# recordings are cut into stretches of LENGTH s; every HELD_OUT-th stretch is held out
+HELD_OUT, LENGTH = 4, 1.0
+# fraction of the file's number: assumed standard deviation, used to decide which numbers the data determine
+DOUBT = 0.2
+SEEN = 0.7  # fraction of DOUBT: a number with a smaller standard deviation counts as determined by the data
+SHORTEST = 1.0  # s: minimum duration of a joint's motion
+# fractions of a joint's maximum torque, velocity and acceleration, for default values of friction and rotor inertia
+LEAST = 1e-4
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Unexplained rms (J,), N m or N, of an unseen motion: with the file's numbers and with the new numbers."""
+    """Unexplained rms torque (J,), N m or N, in a motion that was not used for the fit. before: with the file's
+    numbers. after: with the new numbers."""
 
     before: Array
     after: Array
@@ -44,10 +49,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Found:
-    """values (P,): of the unknowns. deviation (P,): standard deviations from data and prior; the prior's uncertainty is
-    at least DOUBT. seen (P,): False if the data show little of this number. late (J,): delays, s. information (P, P):
-    of the data, per unit of each unknown. slow (R,): standard deviations of the velocities of `unknowns.terms`, rad/s
-    or m/s; 0 without a velocity."""
+    """Result of a fit. values (P,): of the unknowns. deviation (P,): standard deviations from the data and the prior;
+    the prior's uncertainty is at least DOUBT. seen (P,): False if the data hardly determine this number. late (J,):
+    delays, s. information (P, P): from the data, per unit of each unknown. slow (R,): standard deviations of the
+    velocities of `unknowns.terms`, rad/s or m/s; 0 for a term without a velocity."""
 
     unknowns: Unknowns
     prior: Prior
@@ -67,7 +72,7 @@ class Found:
         return self.unknowns.names
 
     def base_values(self) -> tuple[Array, Array]:
-        """Return base parameters (B,) and their standard deviations (B,)."""
+        """Return the base parameters (B,) and their standard deviations (B,)."""
         covariance = np.linalg.pinv(self.information[np.ix_(self.columns, self.columns)], hermitian=True)
         return self.base @ self.values, np.sqrt(np.maximum(np.diag(covariance), 0.0))
 
@@ -87,7 +92,8 @@ class Found:
 
 
 def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int64], base: Array) -> Found:
-    """Find the unknowns. columns, base: of `base_columns`. Raises Refused if the recordings hold too little motion."""
+    """Fit the unknowns to recordings. columns, base: of `base_columns`. Raises Refused if the recordings hold too
+    little motion."""
     rows = equations(unknowns, takes)
     recorded = sorted({j for take in takes for j in take.given})
     for j in recorded:
@@ -98,8 +104,8 @@ def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int6
 
 
 def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], base: Array) -> Found:
-    """Find the unknowns from their equations. columns (B,), base (B, P'): of `base_columns`, which does not include
-    `terms`. Each term counts as independent."""
+    """Fit the unknowns to their equations. columns (B,), base (B, P'): of `base_columns`, which does not include
+    `terms`. The terms are treated as independent columns."""
     count = len(unknowns.terms)
     columns = np.concatenate([columns, unknowns.plain + np.arange(count)]).astype(np.int64)
     base = np.block([[base, np.zeros((len(base), count))], [np.zeros((count, base.shape[1])), np.eye(count)]])
@@ -119,8 +125,8 @@ def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], ba
     slopes = _slopes_of_slow(unknowns, rows, values)
     own, _, _ = _normal(replace(rows, matrix=np.concatenate([rows.matrix, slopes], axis=2)), expected, noise,
                         np.ones_like(held))
-    inner, slow = slice(0, len(values)), slice(len(values), None)  # deviations of all other numbers include the
-                                                                   # deviation of the velocities
+    # the uncertainty of the velocities increases the deviations of all other numbers
+    inner, slow = slice(0, len(values)), slice(len(values), None)
     own[slow, slow] += np.diag([(1.0 / term.slow if term.slow else 1.0) ** 2 for term in unknowns.terms])
     information = own[inner, inner] - own[inner, slow] @ np.linalg.solve(own[slow, slow], own[slow, inner])
     weak = _curvature(prior)
@@ -133,7 +139,7 @@ def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], ba
 
 
 def _slopes_of_slow(unknowns: Unknowns, rows: Equations, values: Array) -> Array:
-    """Return the torques' derivatives (N, J, R) by the velocities of `terms`."""
+    """Return the derivatives (N, J, R) of the torques with respect to the velocities of `terms`."""
     result = np.zeros((*rows.side.shape, len(unknowns.terms)))
     for k, term in enumerate(unknowns.terms):
         if term.slow:
@@ -167,8 +173,8 @@ def _first_noise(rows: Equations, columns: NDArray[np.int64]) -> Array:
 
 def _normal(rows: Equations, expected: Array, noise: Array, use: NDArray[np.bool_]
             ) -> tuple[Array, Array, Callable[[Array], Array]]:
-    """Return the normal matrix (P, P) and right side (P,) with the joints' delays eliminated, and a function for the
-    delays."""
+    """Return the normal matrix (P, P) and the right side (P,) after elimination of the joints' delays, and a function
+    that computes the delays."""
     weight = np.where(rows.counts, 1.0 / noise**2, 0.0) * use[:, None] * (rows.period / WINDOW)
     A, w, b, d = rows.matrix, weight, rows.side, rows.late
     normal = np.einsum("njp,nj,njr->pr", A, w, A, optimize=True)
@@ -196,7 +202,7 @@ def _deviation(information: Array) -> Array:
 
 def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, stretch: NDArray[np.int64],
            held: NDArray[np.bool_]) -> float:
-    """Return the largest gamma that explains the held-out rows as well as any other."""
+    """Return the largest gamma whose held-out error is as small as that of any other gamma, within the tolerance."""
     normal, side, lateness = _normal(rows, expected, noise, ~held)
     errors = []
     for values in physical.path(normal, side, prior, GAMMAS):

@@ -1,16 +1,17 @@
-"""Friction that falls with velocity or rises with load, accepted only if an unseen motion shows it.
+"""Friction that falls with velocity or rises with load, accepted only if a motion outside the fit confirms it.
 
     sgn(q') [ f_s / (1 + (q'/v_s)^2) + mu |tau_ID| ]          (codegen/model/driven_friction.py)
 
 f_s and mu of each joint are ordinary unknowns. v_s is the velocity that leaves the smallest residual of the joint's own
 equation with all other numbers free (variable projection, Golub and Pereyra, SIAM J. Num. Anal. 10(2), 1973).
 
-More unknowns always fit better, so another motion decides. A joint gets f_s, mu or both in this case only: its squared
-errors in this motion fall, and the fall is significant. For each second of the motion the share (before - after) /
-(before + after) is computed, so that no noisy second decides alone. The mean of the shares must exceed its interval.
-The level is divided by the number of trials (Bonferroni). v_s must lie within the observed velocities. Below these
-velocities f_s would be an extrapolation, and above them f_s acts as Coulomb friction. If no v_s is found, the file's
-v_s is tried.
+Additional unknowns always improve the fit. So the decision is based on a motion that the fit did not use. A joint gets
+f_s, mu or both only if they reduce its squared errors in this motion significantly. For each second of the motion,
+(before - after) / (before + after) is computed from the squared errors. So a single noisy second cannot decide. The
+mean of these fractions must be larger than the half-width of its confidence interval. The significance level is divided
+by the number of trials (Bonferroni). v_s must lie within the observed velocities. Below the observed velocities f_s
+would be an extrapolation. Above the observed velocities, f_s and Coulomb friction cannot be separated. If no v_s can be
+fitted, the file's v_s is used.
 """
 
 from collections.abc import Sequence
@@ -27,17 +28,17 @@ from femtorque.host.lab.inertial.regressor import FrictionTerm, Unknowns
 
 Array = NDArray[np.float64]
 
-VELOCITIES = 60  # number of trial velocities
+VELOCITIES = 60  # number of trial values of v_s
 SLOWEST, FASTEST = 2.0, 0.5  # bounds of v_s: factors on a joint's slowest and fastest velocity
 WAYS: tuple[tuple[str, ...], ...] = (("stribeck",), ("load",), ("stribeck", "load"))
-LEVEL = 0.05  # probability of a false finding
-ROUNDS = 3  # rounds of fits; the loads follow the masses of the last fit
+LEVEL = 0.05  # significance level
+ROUNDS = 3  # rounds of fits; each round computes the loads from the masses of the previous round
 
 
 def fit_friction(unknowns: Unknowns, takes: Sequence[Recording], unseen: Sequence[Recording],
                  columns: NDArray[np.int64], base: Array) -> Found:
     """Find the unknowns as `fit` does, and any friction beyond Coulomb friction that the motion `unseen` confirms.
-    Raises Refused as `fit` does."""
+    Raises the same Refused as `fit`."""
     plain = fit(unknowns, takes, columns, base)
     joints = [j for j in unknowns.joints if all(any(j in take.given for take in of) for of in (takes, unseen))]
     if not joints:
@@ -58,7 +59,7 @@ def fit_friction(unknowns: Unknowns, takes: Sequence[Recording], unseen: Sequenc
 
 def _kept(unknowns: Unknowns, plain: Found, terms: list[FrictionTerm], takes: Sequence[Recording],
           unseen: Sequence[Recording], given: tuple[NDArray[np.int64], Array]) -> Found:
-    """Return the last fit, without `terms` that are smaller than their intervals."""
+    """Return the last fit. Friction terms that are smaller than their confidence intervals are omitted."""
     found, rounds = plain, 0
     while terms and rounds < ROUNDS:
         found = fit(replace(unknowns, terms=tuple(terms)), takes, *given)
@@ -91,7 +92,7 @@ def _slow(unknowns: Unknowns, rows: Equations, joint: int, columns: NDArray[np.i
 
 def _squares(trial: Unknowns, rows: Equations, judge: Equations, way: Sequence[str], columns: NDArray[np.int64],
              base: Array) -> Array:
-    """Return squared errors (K, J) of the judge's stretches, with these friction parts at all joints."""
+    """Return the squared errors (K, J) of the test stretches if all joints have these friction terms."""
     stays = np.array([term.part in way for term in trial.terms])
     some = replace(trial, terms=tuple(term for term, s in zip(trial.terms, stays, strict=True) if s))
     found = fit_rows(some, _some(rows, trial, stays), columns, base)
@@ -101,14 +102,14 @@ def _squares(trial: Unknowns, rows: Equations, judge: Equations, way: Sequence[s
 
 
 def _some(rows: Equations, trial: Unknowns, stays: NDArray[np.bool_]) -> Equations:
-    """Return the equations without some friction terms. For these terms the file's numbers hold."""
+    """Return the equations without some friction terms. The omitted terms keep the file's numbers."""
     gone = trial.plain + np.flatnonzero(~stays)
     return replace(rows, matrix=np.delete(rows.matrix, gone, axis=2),
                    side=rows.side - rows.matrix[:, :, gone] @ trial.prior[gone])
 
 
 def _choice(joint: int, squares: dict[tuple[str, ...], Array], trials: int, slow: bool) -> tuple[str, ...]:
-    """Return the friction parts that explain the judging motion significantly better than fewer or no parts do."""
+    """Return the friction terms that explain the test motion significantly better than fewer or no terms do."""
     best: tuple[str, ...] = ()
     ways = sorted((way for way in WAYS if slow or "stribeck" not in way),
                   key=lambda way: (len(way), float(squares[way][:, joint].sum())))
@@ -119,7 +120,7 @@ def _choice(joint: int, squares: dict[tuple[str, ...], Array], trials: int, slow
 
 
 def _better(before: Array, after: Array, trials: int) -> bool:
-    """Return True if squared errors (K,) fall by more than AS_WELL, and the mean share by more than its interval."""
+    """Return True if the squared errors (K,) fall by a fraction of more than AS_WELL and the fall is significant."""
     before, after = before[before > 0.0], after[before > 0.0]
     if len(before) < 2 or after.sum() >= (1.0 - AS_WELL) * before.sum():
         return False

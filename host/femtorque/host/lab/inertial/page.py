@@ -1,4 +1,5 @@
-"""The page of an identified arm: numbers before and after, and the motion that judges them."""
+"""Writes the page of an identified arm. The page shows the numbers before and after the fit, and the motion that tests
+them."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
@@ -25,13 +26,13 @@ class Table:
 
 
 def write_inertial_page(path: Path, result: Result) -> None:
-    """Write the page, also over an older page. Raises OSError, and BadInput for a file of another kind."""
+    """Write the page and replace an older page. Raises OSError, and BadInput for a file of another kind."""
     claim(path, output.page("identify"), True)
     write_text(path, page(result))
 
 
 def page(result: Result) -> str:
-    """Return the HTML; the same result gives the same text."""
+    """Return the page as HTML. Equal results give equal text."""
     return template("identified.html", "femtorque.host.show", page=True).render(
         name=result.found.unknowns.space.whole.name, tables=_tables(result), drawn=_plots(result))
 

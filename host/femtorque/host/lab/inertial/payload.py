@@ -1,13 +1,13 @@
-"""Real torques of an arm's joints, as a share of the file's torques, found with a weighed payload.
+"""Finds the ratio of real torque to the file's torque for each joint of an arm, by a payload of known mass.
 
-In a motion, a strong motor looks like a light arm. A known mass m on a link shows the difference. So one motion is
-played without this weight and with this weight. s is a joint's real torque over the file's torque. The joint's
+In a motion, a strong motor looks like a light arm. A known mass m on a link separates the two cases. So the arm plays
+one motion twice: without the weight and with it. s is a joint's real torque over the file's torque. The joint's
 equations of motion are
 
     tau = Y beta + [with the weight] Y_m phi / s,        phi = [m, h, I] of the weight, with h and I to be found
 
 beta holds the arm's own numbers in this joint's equations, the same in both motions. The file's masses may be wrong,
-and each joint has another friction. So beta is eliminated joint by joint. The few remaining equations in phi and in the
+and the joints' frictions differ. So beta is eliminated joint by joint. The few remaining equations in phi and in the
 joints' s are fitted together, with one phi for all joints.
 """
 
@@ -26,16 +26,16 @@ from femtorque.host.lab.inertial.regressor import Unknowns, phi_of
 
 Array = NDArray[np.float64]
 
-RANK = 1e-6  # share of the largest: smaller parts of the arm's equations are rounding
-AWAY = 0.1  # m: assumed uncertainty of the weight's centre of gravity and size
-DOUBT = 0.5  # share of a joint's torque: largest assumed error
-SURE = 0.1  # share of a joint's torque: a joint is sure if its half interval is smaller
+RANK = 1e-6  # fraction of the largest singular value: smaller singular values are rounding errors
+AWAY = 0.1  # m: assumed standard deviation of the weight's centre of gravity and size
+DOUBT = 0.5  # fraction of a joint's torque: assumed standard deviation of the file's torque
+SURE = 0.1  # fraction of a joint's torque: the result counts as certain if the half-width of its interval is smaller
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """scale (J,): real torque of each streamed joint over the file's torque. half (J,): half of the 95 % interval of
-    scale. sure (J,): True if half is below SURE."""
+    """Result of a weighing. scale (J,): real torque of each streamed joint over the file's torque. half (J,): half of
+    the 95 % interval of scale. sure (J,): True if half is below SURE."""
 
     mechanism: Mechanism
     scale: Array
@@ -47,7 +47,8 @@ class Weighed:
 
     def keys(self, joint: int) -> dict[str, float]:
         """Return the motor's number that explains a joint's scale: R of a voltage-driven motor, K of a current loop.
-        Empty for a drive, which has no R or K in the file, and for an uncertain joint."""
+        Empty for a drive, because the file has no R or K of a drive. The result is also empty if the joint's scale is
+        uncertain."""
         streamed, scale = self.mechanism.streamed[joint], float(self.scale[joint])
         if streamed.motor is None or streamed.takes_torque or not self.sure[joint]:
             return {}
@@ -79,8 +80,9 @@ def _was(joint: Joint, key: str) -> float:
 
 
 def weigh(mechanism: Mechanism, weight: Payload, without: Sequence[Recording], loaded: Sequence[Recording]) -> Weighed:
-    """Find the joints' torques from recordings of one motion without and with a weight. The weight's mass is known. Its
-    centre and inertia are guesses. Raises Refused as `equations` does."""
+    """Find the ratio of the joints' real torques to the file's torques from recordings of one motion without and with a
+    weight. The weight's mass is known. Its centre of gravity and inertia are unknown; the given values are only priors.
+    Raises the same Refused as `equations`."""
     arm, own = Unknowns.of(mechanism), Unknowns.of_payload(_with(mechanism, weight), weight)
     bare, full, held = equations(arm, without), equations(arm, loaded), equations(own, loaded)
     joints = range(len(mechanism.streamed))
@@ -106,8 +108,9 @@ def _with(mechanism: Mechanism, weight: Payload) -> Mechanism:
 
 def _left(Y0: Array, b0: Array, late0: Array, Y1: Array, b1: Array, late1: Array, A1: Array, few: float
           ) -> tuple[Array, Array]:
-    """Return the equations (10, 10), (10,) of a joint in phi / s, in standard deviations; zero with too few rows. few:
-    root of the share of rows that count as one."""
+    """Return the equations of a joint in phi / s: matrix (10, 10) and right side (10,), scaled to unit standard
+    deviation. With too few rows the equations are zero. few: square root of the fraction of rows that count as
+    independent."""
     Y = np.column_stack([np.concatenate([Y0, Y1]), np.concatenate([late0, late1])])
     size = np.linalg.norm(Y, axis=0)
     left, sizes, _ = np.linalg.svd(Y[:, size > 0.0] / size[size > 0.0], full_matrices=False)

@@ -1,4 +1,4 @@
-"""A least-squares fit that only finds bodies that can exist.
+"""Solves a least-squares fit whose results are physically possible bodies.
 
 A body's mass, first moments and inertia belong to a density of mass if and only if its pseudo-inertia
 
@@ -11,8 +11,8 @@ is positive definite. The fit minimises
 
 over the bodies' phi and the joints' positive numbers y (w is 1, or nearly 0). The problem is convex. The distance from
 the file's J0 and y0 is from Lee, Wensing and Park (T-RO 36(3), 2020). This distance does not depend on units or frames.
-The distance is infinite at bodies that cannot exist. Newton's method finds the minimum, with steps that keep every body
-possible.
+The distance is infinite for bodies that are physically impossible. Newton's method finds the minimum, with steps that
+keep every body possible.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from femtorque.host.lab.inertial.regressor import PLACES
 Array = NDArray[np.float64]
 
 ROUNDS = 200
-CLOSE = 1e-10  # Newton's decrement at the minimum
-NEARLY = 1e-6  # Newton's decrement if rounding allows no lower step
-ARMIJO, SHORTER, LAST = 0.25, 0.5, 1e-12  # step search: least share of the predicted gain, factor between tries, last
-                                          # factor
-PATH = (1e6, 1e4, 1e2, 1.0)  # factors on gamma, in this order: bodies keep away from the border
-LOOSE = 1e-4  # share of gamma: enough to keep a number positive
-LEAST = 1e-3  # share of a body's trace: lower bound of the eigenvalues of the file's J0
-WRITTEN = 1e-5  # the same bound for results, so that seven written digits are still a body
+CLOSE = 1e-10  # Newton's decrement below which the minimum counts as reached
+NEARLY = 1e-6  # Newton's decrement that is accepted if rounding errors prevent further descent
+# line search: minimum fraction of the predicted decrease, factor between two tries, minimum factor
+ARMIJO, SHORTER, LAST = 0.25, 0.5, 1e-12
+# factors on gamma, in this order, so that the iteration stays inside the set of possible bodies
+PATH = (1e6, 1e4, 1e2, 1.0)
+LOOSE = 1e-4  # fraction of gamma: small, but large enough to keep a number positive
+LEAST = 1e-3  # fraction of a body's trace: lower bound for the eigenvalues of the file's J0
+WRITTEN = 1e-5  # the same bound for results; it leaves room for rounding to the seven digits that are written
 
 
 def _basis() -> Array:
@@ -67,8 +68,8 @@ def is_consistent(phi: Array) -> bool:
 
 
 def believable(phi: Array, thin: float = LEAST) -> Array:
-    """Return the file's phi (10,), corrected if no body can have it. A rod without thickness gets a small thickness.
-    thin: least eigenvalue, as a share of the largest second moment."""
+    """Return the file's phi (10,), or a corrected phi if no real body can have the file's phi. A rod without thickness
+    gets a small thickness. thin: minimum eigenvalue, as a fraction of the largest second moment."""
     J = pseudo_inertia(phi)
     c = J[:3, 3] / J[3, 3]
     about = J[:3, :3] - J[3, 3] * np.outer(c, c)  # second moments about the centre of gravity
@@ -82,8 +83,8 @@ def believable(phi: Array, thin: float = LEAST) -> Array:
 
 @dataclass(frozen=True)
 class Prior:
-    """Numbers of the file: phi (S, 10) of the solids, and the joints' positive numbers (K,). hold (K,): weights of the
-    joints' numbers, in gamma."""
+    """The file's numbers, and their weights in the fit. phi (S, 10): of the solids. positive
+    (K,): of the joints. hold (K,): weights of the joints' numbers, as factors on gamma."""
 
     phi: Array
     positive: Array
@@ -91,8 +92,8 @@ class Prior:
 
     @staticmethod
     def of(values: Array, solids: int, least: Array, loose: int = 0) -> Prior:
-        """Return the prior from all unknowns in a row. least (K,): lower bounds of the joints' numbers. loose: the
-        count of last numbers that the file lacks. These numbers must only be positive."""
+        """Return the prior for all unknowns, given as one row. least (K,): lower bounds of the joints' numbers. loose:
+        number of unknowns at the end that the file lacks. The prior only requires that these numbers are positive."""
         phi = np.array([believable(row) for row in values[:10 * solids].reshape(-1, 10)]).reshape(solids, 10)
         hold = np.ones(len(least))
         hold[len(least) - loose:] = LOOSE
@@ -105,13 +106,13 @@ class Prior:
 
 def fit(normal: Array, side: Array, prior: Prior, gamma: float) -> Array:
     """Return the minimum x (P,): all phi, then the positive numbers. normal (P, P) is A'A, side (P,) is A'b. Raises
-    Refused if rounding leaves no way down."""
+    Refused if rounding errors stop the descent before the minimum."""
     return path(normal, side, prior, [stronger * gamma for stronger in PATH])[-1]
 
 
 def path(normal: Array, side: Array, prior: Prior, gammas: Sequence[float]) -> list[Array]:
-    """Return the minima for falling gammas. The search for each minimum starts at the last minimum. Raises Refused as
-    `fit` does."""
+    """Return the minima for a decreasing sequence of gammas. The search for each minimum starts at the minimum of the
+    previous gamma. Raises the same Refused as `fit`."""
     found, x = [], prior.row
     for gamma in gammas:
         x = _minimum(x, normal, side, prior, gamma)
@@ -166,7 +167,7 @@ def _slopes(x: Array, normal: Array, side: Array, inverse0: Array, prior: Prior,
     for s, phi in enumerate(x[:10 * len(prior.phi)].reshape(-1, 10)):
         own = slice(10 * s, 10 * s + 10)
         half = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(phi)))
-        turned = half @ E @ half.T  # symmetric: the second derivative is a sum of squares
+        turned = half @ E @ half.T  # symmetric, so the second derivative is a sum of squares
         gradient[own] += gamma * (np.einsum("ij,aji->a", inverse0[s], E) - np.einsum("aii->a", turned))
         hessian[own, own] += gamma * np.einsum("aij,bji->ab", turned, turned)
     own = slice(10 * len(prior.phi), None)

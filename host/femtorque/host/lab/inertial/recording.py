@@ -1,14 +1,16 @@
 """Recordings of an arm's motions, and their equations of motion.
 
-STATUS has the positions of all joints and the bus voltage, a hundred times a second. The board records duties and
-torques of four joints at a time, so a motion is played as often as needed. The board's memory holds 1024 samples. In a
-motion of ten seconds the board stores one sample in about ten ticks. This number of ticks shares no factor with the
-ticks between two STATUS. If a servo measures at its own times, duties may alternate from tick to tick. Then samples of
-every second tick would show half of the values only.
+STATUS has the positions of all joints and the bus voltage, a hundred times a second. One recording on the board has the
+duties and torques of up to four joints, so the motion is repeated until all joints are recorded. The board's memory
+holds 1024 samples. In a motion of ten seconds the board stores one sample in about ten ticks. The interval between
+samples, in ticks, and the interval between two STATUS have no common factor. If a servo measures asynchronously, its
+duties may alternate from tick to tick. Samples of every second tick would then show only one of the two alternating
+duties.
 
 Local polynomials (Savitzky and Golay, Analytical Chemistry 36(8), 1964) smooth the positions and give velocities and
-accelerations. The polynomials add no delay, and leave motions slower than WINDOW unchanged. Torques and the sign of the
-velocity jump, so they pass the same filter. All other parts of the regressor are slow.
+accelerations. The polynomials cause no delay, and do not change motions that are slower than WINDOW. Torques and the
+sign of the velocity change suddenly, so these signals are filtered like the positions. All other columns of the
+regressor change slowly and need no filter.
 """
 
 from collections.abc import Sequence
@@ -34,15 +36,16 @@ from femtorque.host.stream import Interrupts
 
 Array = NDArray[np.float64]
 
-WINDOW, ORDER = 0.5, 5  # s of a local polynomial, and its order
-RESTING = 0.04  # share of a joint's largest velocity: below this, friction may hold the joint
-SAMPLES = 1000  # of a recording on the board
+WINDOW, ORDER = 0.5, 5  # s: width of a local polynomial; order of the polynomial
+RESTING = 0.04  # fraction of a joint's maximum velocity: a slower joint may be held by friction
+SAMPLES = 1000  # maximum number of samples in one recording of the board
 
 
 @dataclass(frozen=True)
 class Recording:
-    """t (S,) s, equidistant; positions (S, J) rad or m; volts (S,) of the bus. given: by joint number, times (T,) s on
-    the same clock, and equidistant duties (T,); for drives in torque mode torques, N m or N."""
+    """Measurements during one motion. t (S,): s, equidistant. positions (S, J): rad or m. volts (S,): bus voltage.
+    given: by joint number, times (T,), s on the same clock, and equidistant duties (T,); for drives in torque mode
+    torques, N m or N."""
 
     t: Array
     positions: Array
@@ -52,8 +55,8 @@ class Recording:
 
 @dataclass(frozen=True)
 class Stops:
-    """The user's requests to stop. interrupts: None without a user. hold: s for which the arm is held after a stop.
-    Within this time the user resumes the motion, or disarms the arm by a second stop."""
+    """Handling of the user's requests to stop. interrupts: None if there is no user. hold: s for which the arm is held
+    after a stop. Within this time the user may resume the motion, or disarm the arm by a second stop."""
 
     interrupts: Interrupts | None = None
     hold: float = 0.0
@@ -61,8 +64,9 @@ class Stops:
 
 @dataclass(frozen=True)
 class Equations:
-    """matrix (N, J, P) times the unknowns is side (N, J). late (N, J): change of side per second of delay of a command.
-    counts (N, J): False if a joint hardly moved or was not recorded. period: s between rows."""
+    """Linear equations of all joints for the unknowns x: matrix x = side. matrix (N, J, P), side (N, J). late (N, J):
+    derivative of `side` with respect to the delay of a command, per s. counts (N, J): False if a joint hardly moved or
+    was not recorded. period: s between rows."""
 
     matrix: Array
     side: Array
@@ -75,7 +79,7 @@ class Equations:
         return self.side - self.matrix @ values - self.late * late
 
     def of_joint(self, unknowns: Unknowns, joint: int, part: str) -> Array:
-        """Return the column (N,) of a part of OF_JOINT."""
+        """Return the column (N,) of a joint's number `part`, one of OF_JOINT."""
         at = 10 * len(unknowns.solids) + len(OF_JOINT) * unknowns.joints.index(joint) + OF_JOINT.index(part)
         return self.matrix[:, joint, at]
 
@@ -84,21 +88,22 @@ class Equations:
 
 
 def play(board: Board, motion: Trajectory, stops: Stops, speed: float = 1.0) -> None:
-    """Play a motion from its start. Raises Refused as `Board.stream` does, and if the user stopped the arm."""
+    """Play a motion from its start. Raises the same Refused as `Board.stream`, and if the user stopped the arm."""
     outcome = board.stream(motion, speed=speed, interrupts=stops.interrupts, hold_after_stop=stops.hold)
     if outcome.ended != "done":
         raise Stopped(f"{board.session.link.port}: the motion was {outcome.ended}: nothing was identified")
 
 
 def approach(board: Board, position: Array, stops: Stops) -> None:
-    """Go slowly to a position (J,). Raises Refused as `play` does."""
+    """Move slowly to a position (J,). Raises the same Refused as `play`."""
     if not board.approach(position, interrupts=stops.interrupts, hold_after_stop=stops.hold):
         raise Stopped(f"{board.session.link.port}: the arm was stopped on its way: nothing was identified")
 
 
 def record(board: Board, mechanism: Mechanism, motion: Trajectory, stops: Stops, wanted: Sequence[int] | None = None
            ) -> list[Recording]:
-    """Play a motion until all these joints are recorded, by default all joints. Raises Refused as `play` does."""
+    """Repeat a motion until every wanted joint has been recorded. By default all joints are wanted. Raises the same
+    Refused as `play`."""
     joints = range(len(board.session.configuration.joints)) if wanted is None else wanted
     takes: list[Recording] = []
     for first in range(0, len(joints), COLUMNS):
@@ -127,7 +132,7 @@ def every(rate_hz: int, seconds: float) -> int:
 
 
 def recordings(statuses: Sequence[Status], captured: Captured, mechanism: Mechanism) -> list[Recording]:
-    """Return the unbroken stretches of a sequence of STATUS."""
+    """Return one recording for each section of a STATUS sequence that has no gap."""
     if len(statuses) < 2 or len(captured.tick) < 2:
         return []
     joints, rate = mechanism.streamed, mechanism.control.rate_hz
@@ -188,7 +193,7 @@ def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
         held = (delay(whole, joint) + 0.5) / whole.control.rate_hz
         step = float(when[1] - when[0])
         torque = CubicHermiteSpline(when, _smooth(told, step), _smooth(told, step, 1))
-        moved = ku * v[:, j] + kv * a[:, j]  # the drive's loop uses a later position than the board's law
+        moved = ku * v[:, j] + kv * a[:, j]  # the drive's own loop measures the position later than the board does
         late[:, j] = torque(t - held - behind, 1) + moved
         side[:, j] = (torque(t - held - behind) - moved_on(whole, joint) * moved - known[:, j]
                       - damping(whole, joint) * (v[:, j] - behind * a[:, j]))
@@ -197,7 +202,7 @@ def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
 
 
 def _width(period: float) -> int:
-    """Return the samples of a window, an odd number."""
+    """Return the number of samples in a window, which is odd."""
     return 2 * round(0.5 * WINDOW / period) + 1
 
 
@@ -207,7 +212,8 @@ def _smooth(x: Array, period: float, derivative: int = 0) -> Array:
 
 
 def told_torque(mechanism: Mechanism, joint: Joint, given: Array, volts: Array) -> Array:
-    """Return the torque at the joint (S,), N m or N, of a duty or torque (S,), without the back-EMF."""
+    """Return the torque at the joint (S,), N m or N, that a duty or torque (S,) commands. The back-EMF is not
+    included."""
     motor, use = joint.motor, mechanism.board
     if motor is None or joint.takes_torque:
         return given

@@ -8,8 +8,8 @@ are the frame's angular velocity and acceleration.
     F = m a + alpha x h + w x (w x h),    Phi = h x a + I alpha + w x I w          (about the frame's origin)
 
 A joint has three more columns (THEORY.md, Eq. 19): rotor inertia, viscous and Coulomb friction. Friction that falls
-with velocity or rises with load has one column each (`FrictionTerm`). In a closed mechanism, `Assembly.allocate` maps
-the columns of the open tree as it maps torques.
+with velocity and friction that rises with load have one column each (`FrictionTerm`). In a closed mechanism,
+`Assembly.allocate` maps the columns of the open tree as it maps torques.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ Array = NDArray[np.float64]
 
 PARTS = ("mass", "hx", "hy", "hz", "ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 OF_JOINT = ("rotor", "viscous", "coulomb")
-PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of the six numbers of an inertia matrix
-_UNIT = np.zeros((6, 3, 3))  # inertia matrices with one number 1
+PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # indices in the inertia matrix of its six numbers
+_UNIT = np.zeros((6, 3, 3))  # inertia matrices in which one of the six numbers is 1 and all others are 0
 for _k, (_a, _b) in enumerate(PLACES):
     _UNIT[_k, _a, _b] = _UNIT[_k, _b, _a] = 1.0
-_CROSS = np.stack([skew(unit) for unit in np.eye(3)])  # times a vector: its cross-product matrix
+# multiplied by a vector, gives the cross-product matrix of the vector
+_CROSS = np.stack([skew(unit) for unit in np.eye(3)])
 
 Solids = TypeVar("Solids", Link, Payload)
 Moves = tuple[Array, Array, Array]  # positions, velocities, accelerations (N, n) of all joints
@@ -69,7 +70,7 @@ def moved(R: Array, p: Array) -> Array:
 
 @dataclass(frozen=True)
 class Solid:
-    """An unknown link or payload: its body, and its frame R, p in the body's frame."""
+    """A link or payload with unknown numbers: its body, and its frame R, p in the body's frame."""
 
     source: Link | Payload
     body: int
@@ -83,8 +84,8 @@ class Solid:
 
 @dataclass(frozen=True)
 class FrictionTerm:
-    """A joint's friction beyond viscous and Coulomb friction. joint: its number among the streamed joints. slow: rad/s
-    or m/s, at which friction that falls with velocity has halved. 0: friction that rises with load."""
+    """Friction of a joint other than viscous and Coulomb friction. joint: number of the streamed joint. slow: velocity
+    at which friction that falls with velocity has halved, rad/s or m/s. 0: friction that rises with load."""
 
     joint: int
     slow: float = 0.0
@@ -95,14 +96,15 @@ class FrictionTerm:
         return "stribeck" if self.slow else "load"
 
     def shape(self, v: Array, load: Array) -> Array:
-        """Return the torque (N,) per unit, at velocities (N,), for links that take `load` (N,), N m or N."""
+        """Return the torque (N,) per unit of this term's number at velocities v (N,). load (N,): torque of the links, N
+        m or N."""
         return np.sign(v) * (1.0 / (1.0 + (v / self.slow) ** 2) if self.slow else np.abs(load))
 
 
 @dataclass(frozen=True)
 class Unknowns:
-    """Unknown numbers of a mechanism: ten per solid, then `OF_JOINT` of each joint in `joints`, then one per term.
-    carried (10 S,): the solids' numbers that give the loads; None: the file's numbers."""
+    """Layout of a mechanism's unknown numbers: ten per solid, then `OF_JOINT` for each joint in `joints`, then one per
+    term. carried (10 S,): numbers of the solids from which the joints' loads are computed; None: the file's numbers."""
 
     space: Space
     solids: tuple[Solid, ...]
@@ -112,8 +114,8 @@ class Unknowns:
 
     @staticmethod
     def of(mechanism: Mechanism) -> Unknowns:
-        """Return every body, named by its heaviest link, and every driven joint. Raises BadInput for flexible links or
-        several modes."""
+        """Return the unknowns of all bodies and all driven joints. A body has the name of its heaviest link. Raises
+        BadInput for mechanisms with flexible links or several modes."""
         space = _space(mechanism)
         solids, places = [], placed_links(space.assembly.model.mechanism)
         for body in range(space.assembly.model.n):
@@ -125,7 +127,7 @@ class Unknowns:
 
     @staticmethod
     def of_payload(mechanism: Mechanism, payload: Payload) -> Unknowns:
-        """Return one payload. Raises BadInput as `of` does, and if the payload's link does not move."""
+        """Return one payload. Raises the same BadInput as `of`, and if the payload's link does not move."""
         space = _space(mechanism)
         body, R, p = placed_links(space.assembly.model.mechanism)[payload.link]
         if body == GROUND:
@@ -142,7 +144,7 @@ class Unknowns:
 
     @property
     def plain(self) -> int:
-        """Number of unknowns before `terms`."""
+        """Number of unknowns except `terms`."""
         return 10 * len(self.solids) + len(OF_JOINT) * len(self.joints)
 
     @cached_property
@@ -192,7 +194,7 @@ class Unknowns:
             F, Phi = _unit_loads(at.R[:, solid.body], state.a[:, solid.body] - model.gravity, state.w[:, solid.body],
                                  state.alpha[:, solid.body])
             inside = moved(solid.R, solid.p)
-            joint, away = solid.body, np.zeros((len(q), 3))  # from this joint to the body's frame
+            joint, away = solid.body, np.zeros((len(q), 3))  # vector from this joint to the origin of the body's frame
             while joint != GROUND:
                 body = bare.bodies[joint]
                 load = F if body.prismatic else Phi + np.cross(away[:, :, None], F, axis=1)
@@ -202,8 +204,9 @@ class Unknowns:
         return result
 
     def known(self, moves: Moves) -> Array:
-        """Return the torques (N, J) of all known parts: springs, friction of passive joints, known solids and joints.
-        The known parts include the file's friction beyond viscous and Coulomb friction, except `terms`."""
+        """Return the torques (N, J) of everything that is known: springs, friction of passive joints, and solids and
+        joints whose numbers are not fitted. The result includes the file's friction beyond viscous and Coulomb
+        friction, unless `terms` has the friction as an unknown."""
         least = replace(self, terms=(), space=replace(self.space, whole=self._without_terms()))
         return effort.of_space(least.space, *moves) - least.matrix(moves) @ least.prior
 
@@ -216,7 +219,7 @@ class Unknowns:
             for joint in self.space.whole.joints))
 
     def mechanism(self, found: Array) -> Mechanism:
-        """Return the mechanism with these numbers (P,)."""
+        """Return the mechanism with these identified numbers (P,)."""
         whole, ends = self.space.whole, found[10 * len(self.solids):self.plain].reshape(-1, len(OF_JOINT))
         more = dict[str, dict[str, float]]()
         for term, value in zip(self.terms, found[self.plain:].tolist(), strict=True):

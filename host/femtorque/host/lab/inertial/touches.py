@@ -1,16 +1,18 @@
-"""Touch thresholds from motions without contact.
+"""Finds contact thresholds from motions without contact.
 
-Nothing touches the arm in these motions. So every external torque r is an error of the model, of breaking friction, or
-of encoder counts. The board computed r with the file's numbers x0. With the identified numbers x the same motion needs
-another torque. The difference passes the same filters. H is the observer's filter, and M is the filter of the mean.
+The arm touches nothing in these motions. So any estimated external torque r is caused by a model error, by static
+friction, or by encoder quantisation. The board computed r with the file's parameters x0. With the identified numbers x
+the same motion needs another torque. This torque difference is filtered in the same way as r. H is the observer's
+filter, and M is the filter of the mean.
 
     off = (r - mean) + (1 - M) H Y (x - x0)
 
-A joint that stops or reverses feels up to its dry friction, in one direction and then in the other direction. Near a
+When a joint stops or reverses, its estimated external torque may reach its dry friction, first in one direction and
+then in the other direction. Near a
 stop, only the part of |off| beyond twice the dry friction f counts as an error. A joint's threshold is torque +
-velocity |qd| + acceleration |qdd| of its target. The threshold rises at once and falls slowly
-(firmware/src/control/ft_contact.c). `propose` finds the threshold with the lowest mean that is never below f plus
-MARGIN times the error.
+velocity |qd| + acceleration |qdd| of its target. The threshold rises immediately and falls slowly
+(firmware/src/control/ft_contact.c). Among all thresholds that are never below f plus MARGIN times the error, `propose`
+finds the threshold with the lowest mean.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,15 +34,15 @@ from femtorque.host.link import PERIOD, Session
 
 Array = NDArray[np.float64]
 
-MARGIN = 1.5  # a report shows one tick in twenty, and other motions have other errors
-TURN = 0.15  # s of motion needed before and after a sample, for friction and the filter
-SETTLED, REST = 1.5, 4.0  # s until the mean has settled, and of rest at the end, for noise alone
-LEAST = 1e-3  # share of the effort: threshold if nothing was felt
+MARGIN = 1.5  # a report shows only one tick in twenty, and the errors differ between motions
+TURN = 0.15  # s: friction and the filter need motion in one direction for this time before and after a sample
+SETTLED, REST = 1.5, 4.0  # s until the mean has settled, and s of rest at the end, which show the noise
+LEAST = 1e-3  # fraction of the effort: minimum threshold
 
 
 @dataclass(frozen=True)
 class Watched:
-    """Reports of a board, in order."""
+    """STATUS and FELT messages of a board, in order of time."""
 
     statuses: list[Status] = field(default_factory=list)
     felt: list[Felt] = field(default_factory=list)
@@ -48,7 +50,7 @@ class Watched:
 
 @contextmanager
 def watching(session: Session) -> Iterator[Watched]:
-    """Collect all STATUS and FELT in a context."""
+    """Record every STATUS and FELT while the context is open."""
     seen = Watched()
     session.listeners.append(seen.statuses.append)
     session.felt_listeners.append(seen.felt.append)
@@ -60,7 +62,7 @@ def watching(session: Session) -> Iterator[Watched]:
 
 
 def rest(session: Session) -> None:
-    """Let an arm stand still for REST s."""
+    """Wait for REST s while the arm is at rest."""
     until = session.clock.now() + REST
     while session.clock.now() < until:
         session.pump()
@@ -69,8 +71,8 @@ def rest(session: Session) -> None:
 
 @dataclass(frozen=True)
 class Touch:
-    """The largest external torque of a joint minus its mean, N m or N, and the proposed threshold. before: with the
-    file's numbers; after: with the new numbers."""
+    """Largest deviation of a joint's external torque from its mean, N m or N, and the proposed threshold. before: with
+    the file's numbers. after: with the new numbers."""
 
     joint: str
     before: float
@@ -79,8 +81,8 @@ class Touch:
 
 
 def propose(unknowns: Unknowns, values: Array, seen: Watched) -> tuple[Touch, ...]:
-    """Return thresholds of all joints from motions without contact. values (P,): the file's future numbers. Empty
-    without [feel]."""
+    """Return contact thresholds of all joints, computed from motions without contact. values (P,): the numbers that the
+    file will have. Empty without [feel]."""
     mechanism = unknowns.space.whole
     if mechanism.feel is None or len(seen.felt) < 2 or len(seen.statuses) < 2:
         return ()
@@ -107,28 +109,29 @@ def propose(unknowns: Unknowns, values: Array, seen: Watched) -> tuple[Touch, ..
 
 
 def _steady(speed: Array, step: float) -> NDArray[np.bool_]:
-    """Return (T,): True inside a motion in one direction or inside a rest. speeds (T,)."""
+    """Return (T,): True where the joint moves in one direction or is at rest, away from a change between these states.
+    speed (T,): absolute velocities."""
     slow = RESTING * speed.max()
     moved = minimum_filter1d(speed, 2 * round(TURN / step) + 1) > slow
     return np.asarray(moved | (maximum_filter1d(speed, 2 * round(SETTLED / step) + 1) == 0.0))
 
 
 def threshold(when: Array, wanted: Array, t: Array, moves: Array) -> Contact:
-    """Return the threshold with the lowest mean that is at least `wanted` (N,) at times `when` (N,). moves (2, T):
-    absolute velocities and accelerations at equidistant times t (T,)."""
+    """Return the threshold with the lowest mean, among thresholds that are at least `wanted` (N,) at the times `when`
+    (N,). moves (2, T): absolute velocities and accelerations at equidistant times t (T,)."""
     step = t[1] - t[0]
     rows = np.column_stack([np.ones(len(wanted)), *(np.interp(when, t, _falling(x, step)) for x in moves)])
-    size = np.maximum(rows.max(axis=0), 1e-9)  # the solver needs numbers near 1
+    size = np.maximum(rows.max(axis=0), 1e-9)  # scaled to about 1, which the solver needs
     found = linprog((rows / size).mean(axis=0), A_ub=-rows / size, b_ub=-wanted,
                     bounds=[(wanted.min(), None), (0.0, None), (0.0, None)], method="highs")
-    assert found.x is not None  # a high constant torque always satisfies the constraints
+    assert found.x is not None  # a solution exists, since a large constant threshold satisfies all constraints
     parts = np.maximum(found.x / size, 0.0)
     board = np.interp(when, t, _falling(parts @ np.vstack([np.ones(len(t)), moves]), step))  # rise and fall of the sum
     return Contact(*map(float, parts * max(1.0, float(np.max(wanted / board)))))
 
 
 def _seconds(mechanism: Mechanism, ticks: Sequence[int], first: int) -> Array:
-    """Return the s (N,) since a tick; ticks may wrap."""
+    """Return the seconds (N,) since a tick. The tick counter may have wrapped."""
     return (np.subtract(ticks, first) + 2**31) % 2**32 / mechanism.control.rate_hz - 2**31 / mechanism.control.rate_hz
 
 
@@ -144,7 +147,7 @@ def _motion(mechanism: Mechanism, statuses: Sequence[Status]) -> tuple[Array, Ar
 
 
 def _change(unknowns: Unknowns, values: Array, t: Array, q: Array) -> Array:
-    """Return the change (N, J) of the external torque by these numbers."""
+    """Return the change (N, J) of the estimated external torque if the file had these numbers."""
     space, step, mechanism = unknowns.space, t[1] - t[0], unknowns.space.whole
     assert mechanism.feel is not None
     width = 2 * round(0.5 * WINDOW / step) + 1
@@ -165,13 +168,13 @@ def _change(unknowns: Unknowns, values: Array, t: Array, q: Array) -> Array:
 
 
 def _filtered(x: Array, hz: float, step: float) -> Array:
-    """Filter (N, J) to first order, from rest at the first row."""
+    """Low-pass filter x (N, J), of first order and initially at rest at the first row."""
     kept = np.exp(-2.0 * np.pi * hz * step)
     return np.asarray(lfilter([1.0 - kept], [1.0, -kept], x - x[0], axis=0)) + x[0]
 
 
 def _falling(x: Array, step: float) -> Array:
-    """Return values (T,) that rise at once and fall slowly."""
+    """Return a signal (T,) that follows rises of x immediately and falls of x slowly."""
     kept, held = np.exp(-2.0 * np.pi * SLOW_HZ * step), x.copy()
     for k in range(1, len(x)):
         held[k] = max(x[k], x[k] + kept * (held[k - 1] - x[k]))

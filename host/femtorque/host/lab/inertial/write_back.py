@@ -1,4 +1,4 @@
-"""Writes identified numbers into the mechanism file. The rest of the file and its URDF stay."""
+"""Writes identified numbers into the mechanism file. All other keys of the file and the URDF are not changed."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -14,9 +14,9 @@ FRICTION = ("viscous", "coulomb", *BEYOND)
 
 
 def write_inertias(path: Path, result: Result) -> None:
-    """Write touch thresholds. If the new numbers are better than the file's numbers, write masses, centres of gravity
-    and inertias of links or payload, and friction and rotors of joints. Raises BadInput as
-    femtorque.codegen.mechanism.edit does."""
+    """Write touch thresholds. If the new numbers explain the test motion better, also write masses, centres of gravity
+    and inertias of links or payload, and friction and rotor inertias of joints. Raises the same BadInput as
+    femtorque.codegen.mechanism.edit."""
     if result.better:
         _numbers(path, result)
     for touch in result.touches:
@@ -25,7 +25,8 @@ def write_inertias(path: Path, result: Result) -> None:
 
 
 def write_motors(path: Path, weighed: Weighed) -> None:
-    """Write R or K of each motor whose torque is known from a weight. Raises BadInput as `write_inertias` does."""
+    """Write the corrected R or K of each motor whose torque was measured with a weight. Raises the same BadInput as
+    `write_inertias`."""
     for j, joint in enumerate(weighed.mechanism.streamed):
         if keys := weighed.keys(j):
             within = weighed.half[j] / weighed.scale[j]

@@ -10,7 +10,7 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.motion import Trajectory
 from femtorque.host.scene import Motion, lengths, planned, scene
 
-# parts: name in viewer.js, label, shown at first
+# parts of the drawing: name in viewer.js, label, True if visible at first
 KINDS = (("solid", "links", True), ("payloads", "payloads", True), ("limits", "ranges of the joints", True),
          ("centres", "centres of gravity", False), ("inertias", "inertias, as ellipsoids", False),
          ("frames", "frames (x red, y green, z blue)", False))
@@ -28,8 +28,8 @@ def of_motion(mechanism: Mechanism, motion: Trajectory | Motion | None) -> dict[
 
 
 def page(scene: dict[str, Any], said: str, verb: str, elements: str = "") -> str:
-    """Return the HTML of `of_motion`'s scene. said: a line under the title. verb: the verb that makes the page.
-    elements: the finite elements' page."""
+    """Return the HTML page for a scene from `of_motion`. said: a line under the title. verb: the command that makes the
+    page. elements: HTML of the finite elements' page."""
     return template("scene.html", "femtorque.host.show", page=True).render(
         scene=scene, said=said, verb=verb, elements=elements, kinds=KINDS, scripts=scripts())
 
@@ -41,7 +41,7 @@ def write_scene(scene: dict[str, Any], said: str, verb: str, path: Path, element
 
 @cache
 def scripts() -> str:
-    """Return three.js, the viewer and its controls, for a page."""
+    """Return three.js, the viewer and its controls, as scripts for a page."""
     folder = files("femtorque.host.show.scene")
     return "\n".join((folder / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
                      for name in ("three.min.js", "viewer.js", "controls.js"))
