@@ -1,8 +1,8 @@
-"""Contracts on the rooms of femtorque for import-linter: its types `doors` and `reach` of pyproject.toml.
+"""Contracts on the packages of femtorque for import-linter: the types `doors` and `reach` in pyproject.toml.
 
-A room is a package femtorque.<house>.<room>, and this package is its door. A module is behind a door if another room
-imports the module. Importing femtorque here also lets import-linter see codegen, host and hil, whose folders femtorque
-adds to its path.
+A room is a package femtorque.<house>.<room>. Modules outside the room should import only the package itself, its door.
+A module is behind a door if another room imports it directly. Importing femtorque in this module lets import-linter
+find codegen, host and hil, whose folders femtorque adds to its path.
 """
 
 from typing import Any
@@ -18,7 +18,9 @@ def room(module: str) -> str:
 
 
 class Doors(Contract):
-    """The contract that exactly `behind` modules are imported from outside their rooms. The number only falls."""
+    """The contract that exactly the modules in `behind` are imported from outside their rooms. The number of these
+    modules may only fall.
+    """
 
     behind = fields.StringField()
 

@@ -1,4 +1,4 @@
-"""firmware/MISRA.md lists exactly the rules of MISRA C:2012 that an image's sources break."""
+"""Test that firmware/MISRA.md lists exactly the rules of MISRA C:2012 that an image's sources violate."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ EXTENSION = re.compile(r"__attribute__\(\(([^()]*)|"
 
 
 def test_the_listed_language_extensions_are_those_that_the_sources_use():
-    """cppcheck does not see language extensions."""
+    """cppcheck does not report language extensions."""
     root = LISTED.parents[1]
     folders = "firmware/src", "firmware/chip", "codegen/femtorque/codegen/emit/templates"
     texts = [p.read_text(encoding="utf-8") for folder in folders for p in sorted((root / folder).rglob("*"))
@@ -34,8 +34,9 @@ def test_the_listed_language_extensions_are_those_that_the_sources_use():
 
 
 def images(folder: Path) -> Iterator[Mechanism]:
-    """Yield arms of both families, with and without current loops and gate drivers, and with drives on each kind of
-    bus."""
+    """Yield arms for both chip families, with and without current loops and gate drivers, and with drives on each type
+    of bus.
+    """
     yield three_link("f405rg-6", folder)
     for name in ("f405rg-4", "nucleo-g474re-6", "odrive-v3.6"):
         yield driven(three_link(name, folder), "current")

@@ -1,4 +1,4 @@
-"""cppcheck and clang-tidy have nothing to say about the sources of any board's image."""
+"""Test that cppcheck and clang-tidy report nothing about the sources of any board's image."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ from tests.support.boards import arm_for
 INCLUDES = ("-Isrc/application", "-Isrc/chip", "-Isrc/emitted")
 CHECKS = ("-*,bugprone-*,clang-analyzer-*,cert-*,misc-*,performance-*,portability-*,"
           "-bugprone-easily-swappable-parameters,"  # most functions of a chip take two numbers
-          "-performance-no-int-to-ptr")  # registers are at addresses
+          "-performance-no-int-to-ptr")  # registers are at fixed addresses
 LIBC = Path("/usr/lib/arm-none-eabi/include")
 CORE = ("--target=arm-none-eabi", "-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=c99",
         "-ffreestanding",
@@ -28,8 +28,9 @@ def tool(name: str) -> str:
 
 
 def analysed(folder: Path, whole: bool) -> list[str]:
-    """Return the sources of the chip folder or of the whole project. Above the chip, two boards stand for all boards:
-    one with motors and one with buses."""
+    """Return the sources of the chip folder or of the whole project. Above the chip layer, two boards represent all
+    boards: one with motors and one with buses.
+    """
     parts = ("chip", "application", "emitted") if whole else ("chip",)
     return sorted(p.relative_to(folder).as_posix() for part in parts for p in (folder / "src" / part).glob("*.c"))
 
@@ -43,8 +44,9 @@ def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
 
 
 def said(folder: Path, *command: str) -> str:
-    """Return a tool's messages about a project's sources, empty without a finding. The cache keeps the messages under
-    the hash of the tool, its arguments and all files that it may read."""
+    """Return a tool's messages about a project's sources, or an empty text without a finding. The cache stores the
+    messages under the hash of the tool, its arguments and all files that it may read.
+    """
     def make(entry: Path) -> None:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         words = done.stdout + done.stderr if done.returncode else ""
@@ -61,9 +63,9 @@ def test_cppcheck_finds_nothing(image):
         folder, tool("cppcheck"), "--std=c99", "--enable=warning,style,performance,portability", "--quiet",
         "--platform=unix32",
         "-UFT_REAL", "-UFT_REAL_IS_DOUBLE", "--error-exitcode=1",
-        "--suppress=badBitmaskCheck",  # a divider with the code 0
+        "--suppress=badBitmaskCheck",  # a divider is encoded as 0
         "--suppress=uninitvar:src/application/ft_motion.c",  # arrays that a called function fills
-        "--suppress=knownConditionTrueFalse:src/chip/ft_outputs.c",  # bridges that are awake at once
+        "--suppress=knownConditionTrueFalse:src/chip/ft_outputs.c",  # bridges that need no time to wake up
         "--suppress=unusedStructMember",  # used in images with the plant at the host
         *INCLUDES, *files)
 

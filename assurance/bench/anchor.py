@@ -1,7 +1,7 @@
-"""Fixed pieces of work as anchors, timed between the measured pieces.
+"""Fixed pieces of work that serve as references for processor time. They are timed between the measured pieces of work.
 
-Other processes share the processor, and the time of a piece of work changes by a factor of two from minute to minute.
-So a bench bounds a ratio: of the virtual board to emulated instructions, of commands to scripts, in the same run. All
+Other processes share the processor, so the time of the same work changes by a factor of two from minute to minute. So a
+bench limits a ratio in the same run: of the virtual board to emulated instructions, or of commands to scripts. All
 times are processor time.
 """
 
@@ -23,13 +23,14 @@ from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, arm_const as
 from femtorque.hil.board import VirtualBoard
 from tests.support.suite import ROOT
 
-EMULATION = 0.0055  # s of one emulation on the reference machine
+EMULATION = 0.0055  # s, duration of one call of `emulation` on the reference computer
 CODE, DATA, PAGE = 0x08000000, 0x20000000, 0x1000
 # ldr r3, [r1]; adds r3, r3, r0; eor.w r3, r3, r3, ror #7; str r3, [r1]; vldr s0, [r1, #4]; vmul.f32 s0, s0, s1;
 # vadd.f32 s0, s0, s2; vstr s0, [r1, #4]; subs r0, #1; bne back to the first; nop
 LOOP = bytes.fromhex("0b681b1883eaf3130b6091ed010a20ee200a30ee010a81ed010a0138f0d100bf")
-STARTS, ROUNDS, STEPS = 25, 500, 400  # starts of the emulation; rounds of its loop and steps of Python for each
-OBJECTS = 8000  # Python objects; they fill the processor's caches like a board with its host
+# starts of the emulation; iterations of its loop and steps of Python for each start
+STARTS, ROUNDS, STEPS = 25, 500, 400
+OBJECTS = 8000  # number of Python objects; they fill the processor's caches as a board with its host does
 EVERY = 0.010  # s of work between two emulations
 
 
@@ -47,14 +48,15 @@ def _emulator() -> Uc:
 
 @cache
 def _objects() -> list[tuple[int, bytes, list[int]]]:
-    """Return objects in a random order of their places in memory."""
+    """Return objects in random memory order."""
     objects = [(i, i.to_bytes(4, "little"), [i]) for i in range(OBJECTS)]
     Random(1).shuffle(objects)
     return objects
 
 
 def emulation() -> float:
-    """Return the seconds of emulated instructions by Unicorn, started from Python with some work in between."""
+    """Return the processor time, s, of emulated instructions in Unicorn, started from Python with some work in between.
+    """
     uc, objects, at = _emulator(), _objects(), 0
     began = time.process_time()
     for _ in range(STARTS):
@@ -70,11 +72,12 @@ def emulation() -> float:
 
 
 class Pace:
-    """Speed of a board from now on, with emulations between its runs. work: s of its runs so far, with the work between
-    the runs."""
+    """A measurement of a board's speed from now on, with emulations between its runs. work: s of its runs so far,
+    including the work between the runs.
+    """
 
     def __init__(self, board: VirtualBoard) -> None:
-        emulation()  # translates the code
+        emulation()  # compiles the emulated code once before the measurement
         self._board, self._run_until, self._start = board, board.run_until, board.seconds
         self.work, self._since_last = 0.0, EVERY
         self._emulations: list[float] = []
@@ -98,17 +101,17 @@ class Pace:
 
     @property
     def ratio(self) -> float:
-        """Return the milliseconds of the board in the time of an emulation."""
+        """Return the milliseconds that the board simulates in the time of one emulation."""
         return 1e3 * self.factor * fmean(self._emulations)
 
     @property
     def at_reference(self) -> float:
-        """Return `factor` for the reference machine."""
+        """Return `factor` for the reference computer."""
         return 1e-3 * self.ratio / EMULATION
 
 
 def spent(*command: object, folder: Path = ROOT, **environment: str) -> float:
-    """Run a command in a folder and return its processor time, s. Python keeps the bytecode that it compiles."""
+    """Run a command in a folder and return its processor time, s. Python stores the bytecode that it compiles."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(list(map(str, command)), cwd=folder, check=True, capture_output=True,
                    env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""} | environment)
@@ -118,14 +121,18 @@ def spent(*command: object, folder: Path = ROOT, **environment: str) -> float:
 
 @dataclass(frozen=True)
 class Script:
-    """A command's anchor: a text for Python. reference: its seconds on the reference machine."""
+    """A script with which a command's time is compared: a text for Python. reference: its time in s on the reference
+    computer.
+    """
 
     name: str
     text: str
     reference: float
 
     def beside(self, command: Callable[[], float], runs: int) -> tuple[float, float]:
-        """Return a command's mean time, s, and its ratio to the script, which runs before and after each run."""
+        """Return a command's mean time, s, and its ratio to the script's time. The script runs before and after each
+        run.
+        """
         own, took = [spent(sys.executable, "-c", self.text)], []
         for _ in range(runs):
             took.append(command())
@@ -133,7 +140,7 @@ class Script:
         return fmean(took), fmean(took) / fmean(own)
 
 
-START = Script("starts of a Python", "import numpy", 0.10)  # what each command imports
+START = Script("starts of a Python", "import numpy", 0.10)  # modules that each command imports
 WORK = Script("starts with some work", """
 import numpy as np
 matrix, vector, kept = np.eye(6), np.ones(6), {}

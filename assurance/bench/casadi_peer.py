@@ -1,8 +1,9 @@
-"""CasADi's C of an arm: the Newton-Euler recursion in CasADi's symbols, emitted in float by CasADi's code generator.
+"""C code from CasADi for an arm: the Newton-Euler recursion in CasADi's symbols, emitted in single precision by
+CasADi's code generator.
 
-CasADi gets all help: folded constants, sparse zeros, common subexpressions. With `casadi_real = float` its C still
-calls sin and cos and multiplies by double constants. This module makes both single. Otherwise the C takes some ten
-times as long on a processor whose floating-point unit only has single precision.
+CasADi gets all available optimisations: folded constants, structural zeros, common subexpressions. With `casadi_real =
+float` its C still calls sin and cos and multiplies by double constants. This module changes both to single precision.
+Otherwise the C takes some ten times as long on a processor whose floating-point unit supports only single precision.
 """
 
 import re
@@ -15,13 +16,15 @@ from femtorque.codegen.mechanism import Matrix, Vector
 from femtorque.codegen.model import Model
 
 ENTRY = "rnea"  # int rnea(const float **arg, float **res, int *iw, float *w, int mem)
-ZERO = 1e-9  # rounding in angles like 1.57079632679 counts as zero, to CasADi's advantage
+# coefficients below this value are set to zero, for rounded angles like 1.57079632679; this is an advantage for CasADi
+ZERO = 1e-9
 
 
 @dataclass(frozen=True)
 class SerialLink:
-    """One link. R0 (3, 3), p0 (3,): joint frame at position zero, in the frame of the link before. com (3,), inertia
-    (3, 3) about com: in the link's frame, whose z is the joint's axis."""
+    """One link. R0 (3, 3), p0 (3,): joint frame at position zero, in the previous link's frame. com (3,), inertia (3,
+    3) about com: in the link's frame, whose z axis is the joint's axis.
+    """
 
     R0: Matrix
     p0: Vector
@@ -31,7 +34,7 @@ class SerialLink:
 
 
 def serial_links(model: Model) -> list[SerialLink]:
-    """Return the links of a serial revolute arm, from the base out."""
+    """Return the links of a serial revolute arm, from the base outwards."""
     links, before = [], np.eye(3)
     for j, body in enumerate(model.bodies):
         assert body.parent == j - 1 and not body.prismatic, "CasADi gets serial revolute arms only"
@@ -43,7 +46,8 @@ def serial_links(model: Model) -> list[SerialLink]:
 
 
 def _to_z(axis: Vector) -> Matrix:
-    """Return a frame (3, 3) whose z is the axis. For an axis along a coordinate the zeros stay zeros."""
+    """Return a rotation (3, 3) whose z axis is the given axis. For an axis along a coordinate, zeros stay exactly zero.
+    """
     k = int(np.argmax(np.abs(axis)))
     if abs(axis[k]) > 1.0 - ZERO:
         x, y = np.eye(3)[(k + 1) % 3], np.eye(3)[(k + 2) % 3]
@@ -85,7 +89,7 @@ def function(model: Model) -> cs.Function:
 
 
 def sources(model: Model) -> dict[str, str]:
-    """Return CasADi's C for the arm, with float functions and float constants throughout."""
+    """Return CasADi's C for the arm, with functions and constants in single precision only."""
     generator = cs.CodeGenerator("rnea.c", {"casadi_real": "float", "casadi_int": "int"})
     generator.add(function(model))
     return {"rnea.c": _single(generator.dump())}

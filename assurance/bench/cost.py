@@ -1,7 +1,7 @@
-"""Cost of the emitted step and of CasADi's C on the emulated Cortex-M4F, measured in the same way.
+"""The cost of the emitted step and of CasADi's C on the emulated Cortex-M4F, measured in the same way.
 
-Step and CasADi's C get the same compiler and flags (-O2 -ffp-contract=off) and the same motion. Every instruction of a
-call counts, including the mathematical library.
+The step and CasADi's C are compiled with the same compiler and flags (-O2 -ffp-contract=off), and run the same motion.
+Every instruction of a call counts, including instructions of the mathematical library.
 """
 
 import tempfile
@@ -44,8 +44,8 @@ uint32_t bench_state_bytes(void)
 class Calls:
     """Calls (N,) of one function on the chip, and their torques (N, J), N m or N.
 
-    flash_bytes: code and constants, including the library. ram_bytes: kept from call to call. generation, compilation:
-    processor time, s.
+    flash_bytes: code and constants, including the library. ram_bytes: memory that is kept between calls. generation,
+    compilation: processor time, s.
     """
 
     calls: Sequence[Call]
@@ -56,7 +56,7 @@ class Calls:
     compilation: float
 
     def worst(self, key: str = "instructions") -> int:
-        """Return the largest instructions, cycles, fetch_stalls or stack_bytes of a call."""
+        """Return the largest value of instructions, cycles, fetch_stalls or stack_bytes over all calls."""
         return max(getattr(call, key) for call in self.calls)
 
     @property
@@ -66,7 +66,7 @@ class Calls:
 
 
 def of_step(model: Model, positions: Array, ticks: slice = slice(None)) -> Calls:
-    """Run ticks of a motion (N+2, J), rad or m, by the emitted step."""
+    """Run ticks of a motion (N+2, J), rad or m, with the emitted step."""
     began = time.process_time()
     sources = step_sources(model)
     generation = time.process_time() - began
@@ -106,7 +106,7 @@ def of_casadi(model: Model, states: tuple[Array, Array, Array]) -> Calls:
 
 
 def compilation(sources: dict[str, str]) -> float:
-    """Return the compiler's processor time, s."""
+    """Return the processor time of the compiler, s."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in sources.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")

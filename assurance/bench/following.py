@@ -1,9 +1,9 @@
-"""Live targets, followed in four ways on one joint: this firmware's FOLLOW, and three common ways without it.
+"""A comparison of methods that follow live targets with one joint: this firmware's FOLLOW, and three common methods.
 
-The signal is a hand's motion (tests.firmware.following.wave). Samples of the motion reach the receiver by one of five
-lines. Each way makes a reference from the samples every millisecond. The same PD law moves the same joint, an inertia
-of 1 kg m^2, along this reference. FOLLOW is the firmware's C. FOLLOW's acceleration is fed forward, in place of exact
-inverse dynamics.
+The signal is the motion of a hand (tests.firmware.following.wave). Samples of the motion reach the receiver through one
+of five simulated lines. Each method computes a reference from the samples every millisecond. The same PD law makes the
+same joint, an inertia of 1 kg m^2, track this reference. FOLLOW is the firmware's C. The acceleration of FOLLOW is used
+as feed-forward, in place of exact inverse dynamics.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ from tests.firmware.following import TURN, Sent, follow, play, wave
 
 Array = NDArray[np.float64]
 
-V, A, J = 4.0, 20.0, 400.0  # rad/s, rad/s^2, rad/s^3 of the joint
-SECONDS, SKIPPED = 10.0, 4.0  # s: length of a run; beginning that is not judged
+V, A, J = 4.0, 20.0, 400.0  # rad/s, rad/s^2, rad/s^3: limits of the joint
+SECONDS, SKIPPED = 10.0, 4.0  # s: duration of a run; duration of its beginning that is not evaluated
 DT = 1e-3
-KP, KD = 630.0, 35.0  # 1/s^2, 1/s: 4 Hz, damped by 0.7
+KP, KD = 630.0, 35.0  # 1/s^2, 1/s: bandwidth of 4 Hz, damping ratio of 0.7
 RATES = (30, 50, 100, 250)  # Hz
-LONGEST = 0.2  # s, the largest delay that is searched
+LONGEST = 0.2  # s, the largest delay in the search
 
 FOLLOW, STAIRS, LINES, OPTIMAL = "FOLLOW", "stairs to the drive", "lines on the host", "ruckig on the host"
 COLOURS = {FOLLOW: colours.FEED_FORWARD, STAIRS: colours.FEEDBACK, LINES: colours.REST, OPTIMAL: colours.DESIRED}
@@ -36,8 +36,9 @@ COLOURS = {FOLLOW: colours.FEED_FORWARD, STAIRS: colours.FEEDBACK, LINES: colour
 
 @dataclass(frozen=True)
 class Line:
-    """A line for targets. latency: (n,) s of n targets at given times. noise: rad rms of positions. lost: share of
-    targets. stall: s, begin and end of a silence."""
+    """A line that transfers targets. latency: function that returns the delays (n,) s of n targets at given times.
+    noise: rad rms of positions. lost: fraction of lost targets. stall: s, beginning and end of an interruption.
+    """
 
     latency: Callable[[Array, np.random.Generator], Array]
     noise: float = 0.0
@@ -45,7 +46,7 @@ class Line:
     stall: tuple[float, float] = (np.inf, np.inf)
 
     def sent(self, hz: int, seed: int = 3) -> list[Sent]:
-        """Return the targets that arrive, in the order of a stream: no target overtakes another."""
+        """Return the targets that arrive, in the order of a stream: no target overtakes an earlier target."""
         rng = np.random.default_rng(seed)
         t = np.arange(0.0, SECONDS, 1.0 / hz)
         there = np.maximum.accumulate(t + self.latency(t, rng)) + 1e-6 * np.arange(len(t))
@@ -64,7 +65,7 @@ def _jitter(t: Array, rng: np.random.Generator) -> Array:
 
 
 def _tails(t: Array, rng: np.random.Generator) -> Array:
-    """Return 2 ms plus 3 ms in the mean, of a Pareto distribution, to 100 ms."""
+    """Return delays of at least 2 ms plus 3 ms in the mean, with a Pareto distribution, limited to 100 ms."""
     return np.minimum(2e-3 + 3e-3 * rng.pareto(2.0, len(t)), 0.1)
 
 
@@ -77,9 +78,10 @@ DRAWN = ("steady", "jitter to 20 ms", "noise of 0.5 mrad")
 
 @dataclass(frozen=True)
 class Way:
-    """One way's run. reference (T, 3): position, velocity and acceleration for PD and feed-forward. q, torque (T,): of
-    the joint, rad, N m. delay: s. error: rad rms against the signal with that delay. jerk: rad/s^3 rms of the
-    reference. noise: rms of the torque without the torque of the delayed signal, N m."""
+    """One method's run. reference (T, 3): position, velocity and acceleration for PD and feed-forward. q, torque (T,):
+    of the joint, rad, N m. delay: s. error: rad rms relative to the signal with that delay. jerk: rad/s^3 rms of the
+    reference. noise: rms of the torque minus the torque for the delayed signal, N m.
+    """
 
     reference: Array
     q: Array
@@ -91,14 +93,16 @@ class Way:
 
 
 def _arrived(sent: Sequence[Sent]) -> tuple[NDArray[np.intp], Array]:
-    """Return number and position of the newest target at each millisecond, and of the first before any target."""
+    """Return the number and the position of the newest target at each millisecond. Before any target arrives, return
+    those of the first target.
+    """
     there = np.array([s.there for s in sent])
     newest = np.maximum(np.searchsorted(there, np.arange(0.0, SECONDS, DT), side="right") - 1, 0)
     return newest, np.array([s.q[0] for s in sent])[newest]
 
 
 def stairs(sent: Sequence[Sent]) -> Array:
-    """Return the newest target, at rest."""
+    """Return the newest target, with zero velocity."""
     _, goal = _arrived(sent)
     r = np.zeros((len(goal), 3))
     r[:, 0] = goal
@@ -106,7 +110,9 @@ def stairs(sent: Sequence[Sent]) -> Array:
 
 
 def lines(sent: Sequence[Sent], hz: int) -> Array:
-    """Return straight lines. A line begins at the arrival of a target and reaches the target one frame later."""
+    """Return straight lines between targets. A line begins when a target arrives and reaches the target one frame
+    later.
+    """
     numbers, goal = _arrived(sent)
     r = np.zeros((len(goal), 3))
     newest, at, per, left = -1, float(goal[0]), 0.0, 0
@@ -136,7 +142,7 @@ def optimal(sent: Sequence[Sent]) -> Array:
 
 
 def followed(sent: Sequence[Sent]) -> Array:
-    """Return the reference of the firmware's C, which chooses the delay."""
+    """Return the reference that the firmware's C computes with the delay that it chooses."""
     arm = changed(limits={"lower": -2.5, "upper": 2.5, "velocity": V, "acceleration": A, "jerk": J})
     app = App(replace(arm, follow=replace(arm.follow, timeout=1.0)))
     app.home([sent[0].q[0], 0.0, 0.0])
@@ -148,7 +154,9 @@ def followed(sent: Sequence[Sent]) -> Array:
 
 
 def moved(reference: Array, forward: bool, damped: bool) -> Way:
-    """Move the joint by PD. forward: feed the acceleration forward. damped: against the reference's velocity."""
+    """Simulate the joint under PD control. forward: use the acceleration as feed-forward. damped: apply the damping to
+    the velocity error.
+    """
     q, v = float(reference[0, 0]), 0.0
     places, torques = np.empty(len(reference)), np.empty(len(reference))
     for k, (r, rate, acceleration) in enumerate(reference):
@@ -173,14 +181,14 @@ def moved(reference: Array, forward: bool, damped: bool) -> Way:
 
 @cache
 def compared(line: str, hz: int) -> dict[str, Way]:
-    """Return the runs of all ways, on one line at one rate of targets."""
+    """Return the runs of all methods, for one line and one rate of targets."""
     sent = LINES_OF[line].sent(hz)
     return {FOLLOW: moved(followed(sent), forward=True, damped=True), STAIRS: moved(stairs(sent), False, False),
             LINES: moved(lines(sent, hz), False, True), OPTIMAL: moved(optimal(sent), False, True)}
 
 
 def table() -> None:
-    """Print, by line, way and rate: delay, ms / error, mrad / jerk, rad/s^3 / torque noise, N m."""
+    """Print, by line, method and rate: delay, ms / error, mrad / jerk, rad/s^3 / torque noise, N m."""
     rows = [[line, name, *(f"{1e3 * w.delay:.0f} / {1e3 * w.error:.3g} / {w.jerk:.2g} / {w.noise:.2g}"
                            for w in (compared(line, hz)[name] for hz in RATES))]
             for line in LINES_OF for name in COLOURS]
@@ -188,7 +196,7 @@ def table() -> None:
 
 
 def draw(path: Path) -> None:
-    """Draw the joint and its torque in 0.6 s at 30 Hz, and error and torque noise at all rates."""
+    """Draw the joint's position and torque in 0.6 s at 30 Hz, and error and torque noise at all rates."""
     figure = blank(12.0, 7.6)
     (place, errors), (torque, noise) = figure.subplots(2, 2)
     window = slice(7000, 7600)

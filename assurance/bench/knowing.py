@@ -1,5 +1,6 @@
-"""Identifies an arm with a wrong file as `femtorque identify --whole` does, and draws the errors of file and result for
-docs/lab.md."""
+"""Identifies an arm whose file is incorrect, as `femtorque identify --whole` does, and draws the errors of the file and
+of the result for docs/lab.md.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +19,11 @@ from femtorque.host.lab.inertial.recording import equations
 from femtorque.host.lab.inertial.regressor import Unknowns
 from tests.support.plugged import plugged_in
 
-SMALL = 1e-3  # N m: the scale is linear below
+SMALL = 1e-3  # N m: the scale of the plot is linear below this value
 
 
 def identified(mechanism: Mechanism, truth: Mechanism) -> Result:
-    """Run the whole programme on a board with the file's image, wired to the true arm."""
+    """Run all experiments on a board with the file's image that is connected to the real arm."""
     programme = experiment.whole(mechanism, {})
     with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
         board.home()
@@ -32,7 +33,7 @@ def identified(mechanism: Mechanism, truth: Mechanism) -> Result:
 
 
 def draw(result: Result, truth: Mechanism, path: Path) -> None:
-    """Draw the unexplained torques of unseen motions, and the base parameters."""
+    """Draw the unexplained torques of motions that the fit did not use, and the base parameters."""
     figure = Figure((9.0, 7.0), layout="constrained")
     above, below = figure.subplots(2, 1)
     _unexplained(above, result, truth)
@@ -57,7 +58,9 @@ def _unexplained(axes: Axes, result: Result, truth: Mechanism) -> None:
 
 
 def _base(axes: Axes, result: Result, true: np.ndarray) -> None:
-    """Draw errors of base parameters, as their torques in the unseen motions at the most affected joint."""
+    """Draw the errors of base parameters. Each error is given as its torque at the most affected joint in motions that
+    the fit did not use.
+    """
     found = result.found
     rows = equations(found.unknowns, result.unseen)
     size = np.sqrt(np.mean(rows.matrix[:, :, found.columns] ** 2, axis=0)).max(axis=0)

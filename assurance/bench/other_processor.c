@@ -1,5 +1,5 @@
-/* Plays the bytes and ticks of a script. The application's output is the same
- * on every processor. */
+/* Plays the bytes and ticks of a script. The test compares the application's
+ * output on different processors. */
 #include "fake_chip.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""Environments in the cache for other packages, and a Python 3.12, which ROS 2's wheels and LeRobot 0.6 need."""
+"""Environments in the cache for further packages, and a Python 3.12, which ROS 2's wheels and LeRobot 0.6 need."""
 
 import hashlib
 import shutil
@@ -13,7 +13,7 @@ from tests.support.suite import ROOT
 
 
 def found() -> Path | None:
-    """Return an interpreter of 3.12 in the path or of pyenv, or None."""
+    """Return an interpreter of Python 3.12 in PATH or of pyenv, or None."""
     for name in ("python3.12", *sorted((Path.home() / ".pyenv" / "versions").glob("3.12*/bin/python"))):
         try:
             done = subprocess.run([name, "-c", "import sys, venv; print(sys.version_info[:2], sys.executable)"],
@@ -32,12 +32,12 @@ def femtorque() -> list[str]:
 
 
 def pip(place: Path, *arguments: str | Path) -> None:
-    """Install into an environment."""
+    """Install packages into an environment."""
     subprocess.run([place / "bin" / "python", "-m", "pip", "install", "--quiet", *arguments], check=True, timeout=1800)
 
 
 def kept(kind: str, python: Path, lines: Iterable[str], fill: Callable[[Path], None]) -> Path:
-    """Return the environment in the cache for these lines. Make a missing environment."""
+    """Return the environment in the cache for these requirements. If the environment is missing, create it."""
     key = hashlib.sha256("\n".join([str(python), *lines]).encode()).hexdigest()[:12]
     place = cache.cache_directory() / f"{kind}-{key}"
     if not (place / "made").exists():

@@ -1,6 +1,7 @@
-"""Random closed mechanisms as files, for tests of the chain from file to chip with unseen loops. Branches of random
-joints have a random pose. The loops join the branches' tips in this pose, so the loops close. The driven joints are
-random too. `check` refuses a mechanism that is loose or stuck.
+"""Random closed mechanisms as files, for tests of the whole chain from file to chip with loops that no developer chose.
+The branches are chains of random joints in a random pose. The loops connect the tips of the branches in this pose, so
+the loop equations are satisfied. The driven joints are selected at random too. `check` refuses a mechanism that is
+underconstrained or locked.
 """
 
 from collections.abc import Sequence
@@ -23,10 +24,10 @@ EQUATIONS = {"planar": 2, "ball": 3, "revolute": 5, "rigid": 6}
 
 @dataclass(frozen=True)
 class Kind:
-    """A loop between branches. branches: their numbers of joints, on the base or on the last link of a stem.
+    """A type of loop between branches. branches: their numbers of joints, on the base or on the last link of a stem.
 
-    planar: all axes are parallel. slides: the chance of a sliding joint. redundant: driven joints beyond the mobility.
-    springs: on passive joints. payload: a mass on a link.
+    planar: all axes are parallel. slides: the probability of a prismatic joint. redundant: number of driven joints
+    above the mobility. springs: on passive joints. payload: a mass on a link.
     """
 
     name: str
@@ -66,7 +67,7 @@ KINDS = (
 
 @dataclass
 class Drawing:
-    """A mechanism file in the making. normal (3,): the axis of all joints of a planar mechanism."""
+    """A mechanism file that is being assembled. normal (3,): the axis of all joints of a planar mechanism."""
 
     kind: Kind
     rng: np.random.Generator
@@ -106,7 +107,7 @@ class Drawing:
         return root
 
     def loops(self, model: Model, tips: Sequence[str]) -> list[dict[str, object]]:
-        """Return the loops from the first tip to all other tips, closed in the start pose."""
+        """Return the loops from the first tip to all further tips, closed in the start pose."""
         at, rng = pose(model, np.array([b.joint.start for b in model.bodies])), self.rng
         bodies = {b.joint.child: i for i, b in enumerate(model.bodies)}
         a, found = bodies[tips[0]], list[dict[str, object]]()
@@ -125,7 +126,9 @@ class Drawing:
 
 
 def anchor(link: str, R: Array, origin: Array, point: Array, frame: Array) -> dict[str, object]:
-    """Return one side of a loop: a point (3,) and frame (3, 3) of the base, in a link at R (3, 3), origin (3,)."""
+    """Return one side of a loop: a point (3,) and a frame (3, 3) of the base, expressed in a link at R (3, 3), origin
+    (3,).
+    """
     return {"link": link, "xyz": (R.T @ (point - origin)).tolist(), "rpy": list(map(float, rpy_of(R.T @ frame)))}
 
 
@@ -135,7 +138,8 @@ def unit(rng: np.random.Generator) -> Array:
 
 
 def write(kind: Kind, seed: int, path: Path) -> Path:
-    """Write a random mechanism file of a kind. The mechanism's pose may be singular or stuck."""
+    """Write a random mechanism file of one type. The mechanism's pose may be singular, or the mechanism may be locked.
+    """
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     gravity, file = 9.81 * unit(rng), Drawing(kind, rng, unit(rng))
     root = file.chain("s", kind.stem, "base", 0.2) if kind.stem else "base"
@@ -162,7 +166,7 @@ def write(kind: Kind, seed: int, path: Path) -> Path:
 
 
 def _driven(names: Sequence[str], count: int, rng: np.random.Generator) -> set[str]:
-    """Return the driven joints: the stem's joints, then the first joint of each branch, then any joints."""
+    """Return the driven joints: the joints of the stem, then the first joint of each branch, then random joints."""
     first = [n for n in names if n.startswith("j_s")] + [n for n in names if n.endswith("1")
                                                          and not n.startswith("j_s")]
     rest = [n for n in names if n not in first]
@@ -178,7 +182,7 @@ def _frame(z: ArrayLike) -> Array:
 
 
 def on_urdf(folder: Path) -> list[Path]:
-    """Write loops for URDF robots: the tip is on a joint to the ground."""
+    """Write loops for URDF robots: a joint connects the tip to the ground."""
     puma, planar = (ARMS / f"{name}.urdf" for name in ("puma6", "planar8"))
     found = []
     for name, urdf, loop, passive in (("puma6-led-by-hand", puma, "ball", (0, 1, 2)),

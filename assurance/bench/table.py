@@ -1,4 +1,4 @@
-"""Prints tables of benches, and keeps them as Markdown in build/."""
+"""Prints tables of benches, and writes them as Markdown to build/."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,8 @@ BUILD = Path(__file__).resolve().parents[2] / "build"
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], notes: Sequence[str] = ()) -> str:
-    """Print a table and return it, as Markdown. The first column is left-aligned, the others right."""
+    """Print a table and return it as Markdown. The first column is left-aligned, the further columns are right-aligned.
+    """
     cells = [columns, ["---", *("---:" for _ in columns[1:])], *rows]
     lines = ["| " + " | ".join(map(str, row)) + " |" for row in cells]
     text = "\n".join(["", f"## {title}", "", *lines, "", *(f"{note}\n" for note in notes)]) + "\n"

@@ -1,6 +1,6 @@
-"""The time of commands, as a multiple of the time of scripts (anchor.py).
+"""The processor time of commands, as a multiple of the time of scripts (anchor.py).
 
-Writes build/bench-commands.md.
+The bench writes build/bench-commands.md.
 """
 
 import sys
@@ -21,12 +21,12 @@ CHANGED = "build three_link, changed"
 MOST = {"--help": (START, 1.6), "build --help": (START, 1.6), "completion": (START, 1.6),
         "check six_axis": (WORK, 4.2), "check delta": (WORK, 5.6), "build three_link, unchanged": (WORK, 3.2),
         CHANGED: (WORK, 30.0)}
-TYPED = "femtorque jog mechanisms/three_link.toml "  # the beginning of a line to complete
+TYPED = "femtorque jog mechanisms/three_link.toml "  # the beginning of a command line that the shell completes
 
 
 def test_commands_take_no_longer_than_some_scripts(tmp_path):
     mechanisms = ROOT / "mechanisms"
-    changed = tmp_path / "changed.toml"  # with a mass that no earlier build has
+    changed = tmp_path / "changed.toml"  # has a mass that no earlier build has
     text = (mechanisms / "three_link.toml").read_text(encoding="utf-8")
     changed.write_text(text.replace("mass = 0.3575", f"mass = 0.3575{time.time_ns()}", 1), encoding="utf-8")
     assert changed.read_text(encoding="utf-8") != text
@@ -39,7 +39,7 @@ def test_commands_take_no_longer_than_some_scripts(tmp_path):
                                      COMP_CWORD=str(len(TYPED.split())))
     found = {}
     for name, command in commands.items():
-        command()  # warms the caches
+        command()  # fills the caches
         found[name] = MOST[name][0].beside(command, runs=4)
     new = partial(spent, COMMAND, "build", changed, "--output", tmp_path / "new")
     found[CHANGED] = MOST[CHANGED][0].beside(new, runs=1)

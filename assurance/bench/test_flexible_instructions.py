@@ -1,6 +1,7 @@
-"""Executed instructions of the step with flexible links on a Cortex-M4F, worst tick, by elements and joints.
+"""The number of executed instructions of the step with flexible links on a Cortex-M4F, in the worst tick, for different
+numbers of elements and joints.
 
-A mode costs the same in every mechanism. The body at the tip and a second plane of bending cost more.
+A mode has the same cost in every mechanism. The body at the tip and a second plane of bending increase the cost.
 """
 
 from dataclasses import replace
@@ -26,10 +27,10 @@ MECHANISMS = {
 }
 MODE = {"single link": 98, "two links, elbow on the tip": 98, "rigid link, flexible link": 98,
         "the same in space, two planes": 120, "hand on a spring at the tip": 98,
-        "both links bend": 115, "both in space, two planes": 143}  # at most, a mode and plane
+        "both links bend": 115, "both in space, two planes": 143}  # upper limit for each mode and plane
 SMALLEST = {"single link": 690, "two links, elbow on the tip": 890, "rigid link, flexible link": 880,
             "the same in space, two planes": 3200, "hand on a spring at the tip": 1385,
-            "both links bend": 2080, "both in space, two planes": 10220}  # at most, with one element
+            "both links bend": 2080, "both in space, two planes": 10220}  # upper limit with one element
 
 
 def instructions(mechanism) -> int:
@@ -46,11 +47,11 @@ def test_instructions_grow_in_proportion_to_the_elements():
           + "   elements, each a mode pair per plane")
     for name, build in MECHANISMS.items():
         found = [instructions(build(n)) for n in ELEMENTS]
-        planes = (2 if "planes" in name else 1) * (2 if "both" in name else 1)  # of all links together
+        planes = (2 if "planes" in name else 1) * (2 if "both" in name else 1)  # total over all links
         mode = np.diff(found) / (2 * planes)
         print(f"{name:34}" + "".join(f"{count:>7}" for count in found) + f"   {mode.mean():.1f} a mode")
-        assert np.ptp(mode[1:]) < 6.0  # a loop may end earlier or later
-        assert mode[0] > mode[1:].min() - 6.0  # one element may cost less than the line predicts, not more
+        assert np.ptp(mode[1:]) < 6.0  # the compiler may end a loop earlier or later
+        assert mode[0] > mode[1:].min() - 6.0  # one element may cost less than the linear model predicts, but not more
         assert mode[1:].max() <= MODE[name]
         assert found[0] <= SMALLEST[name]
 

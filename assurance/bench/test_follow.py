@@ -1,5 +1,4 @@
-"""FOLLOW compared with common ways without FOLLOW: error, delay, jerk and torque noise of one joint that follows a
-hand."""
+"""A comparison of FOLLOW with common methods: error, delay, jerk and torque noise of one joint that follows a hand."""
 
 import re
 from itertools import islice
@@ -15,8 +14,8 @@ from femtorque.hil.play import run_closed_loop
 from tests.firmware.following import hostile, wave
 from tests.support import rig
 
-MOST = {30: 1.3, 50: 0.7, 100: 0.4, 250: 0.8}  # mrad rms, without losses
-OWN = 45.0  # rad/s^3 rms: the signal's own jerk is 40.8
+MOST = {30: 1.3, 50: 0.7, 100: 0.4, 250: 0.8}  # mrad rms, without lost targets
+OWN = 45.0  # rad/s^3 rms: the jerk of the signal itself is 40.8
 
 
 @pytest.mark.bench
@@ -35,7 +34,9 @@ def test_live_targets_are_followed_with_a_tenth_of_the_torque_noise_of_others():
 
 
 def ticks(mechanism, targets, out):
-    """Return the instructions of each tick in FOLLOW. targets: each with the ms until the next."""
+    """Return the number of instructions of each tick in FOLLOW. targets: each target with the time until the next
+    target, ms.
+    """
     with rig.connected(mechanism, out, armed=True) as (board, session):
         session.ask(Follow(0, messages.FOLLOW_AUTO, 20_000), "FOLLOW")
         board.recording = True
@@ -49,7 +50,7 @@ def ticks(mechanism, targets, out):
 
 
 def by_hand(mechanism):
-    """Yield two seconds of a hand's motion at each joint, 50 targets a second."""
+    """Yield two seconds of a hand's motion at each joint, as 50 targets a second."""
     joints, start = mechanism.streamed, np.array([joint.start for joint in mechanism.streamed])
     for k in range(100):
         q = start + [0.1 * (wave(0.02 * k, seed=j)[0] - wave(0.0, seed=j)[0]) for j in range(len(joints))]

@@ -1,4 +1,4 @@
-"""Every mechanism file with a board builds its image, with the worst tick within the period."""
+"""Test that every mechanism file with a board builds its image, and that the worst tick is shorter than the period."""
 
 import json
 

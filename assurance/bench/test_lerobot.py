@@ -1,6 +1,6 @@
-"""LeRobot's own scripts with the plugin, as in docs/lerobot.md, headless, on virtual boards in real time.
+"""Tests of LeRobot's original scripts with the plugin, as in docs/lerobot.md, headless, on virtual boards in real time.
 
-A hand leads the leader's arm (assurance.bench.lerobot.led). The policy and the camera are the tests'
+A simulated hand guides the leader's arm (assurance.bench.lerobot.led). The policy and the camera are stand-ins
 (assurance/bench/lerobot/wave).
 """
 
@@ -57,7 +57,8 @@ def folder(bin, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def typed(bin, folder):
-    """Return a function that runs a line of docs/lerobot.md in LeRobot's environment, and returns the output."""
+    """Return a function that runs a command line of docs/lerobot.md in LeRobot's environment, and returns the output.
+    """
     def run(line: str, **more) -> str:
         done = subprocess.run(shlex.split(line), cwd=folder, env=environment.variables(bin, folder / "home"),
                               capture_output=True, text=True, timeout=HANG, **more)
@@ -85,20 +86,21 @@ def served(folder, *command: str) -> Iterator[str]:
 
 
 def here(line: str, follower: str, leader: str) -> str:
-    """Return a line of the page with the boards' ports."""
+    """Return a command line of the page with the boards' ports."""
     return line.replace("socket://localhost:5555", follower).replace("socket://localhost:5556", leader)
 
 
 def seconds(line: str, length: int) -> str:
-    """Return a line that records one episode of some seconds."""
+    """Return a command line that records one episode of some seconds."""
     return line.replace("episode_time_s=10", f"episode_time_s={length}").replace("num_episodes=2", "num_episodes=1")
 
 
 @dataclass
 class Ran:
-    """Results of the tour's lines. actions, states (N, J), deg: of the first stored episode. replayed, killed, later:
-    STATUS after the replay, after the death of another replay, and a second later. log: of the follower's board.
-    pictures: number of different pictures of a camera."""
+    """Results of the command lines in the page. actions, states (N, J), deg: of the first stored episode. replayed,
+    killed, later: STATUS after the replay, after another replay was killed, and a second later. log: of the follower's
+    board. pictures: number of different images of a camera.
+    """
 
     teleoperated: str
     actions: np.ndarray
@@ -159,7 +161,7 @@ def killed(line: str, bin, folder) -> None:
 
 
 def test_the_classes_keep_their_promises_with_lerobot_itself(bin, folder):
-    """The tests of tests/integrations/lerobot pass without a stand-in."""
+    """The tests of tests/integrations/lerobot pass with the real LeRobot."""
     done = subprocess.run(["python", "-m", "pytest", "tests/integrations/lerobot", "-p", "no:cacheprovider"],
                           cwd=ROOT, env=environment.variables(bin, folder / "home"), capture_output=True, text=True,
                           timeout=HANG)
@@ -179,7 +181,7 @@ def test_lerobots_own_conversion_of_counts_has_the_degrees_of_the_mechanism_file
 
 
 def test_a_recording_is_that_of_the_hand_and_the_follower_moves_as_far(ran):
-    """The delay is only printed, as boards fall behind real time on a busy machine."""
+    """The delay is only printed, because on a busy computer boards are slower than real time."""
     assert re.search(r"Teleop loop time: .*\(\d\d Hz\)", ran.teleoperated)
     assert len(ran.actions) == len(ran.states) > 200
     moved = np.ptp(ran.actions, axis=0)
@@ -192,7 +194,7 @@ def test_a_recording_is_that_of_the_hand_and_the_follower_moves_as_far(ran):
 
 
 def test_the_boards_targets_are_followed_closely(ran):
-    """In the chip's time, the simulated arm follows the targets."""
+    """In the time of the chip, the simulated arm follows the targets."""
     moving = np.array(ran.log.state) == "FOLLOW"
     error = (ran.log.target - ran.log.position)[moving]
     rms = np.sqrt(np.mean(error**2, axis=0))
@@ -217,7 +219,9 @@ def test_a_cameras_pictures_are_recorded(ran):
 
 @pytest.mark.parametrize("bin", [environment.NEW], indirect=True)
 def test_a_policy_that_thinks_in_chunks_is_followed(folder, typed):
-    """lerobot-rollout uses real-time chunking. Predictions take 0.2 s, and each prediction differs from the last."""
+    """lerobot-rollout uses real-time chunking. Predictions take 0.2 s, and each prediction differs from the previous
+    prediction.
+    """
     typed("python -m assurance.bench.lerobot.policy policy")
     with served(folder, "femtorque", "hil", "serve", ARM, "--port", "0", "--tape", "roll.tape") as url:
         home = next(one for one in LINES if one.startswith("femtorque home")).replace("socket://localhost:5555", url)

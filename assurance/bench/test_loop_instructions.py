@@ -1,4 +1,4 @@
-"""Cost of a closed mechanism's step on a Cortex-M4F: instructions, and time at 168 MHz by the cycle model."""
+"""The cost of a closed mechanism's step on a Cortex-M4F: instructions, and time at 168 MHz by the cycle model."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from femtorque.codegen.motion import Trajectory
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 CLOCK = 168e6
-LIMITS = {  # microseconds a tick
+LIMITS = {  # upper limits, microseconds per tick
     "four_bar": 12.0, "five_bar": 16.0, "five_bar_3": 16.0, "five_bar_4": 16.0, "three_rrr": 30.0, "palletizer": 16.0,
-    "delta": 53.0,  # 2.2 us for the friction of its passive joints
+    "delta": 53.0,  # includes 2.2 us for the friction of its passive joints
 }
 TICKS = 40
 

@@ -1,6 +1,6 @@
 """The emitted step compared with CasADi's C on the five arms, with equal compiler, flags, motion and emulator.
 
-Writes build/bench.md.
+The bench writes build/bench.md.
 """
 
 from dataclasses import replace
@@ -21,10 +21,10 @@ from tests.support.sampling import middles, sampled_quintic
 
 pytestmark = pytest.mark.bench
 
-SPREAD, TRAVEL = 2.0, (1.3, -1.1)  # rad: these poses include hard arguments for the library's sines
+SPREAD, TRAVEL = 2.0, (1.3, -1.1)  # rad: these poses include large arguments for the library's sine function
 ERRORS = {
-    "femtorque": 1e-5,  # of peak: the error of the tick, of second order
-    "CasADi, made single": 1e-6,  # of peak: a float32 recursion without differences over time
+    "femtorque": 1e-5,  # fraction of the peak torque: the discretisation error, of second order in the tick
+    "CasADi, made single": 1e-6,  # fraction of the peak torque: a float32 recursion without time differences
 }
 
 
@@ -37,7 +37,7 @@ def motion(model: Model):
 
 @pytest.fixture(scope="module")
 def costs() -> dict[str, dict[str, tuple[Calls, float]]]:
-    """Return cost and worst error over peak torque, by arm and method."""
+    """Return the cost and the worst error over the peak torque, by arm and method."""
     found = {}
     for name, mechanism in arms().items():
         model = Model.of(mechanism)
@@ -61,8 +61,9 @@ def test_step_stays_within_its_budget_and_below_casadi(costs, name):
 
 
 def test_figures_are_kept(costs, tmp_path_factory):
-    """Keep the table of all methods. The tick in the table is the worst whole control tick of an image on board
-    `compute`."""
+    """Write the table of all methods. The column `tick` of the table is the worst whole control tick of an image on
+    board `compute`.
+    """
     rows = []
     for name, mechanism in arms().items():
         image = replace(mechanism, board=BoardUse("compute"))

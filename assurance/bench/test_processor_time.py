@@ -1,4 +1,4 @@
-"""The price of `make test`: at most 5 s of processor time a row, 20 s a file, and 900 s in all."""
+"""Test of the cost of `make test`: at most 5 s of processor time per row, 20 s per file, and 900 s in total."""
 
 import subprocess
 import sys

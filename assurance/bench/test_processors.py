@@ -1,6 +1,8 @@
-"""The application's C gives equal bytes on emulated ARM64, with signed and unsigned plain `char`. The program gets the
-host's bytes at equal ticks. The program returns the telemetry of every tick and all sent bytes. Needs `apt install
-gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user`.
+"""Test that the application's C sends equal bytes on emulated ARM64, with signed and unsigned plain `char`. The program
+receives the same bytes of the host at the same ticks. The program returns the telemetry of every tick and all sent
+bytes.
+
+The test needs `apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user`.
 """
 
 import shutil
@@ -28,7 +30,7 @@ pytestmark = pytest.mark.bench
 
 
 class Scripted(App):
-    """An App that records its bytes and ticks."""
+    """An App that records its received bytes and its ticks."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.script, self._waiting = b"", b""
@@ -49,7 +51,8 @@ class Scripted(App):
 
 
 def life(name: str) -> tuple[Scripted, bytes]:
-    """Home and arm a board, and let a hand lead it for a second. Return the board and its telemetry's bytes."""
+    """Home and arm a board, and let a hand guide its arm for a second. Return the board and the bytes of its telemetry.
+    """
     app = Scripted(load_mechanism(MECHANISMS / f"{name}.toml"))
     assert app.home() == "NONE" and app.command("ARM") == "NONE" and following.follow(app, frame=20_000) == "NONE"
     start = np.array([joint.start for joint in app.joints])

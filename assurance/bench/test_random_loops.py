@@ -1,4 +1,6 @@
-"""Random closed mechanisms from file to chip. They are checked, emitted and verified, and loops stay closed."""
+"""Tests of random closed mechanisms from file to chip. The mechanisms are checked, emitted and verified, and their
+loops must stay closed.
+"""
 
 from pathlib import Path
 
@@ -19,13 +21,13 @@ from tests.support.closed import Closed
 pytestmark = pytest.mark.bench
 
 SEEDS = 40
-REGULAR = 0.3  # least margin at the start; a pose nearer to a singular pose is drawn again
+REGULAR = 0.3  # minimum margin at the start; a pose nearer to a singular pose is replaced by another random pose
 COLUMNS = ("mechanism", "joints", "driven", "moves", "rows", "float32", "emitted, rnea", "float64", "closure, m",
            "bits", "instructions")
 
 
 def drawn(kind: Kind, folder: Path) -> tuple[Mechanism, list[str]]:
-    """Return the first mechanism of a kind in a regular pose, and the reasons of earlier refusals."""
+    """Return the first mechanism of a type in a regular pose, and the reasons of earlier refusals."""
     refused: list[str] = []
     for seed in range(SEEDS):
         try:

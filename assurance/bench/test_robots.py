@@ -1,4 +1,6 @@
-"""Every URDF of the package example-robot-data is verified or refused for a true reason. Root links are fixed."""
+"""Test that every URDF of the package example-robot-data is verified, or refused for a correct reason. The root links
+are fixed to the ground.
+"""
 
 import time
 from pathlib import Path
@@ -29,7 +31,9 @@ def row(name: str, v: Verification, seconds: float) -> tuple[str, ...]:
 
 
 def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
-    """Errors are fractions of peak torque, in the worst of three random motions. Instructions are of the worst step."""
+    """Errors are fractions of the peak torque, in the worst of three random motions. Instructions are those of the
+    worst step.
+    """
     root, rows, refused, failed = ROBOTS.resolve(), [], {}, {}
     for urdf in sorted({path.resolve() for path in ROBOTS.rglob("*.urdf")}):
         name, start = urdf.relative_to(root).as_posix(), time.perf_counter()
@@ -42,7 +46,7 @@ def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
             assert_verified(v)
         except BadInput as error:
             refused[name] = str(error).removeprefix(f"{urdf}: ")
-        except Exception as error:  # the other robots come first
+        except Exception as error:  # the test reports all further robots first
             failed[name] = f"{type(error).__name__}: {error}"
     table.show("robots of example-robot-data, 1 kHz", COLUMNS, rows,
                [f"refused: {name}: {reason}" for name, reason in refused.items()])

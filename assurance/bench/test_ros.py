@@ -1,6 +1,6 @@
-"""The tour of docs/ros2.md, on a virtual board in real time. Another process is a client by zenoh. The client calls
-services by the package zenoh-ros2-sdk instead of `ros2 service call`, and the action by its keys. Then the node runs on
-the rclpy of ROS 2 Kilted, with an action client of rclpy (assurance/bench/ros).
+"""Test of the commands in docs/ros2.md, on a virtual board in real time. A client in another process uses zenoh. It
+calls services by the package zenoh-ros2-sdk instead of `ros2 service call`, and uses the action through its zenoh keys.
+Then the node runs with the rclpy of ROS 2 Kilted, with an action client of rclpy (assurance/bench/ros).
 """
 
 import json
@@ -37,7 +37,7 @@ ACTION = "/arm_controller/follow_joint_trajectory/_action/"
 
 @contextmanager
 def running(*arguments, python=sys.executable, env=None):
-    """Run a verb in another process. Yield the verb's first line and the process."""
+    """Run a `femtorque` command in another process. Yield the first line of its output and the process."""
     process = subprocess.Popen([python, "-m", "femtorque", *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True,
                                env=env)
     try:
@@ -50,7 +50,7 @@ def running(*arguments, python=sys.executable, env=None):
 
 
 class Client:
-    """A client of the node by zenoh."""
+    """A client of the node that uses zenoh."""
 
     def __init__(self, session, port) -> None:
         self.session, self.port, self.sequence = session, port, 0
@@ -60,7 +60,7 @@ class Client:
                                    "bool success\nstring message\n", router_port=self.port, timeout=10.0,
                                    type_hash=type_hash(interfaces.TRIGGER))
         response, end = None, time.monotonic() + HANG
-        while response is None and time.monotonic() < end:  # a query before the node's discovery gets no answer
+        while response is None and time.monotonic() < end:  # a query before the node is discovered gets no answer
             response = client.call()
         client.close()
         return response
@@ -152,7 +152,7 @@ def held(status):
 
 @pytest.fixture(scope="module")
 def rclpy():
-    """Return the answers to a client on a real rclpy, and STATUS after the deaths of client and node."""
+    """Return the answers that a client with the real rclpy got, and STATUS after client and node were killed."""
     place = environment.made()
     if place is None:
         pytest.skip("ROS 2's wheels are for Python 3.12, and there is none")

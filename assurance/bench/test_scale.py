@@ -22,16 +22,16 @@ from tests.support.sampling import sampled_quintic
 pytestmark = pytest.mark.bench
 
 PLANAR, SPATIAL = (4, 8, 16, 32, 64), (4, 8, 16, 32)
-SEEDS = 3  # random trees of each size
-GROWTH = 1.4  # the largest growth of the cost of a link
-GENERATION, COMPILATION = 2.0, 20.0  # s of processor time, 64 links
+SEEDS = 3  # random trees for each size
+GROWTH = 1.4  # the largest allowed growth of the cost of a link
+GENERATION, COMPILATION = 2.0, 20.0  # s of processor time, for 64 links
 TICKS = 16
 
-Cost = dict[str, float]  # n: links; instructions, cycles, stalls, stack: of the worst measured tick
+Cost = dict[str, float]  # n: number of links; instructions, cycles, stalls, stack: of the worst measured tick
 
 
 def cost_of(model: Model) -> Cost:
-    """Run some ticks in the middle of a quintic."""
+    """Run some ticks in the middle of a quintic motion."""
     positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
     middle = len(positions) // 2
     found = of_step(model, positions, slice(middle, middle + TICKS))
@@ -42,7 +42,7 @@ def cost_of(model: Model) -> Cost:
 
 
 def rooted_tree(rng: np.random.Generator, n: int) -> Mechanism:
-    """Return a random tree of n revolute joints on one pedestal. Each link hangs on any earlier link."""
+    """Return a random tree of n revolute joints on one pedestal. The parent of each link is a random earlier link."""
     chain = random_chain(rng, n)
     parents = [int(rng.integers(0, i)) for i in range(1, n)]
 
@@ -59,13 +59,13 @@ def planar() -> list[Cost]:
 
 @cache
 def spatial() -> list[Cost]:
-    """Return the mean costs of random trees of each size."""
+    """Return the mean costs of random trees for each size."""
     every = [[cost_of(Model.of(rooted_tree(np.random.default_rng(seed), n))) for seed in range(SEEDS)] for n in SPATIAL]
     return [{key: float(np.mean([one[key] for one in trees])) for key in trees[0]} for trees in every]
 
 
 def growth(of: list[Cost], key: str) -> float:
-    """Return the cost of a link in the largest mechanism over its cost in the smallest."""
+    """Return the cost of a link in the largest mechanism divided by its cost in the smallest."""
     first, last = of[0], of[-1]
     return (last[key] / last["n"]) / (first[key] / first["n"])
 
@@ -83,7 +83,7 @@ def test_costs_are_kept():
 
 @pytest.mark.parametrize("key", ["instructions", "flash_bytes"])
 def test_links_added_to_a_spatial_chain_cost_the_same_whatever_its_length(key):
-    """One seed is enough, because chains of one length hardly differ."""
+    """One seed is enough, because chains of the same length hardly differ."""
     lengths = SPATIAL[1:]
     cost = [cost_of(Model.of(random_chain(np.random.default_rng(0), n)))[key] for n in lengths]
     added = np.diff(cost) / np.diff(lengths)
@@ -96,8 +96,9 @@ def test_a_link_of_a_large_tree_takes_hardly_more_flash_than_one_of_a_small_tree
 
 
 def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small_tree(tmp_path):
-    """The whole control tick and image count, at 50 knots per second. If 32 joints catch up with live targets at once,
-    a tick takes longer than a millisecond."""
+    """The cost includes the whole control tick and the image, at 50 knots per second. If 32 joints catch up with live
+    targets simultaneously, a tick takes longer than a millisecond.
+    """
     rows = []
     for n in (4, 16):
         tree = rooted_tree(np.random.default_rng(0), n)
@@ -128,7 +129,8 @@ def test_64_links_are_generated_and_compiled_quickly():
 
 
 def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
-    """A G1 has 29 joints, with its pelvis fixed. Cycles include waiting for flash (hil/chip/timing.py)."""
+    """The G1 humanoid has 29 joints if its pelvis is fixed. The cycles include flash wait states (hil/chip/timing.py).
+    """
     urdf = next(robots().rglob("g1_29dof_rev_1_0.urdf"))
     model = Model.of(from_urdf(urdf, rate_hz=5000))
     s = cost_of(model)
@@ -144,8 +146,9 @@ def on_compute(n: int) -> Mechanism:
 
 
 def test_an_image_of_32_links_fits_and_runs(tmp_path):
-    """The rate is 50 knots per second, as the link at 1 Mbaud cannot carry 250 knots of 32 joints. The memory is too
-    small for 40 joints with knots for a second and live targets."""
+    """The rate is 50 knots per second, because the link at 1 Mbaud cannot transfer 250 knots of 32 joints. The memory
+    is too small for 40 joints with knots for a second and live targets.
+    """
     mechanism = on_compute(32)
     mechanism = replace(mechanism, control=replace(mechanism.control, knot_hz=50))
     built = platformio.build_image(mechanism, tmp_path)

@@ -1,4 +1,4 @@
-"""Every scenario in full, and every reproducible figure of the papers on the page of `femtorque reproduce`."""
+"""Tests of every scenario in full, and of every figure of the papers that `femtorque reproduce` can reproduce."""
 
 import os
 from pathlib import Path
@@ -48,7 +48,8 @@ def test_the_whole_page_in_a_browser(report):
     ("industrial_robot", "start, feed-forward + PD"),
 ])
 def test_a_scenario_is_played_on_a_real_board(name, run):
-    """A virtual board with the pil image is at the port. tests/hil/scenarios/test_performance.py plays three_link."""
+    """The port leads to a virtual board with the pil image. tests/hil/scenarios/test_performance.py plays three_link.
+    """
     mechanism = scenario.load_scenario(name).mechanism
     elf = platformio.build_image(mechanism, folder(mechanism, True, pil=True), pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(len(mechanism.streamed))) as board:

@@ -1,6 +1,7 @@
-"""Executed instructions of one feed-forward step on a Cortex-M4F, worst tick, on the five arms.
+"""The number of executed instructions of one feed-forward step on a Cortex-M4F, in the worst tick, on the five arms.
 
-femtorque promises these figures as bounds, with -O2 -ffp-contract=off. The figures include trigonometry.
+The documentation promises these figures as upper bounds, with -O2 -ffp-contract=off. The figures include sines and
+cosines.
 """
 
 from dataclasses import replace
@@ -19,7 +20,7 @@ from tests.support.sampling import middles, sampled_quintic
 
 LIMITS = {"planar-3": 185, "planar-8": 442, "ur5": 491, "puma560": 569, "panda-7": 919}
 PRINTED = {"planar-3": 320, "planar-8": 905, "ur5": 1236, "puma560": 1249, "panda-7": 1944}
-TICKS = 48  # more than two rounds in which each component becomes exact
+TICKS = 48  # more than two cycles in which each sine and cosine is recomputed exactly
 
 
 def measure(model: Model, positions: np.ndarray) -> Calls:
@@ -54,7 +55,7 @@ def test_step_takes_no_more_instructions_than_promised(name):
     positions = sampled_quintic(model, start, end)
     measured = measure(model, positions)
     assert measured.worst() <= LIMITS[name]
-    # the torque is right too
+    # the torque must also be correct
     truth = torque_at(model, quintic(start, end), middles(model, 1.0)[1:-1])
     single = CompiledStep(model, "single")
     error = np.abs(single.torque(positions) - truth)

@@ -1,6 +1,7 @@
-"""Speed of the virtual board as a multiple of emulated instructions (anchor.py), and instructions of its ticks.
+"""The speed of the virtual board as a multiple of emulated instructions (anchor.py), and the number of instructions of
+its ticks.
 
-Writes build/bench-board.md.
+The bench writes build/bench-board.md.
 """
 
 from dataclasses import replace
@@ -27,21 +28,22 @@ from tests.support.suite import ROOT
 
 pytestmark = pytest.mark.bench
 
-# Instructions of a tick of the short motion, while joints move and in all ticks. All ticks include ARM and START. Six
-# instructions of three_link and eight of six_axis let sleeping bridges wake up before they are driven and checked.
+# Instructions of a tick of the short motion, while joints move and in all ticks. All ticks include ARM and START. Of
+# these, six instructions of three_link and eight of six_axis wait until motor bridges have left their sleep mode,
+# before they are driven and checked.
 MOVING = {"three_link": 890, "six_axis": 1860}
 WORST = {"three_link": 905, "six_axis": 1860}
-LINK_TIME = 0.95  # largest share of the instructions without link-time optimisation
-# Least multiple of real time on the reference machine: at rest under power, and while a host streams.
+LINK_TIME = 0.95  # largest allowed fraction of the instructions without link-time optimisation
+# Minimum speed as a multiple of real time on the reference computer: at rest under power, and while a host streams.
 ARMED = {"three_link": 60.0, "six_axis": 22.0, "three_link, current": 6.0, "five_bar": 19.0, "delta": 4.0,
          "flexible_arm": 16.0, "so101_sts": 6.0, "aloha_like": 4.5, "openarm_like": 3.0, "three_link, ODrive": 1.5}
 STREAMED = {"three_link": 16.0, "six_axis": 10.0, "three_link, current": 3.5, "five_bar": 10.0, "delta": 2.7,
             "flexible_arm": 5.4, "so101_sts": 4.0, "aloha_like": 3.2, "openarm_like": 2.2, "three_link, ODrive": 1.4}
-WORK = 1.0  # s, least measured processor time of each
+WORK = 1.0  # s, minimum processor time of each measurement
 
 
 def played(mechanism: Mechanism, elf: Path) -> tuple[Result, Pace]:
-    """Play the short motion, power-on included. Return the result and the speed of board, plant and host."""
+    """Play the short motion, including power-on. Return the result and the speed of board, plant and host."""
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         pace = Pace(board)
@@ -49,7 +51,7 @@ def played(mechanism: Mechanism, elf: Path) -> tuple[Result, Pace]:
 
 
 def powered(board: VirtualBoard) -> Session:
-    """Home the arm at its start and arm it. Return the host's session."""
+    """Home the arm in its start pose and arm it. Return the session of the host."""
     board.brakes = True
     session = session_with(board)
     session.connect()
@@ -59,7 +61,7 @@ def powered(board: VirtualBoard) -> Session:
 
 
 def armed(mechanism: Mechanism, elf: Path, in_c: bool = True) -> Pace:
-    """Return the speed of board and plant under power without a host. in_c: C answers reads of registers."""
+    """Return the speed of board and plant under power without a host. in_c: register reads are answered in C."""
     with pytest.MonkeyPatch.context() as patch, VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         patch.setattr(Bus, "answers", in_c)
         session = powered(board)
@@ -71,12 +73,12 @@ def armed(mechanism: Mechanism, elf: Path, in_c: bool = True) -> Pace:
 
 
 def streamed(mechanism: Mechanism, elf: Path) -> Pace:
-    """Return the speed of board, plant and host while the short motion is streamed to and fro."""
+    """Return the speed of board, plant and host while the short motion is streamed forth and back."""
     there = knots(short_motion(mechanism), mechanism)
     back = replace(there, position=there.position[::-1], rate=-there.rate[::-1], acceleration=there.acceleration[::-1])
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         session = powered(board)
-        assert stream(session, there).ended == "done"  # all code has run then
+        assert stream(session, there).ended == "done"  # after this, all code has run once
         pace, motions = Pace(board), cycle((back, there))
         while pace.work < WORK:
             assert stream(session, next(motions)).ended == "done"
@@ -94,15 +96,16 @@ def on_their_boards() -> dict[str, Mechanism]:
 
 
 def more_boards() -> dict[str, Mechanism]:
-    """Return arms of which only the speed is measured: seven drives on CAN FD, six Dynamixel X, current loops with gate
-    drivers."""
+    """Return arms for which only the speed is measured: seven drives on CAN FD, six Dynamixel X, current loops with
+    gate drivers.
+    """
     return {"openarm_like": load_mechanism(ROOT / "mechanisms" / "openarm_like.toml"),
             "aloha_like": load_mechanism(ROOT / "mechanisms" / "aloha_like.toml"),
             "three_link, ODrive": image("odrive-v3.6", "current")[0]}
 
 
 def apart(mechanism: Mechanism, folder: Path, monkeypatch) -> Path:
-    """Build without link-time optimisation, and return the ELF file."""
+    """Build the image without link-time optimisation, and return the ELF file."""
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-fno-lto")
     platformio.run_pio(platformio.assemble(mechanism, folder), ["run", "-e", "firmware"])
     monkeypatch.delenv("PLATFORMIO_BUILD_FLAGS")

@@ -1,6 +1,6 @@
-"""The fault campaign: several hundred faults on the virtual board. Each fault has an end state and a deadline, and
-outputs are safe from then on. An injection brings the board into a state like a host, strikes, and judges. An end after
-the deadline counts as no end.
+"""The fault campaign: several hundred faults on the virtual board. Each fault has a required end state and a deadline.
+After it, the outputs must be safe. A test of one fault brings the board into a state as a host would, injects the
+fault, and judges the result. An end state that is reached after the deadline is regarded as missed.
 """
 
 from __future__ import annotations
@@ -32,25 +32,28 @@ from femtorque.hil.play import session_with
 from femtorque.hil.play.closed_loop import Witness
 from femtorque.host.link import ASK, PERIOD, Sender
 
-BEFORE = 0.05  # s in a state before the strike, by default
-STAY = 0.05  # s for which the end must last
-STATUS = 0.03  # s until a host sees a state: two STATUS frames, because one may be lost
+BEFORE = 0.05  # s in a state before the fault, by default
+STAY = 0.05  # s for which the end state must last
+STATUS = 0.03  # s until a host knows a state: two STATUS frames, because one may be lost
 SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
-MOTION = 1.2  # s: more knots than the ring holds, so that the host is still sending at the strike
+# s: the motion has more knots than the ring buffer holds, so that the host is still sending when the fault is injected
+MOTION = 1.2
 REACH = (0.9, -0.7, 0.6)  # rad, one for each joint
-MOVED = ("HOLD", "TRACK", "FOLLOW")  # states with the law of a motion
+MOVED = ("HOLD", "TRACK", "FOLLOW")  # states whose control law follows a motion
 HELD = (*MOVED, "FLOAT", "JOG")  # all states of an armed arm with its zeros
 DRIVEN = (*HELD, "HOMING", "PROBE")  # all states with driven motors
-FOLLOWED = 0.25  # s of targets before the strike, so that the arm moves
-HAND = 3.0  # N m of a hand on the first joint
+FOLLOWED = 0.25  # s of targets before the fault, so that the arm moves
+HAND = 3.0  # N m, torque of a hand on the first joint
 WARMS = 0.3  # s: time constant of a motor's temperature
 
 
 @dataclass(frozen=True)
 class Injection:
-    """An injected fault: `strike` after `after` s in `state`. Within `within` s the board must reach one of `states`
-    with one of `faults` latched, and stay there for `lasts` s. early: strike at power-on. dark: no motor may be driven
-    in any state. amperes: bound of the current in a motor or its cable. lies: the arm's position at the end, rad."""
+    """A fault to inject: `strike` injects it after `after` s in `state`. Within `within` s the board must reach one of
+    `states` with one of `faults` stored, and remain there for `lasts` s. early: the fault is injected at power-on.
+    dark: no motor may be driven in any state. amperes: maximum current in a motor or its cable. lies: the arm's parking
+    pose at the end, rad.
+    """
 
     kind: str
     name: str
@@ -69,8 +72,9 @@ class Injection:
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """Outcome of an injection. good: the end came in time and lasted, with safe outputs and currents. seconds: from the
-    strike to the end. amperes: the largest current after the strike."""
+    """Outcome of an injected fault. good: the end state was reached in time and lasted, with safe outputs and currents.
+    seconds: from the injection to the end state. amperes: the largest current after the injection.
+    """
 
     injection: Injection
     state: str
@@ -82,8 +86,9 @@ class CaseOutcome:
 
 
 def mechanism_of(source: Mechanism) -> Mechanism:
-    """Return the arm of the campaign. The arm's first joint finds its zero at a stop outside the limits. The second
-    joint finds its zero by an index, if the board has an input for an index."""
+    """Return the arm of the campaign. The arm's first joint finds its zero at a mechanical stop outside the limits. The
+    second joint finds its zero by an index pulse, if the board has an input for it.
+    """
     first, second, *others = source.joints
     assert source.board is not None and first.encoder is not None
     assert second.encoder is not None and second.motor is not None
@@ -95,7 +100,7 @@ def mechanism_of(source: Mechanism) -> Mechanism:
 
 
 def loaded_of(source: Mechanism) -> Mechanism:
-    """Return the upright arm. Motors or slow brakes bear its weight."""
+    """Return the upright arm. Motors or slow brakes bear the weight of the arm."""
     brake = Brake(release_s=0.03, engage_s=0.06)
     return replace(source, name=f"{source.name}-loaded", gravity=np.array([0.0, -9.81, 0.0]),
                    safety=replace(source.safety, brake=brake))
@@ -107,7 +112,7 @@ def held_of(source: Mechanism) -> Mechanism:
 
 
 def rated_of(source: Mechanism) -> Mechanism:
-    """Return the level arm with slow brakes. The first motor is rated for half of a hand's torque."""
+    """Return the horizontal arm with slow brakes. The first motor is rated for half of the torque of a hand."""
     first, *others = source.joints
     assert first.motor is not None
     motor = replace(first.motor, continuous=0.5 * HAND / (first.motor.K * abs(first.motor.gear)), thermal_s=WARMS)
@@ -116,14 +121,15 @@ def rated_of(source: Mechanism) -> Mechanism:
 
 
 LIES = (0.5, 0.3, -0.4)  # rad, one for each joint
-LYING_S = 6.0  # s until the arm lies, from any pose: 1 rad at a tenth of FOLLOW's speed, and ramps
-ON_THE_WAY = 1.5  # s after the host was lost: the arm is moving by then
-LIES_NEAR = 0.03  # rad: distance from the pose, because the arm falls until the judgement
-SAGGED = 0.8  # share of the nominal supply: low, but no fault
+# s until the arm is in its parking pose, from any pose: 1 rad at a tenth of FOLLOW's velocity limit, and ramps
+LYING_S = 6.0
+ON_THE_WAY = 1.5  # s after the host was lost: by then the arm is moving to its parking pose
+LIES_NEAR = 0.03  # rad: distance from the pose, because the arm falls until the result is judged
+SAGGED = 0.8  # fraction of the nominal supply voltage: low, but no fault
 
 
 def park_of(source: Mechanism, lies: Sequence[float]) -> Park:
-    """Return how an arm lies down, for each reason that its board measures."""
+    """Return the parking pose of an arm. The arm moves to it for each reason that its board can measure."""
     assert source.board is not None
     sense = load_board(source.board.use).sense
     return Park({joint.name: at for joint, at in zip(source.streamed, lies, strict=False)},
@@ -132,7 +138,7 @@ def park_of(source: Mechanism, lies: Sequence[float]) -> Park:
 
 
 def parked_of(source: Mechanism) -> Mechanism:
-    """Return the arm that goes to a pose before its motors are let go."""
+    """Return the arm that moves to a parking pose before its motors are switched off."""
     return replace(source, name=f"{source.name}-parked", safety=replace(source.safety, park=park_of(source, LIES)))
 
 
@@ -146,15 +152,15 @@ class Scene:
         self.clock = VirtualClock(self.board)
         self.witness = Witness(self.board)
         self.session = session_with(self.board, clock=self.clock)
-        self.strained = False  # a motor was driven while the chip was out of its specification
+        self.strained = False  # true if a motor was driven while the chip was outside its specification
         self.worst = 0.0  # A, the largest current of a motor or its cable
         self._measure()
         self.asking: Callable[[], object] | None = None
         self._asked = 0.0
-        self._followed = math.inf  # s, the begin of FOLLOW
+        self._followed = math.inf  # s, the beginning of FOLLOW
 
     def _measure(self) -> None:
-        """Note the largest current in every step of the plant."""
+        """Record the largest current in every step of the plant."""
         plant, drive = self.board.plant, self.board.plant.drive
 
         def measured(seconds: float, voltage: Any) -> None:
@@ -173,7 +179,7 @@ class Scene:
         return knots(from_rows(names, [0.0, MOTION], np.array([start, start + REACH[:len(start)]])), self.mechanism)
 
     def target(self) -> Target:
-        """Return the present target. The target moves to REACH within MOTION, then rests."""
+        """Return the present target. The target moves to REACH during MOTION, then rests."""
         share = min(max(self.board.seconds - self._followed, 0.0) / MOTION, 1.0)
         joints, size = self.mechanism.streamed, 0.5 - 0.5 * math.cos(math.pi * share)
         positions = np.array([j.start for j in joints]) + size * np.array(REACH[:len(joints)])
@@ -217,10 +223,10 @@ class Scene:
             raise Refused(f"the board did not come into {state}: it is in {self.witness.state}")
 
     def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Let the host go on for some seconds."""
+        """Run board and host for some seconds."""
         end = self.board.seconds + seconds
         while self.board.seconds < end and not until():
-            with suppress(Refused):  # the host's own judgement does not count
+            with suppress(Refused):  # the host's judgement is not used
                 self.session.pump()
                 if self.asking and self.board.seconds - self._asked >= ASK:
                     self.asking()
@@ -229,7 +235,7 @@ class Scene:
 
 
 def strike(injection: Injection, mechanism: Mechanism, elf: Path) -> CaseOutcome:
-    """Play one injection on a new board, and judge its end."""
+    """Inject one fault on a new board, and judge the result."""
     scene = Scene(mechanism, elf)
     try:
         if not injection.early:
@@ -267,7 +273,7 @@ def _safe(scene: Scene) -> bool:
 
 
 def _lies(scene: Scene, injection: Injection) -> bool:
-    """Return whether an arm that has to lie down lies in its pose, with its motors off."""
+    """Return whether an arm that must move to its parking pose is in this pose, with its motors off."""
     q = scene.board.plant.q
     near = bool(np.all(np.abs(q - np.array(injection.lies[:len(q)])) <= LIES_NEAR)) if injection.lies else True
     return near and not (injection.lies and flag(scene.witness.last, "OUTPUTS"))
@@ -280,7 +286,7 @@ Strike = Callable[[Scene], None]
 
 
 def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
-    """Return all injections, in a fixed order."""
+    """Return all faults, in a fixed order."""
     joints = len(mechanism.streamed)
     return [*_encoders(joints), *_chip(mechanism), *_halts(mechanism), *_line(), *_host(), *_stops(),
             *_gate_drivers(mechanism), *_loaded(mechanism), *_parked(mechanism), *_held(mechanism),
@@ -289,13 +295,13 @@ def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
 
 
 def on(act: Act) -> Strike:
-    """Return the strike of an act of the board."""
+    """Return the injection of a fault that acts on the board."""
     return lambda scene: act(scene.board)
 
 
 def each(kind: str, detail: str, states: tuple[str, ...], strike: Strike, named: str | tuple[str, ...],
          within: float, end: str = "FAULT", **more: Any) -> Iterator[Injection]:
-    """Yield an injection in each of these states. The end is a fault, or another state."""
+    """Yield a fault in each of these states. The required end is a fault state, or another state."""
     named = (named,) if isinstance(named, str) else named
     for state in states:
         yield Injection(kind, f"{detail} in {state}".strip(), state, strike, (end,), named, within, **more)
@@ -306,7 +312,7 @@ def _board(mechanism: Mechanism) -> Board:
     return load_board(mechanism.board.use)
 
 
-TIMES = (0.1, 0.2, 0.3, 0.4, 0.5)  # s into the motion
+TIMES = (0.1, 0.2, 0.3, 0.4, 0.5)  # s after the beginning of the motion
 POWERED = ("DISARMED", *DRIVEN)
 
 
@@ -325,17 +331,17 @@ def _encoders(joints: int) -> Iterator[Injection]:
                 yield replace(i, states=states)
 
 
-WITHOUT_BREAK = {f"TIM{n}" for n in range(10, 15)}  # RM0090 18 and 19: no BDTR
+WITHOUT_BREAK = {f"TIM{n}" for n in range(10, 15)}  # RM0090 18 and 19: these timers have no BDTR
 
 
 def _chip(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of the chip's oscillator, supply and stack. The supply sags for a while."""
+    """Yield faults of the chip's oscillator, supply and stack. The supply voltage drops for a while."""
     yield Injection("HSE dead", "from power-on", "BOOT", on(faults.becomes(faults.crystal, hse_alive=False)),
                     ("FAULT",), ("CLOCK",), 0.5, early=True)
     yield from each("HSE dead", "", POWERED, on(methodcaller("kill_crystal")), "CLOCK", 0.5)
     right = _board(mechanism).hse_hz
     for hz in (4_000_000, 8_000_000, 12_000_000, 16_000_000, 20_000_000, 25_000_000):
-        if abs(hz - right) * 8 > right:  # the check cannot distinguish nearer frequencies
+        if abs(hz - right) * 8 > right:  # the check cannot distinguish frequencies that are closer
             yield Injection("wrong crystal", f"{hz / 1e6:g} MHz", "BOOT", on(faults.becomes(faults.crystal, hse_hz=hz)),
                             ("FAULT",), ("CRYSTAL",), 0.5, early=True)
     for low, fall_s, stay_s in ((2.8, 0.0, 0.002), (2.5, 0.01, 0.02), (1.9, 0.05, 0.05)):
@@ -355,8 +361,9 @@ def _sag(low: float, fall_s: float, stay_s: float) -> Strike:
 
 
 def _halts(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield halts by a debugger. Boards with timers without a break promise nothing, because a PWM output would stop at
-    a level."""
+    """Yield halts of the processor by a debugger. Boards with timers without a break input promise nothing, because a
+    PWM output would stop at a constant level.
+    """
     if any(pwm.timer in WITHOUT_BREAK for channel in _board(mechanism).channels for _, pwm in channel.switches):
         return
 
@@ -371,11 +378,11 @@ def _halts(mechanism: Mechanism) -> Iterator[Injection]:
                             dark=True)
 
 
-ON = ("FOLLOW", "HOLD")  # a following arm goes on, or rests if targets stay away for too long
+ON = ("FOLLOW", "HOLD")  # an arm in FOLLOW continues, or stops if targets are missing for too long
 
 
 def _line() -> Iterator[Injection]:
-    """Yield faults of the line. At worst they stop the motion on its path."""
+    """Yield faults of the serial line. The worst permitted result is that the motion stops on its path."""
     def both(kind: str, detail: str, act: Act) -> Iterator[Injection]:
         yield Injection(kind, detail, "TRACK", on(act), ("HOLD",), (), 3.0)
         yield Injection(kind, f"{detail} in FOLLOW", "FOLLOW", on(act), ON, lasts=MOTION)
@@ -398,7 +405,7 @@ def _line() -> Iterator[Injection]:
 
 
 def _seeded(seed: int, part: Part, act: Act) -> Act:
-    """Return the act with a seed for the part's random numbers."""
+    """Return the act with a seed for the random numbers of this part of the simulation."""
     def seeded(board: VirtualBoard) -> None:
         part(board)._random = np.random.default_rng(seed)
         act(board)
@@ -414,7 +421,7 @@ _second_jumps = on(faults.jump(1, 2000))
 
 
 def hot(celsius: float = 90.0) -> Strike:
-    """Return the strike that sets the first temperature."""
+    """Return the injection that sets the first temperature."""
     def strike(scene: Scene) -> None:
         scene.board.temperatures[0] = celsius
 
@@ -422,7 +429,7 @@ def hot(celsius: float = 90.0) -> Strike:
 
 
 def on_the_way(what: Strike) -> Strike:
-    """Return a strike on an arm that has lost its host, and is held or on its way to lie down."""
+    """Return the injection of a fault into an arm that has lost its host, and is held or moving to its parking pose."""
     def both(scene: Scene) -> None:
         host_gone(scene)
         scene.run(ON_THE_WAY)
@@ -440,7 +447,7 @@ def _host() -> Iterator[Injection]:
 
 
 def _stops() -> Iterator[Injection]:
-    """Yield resets, the e-stop, and faults that drivers report."""
+    """Yield resets, the e-stop, and faults that motor drivers report."""
     for cause in ("brownout", "pin", "power"):
         yield from each("brown-out" if cause == "brownout" else f"reset by {cause}", "", POWERED,
                         on(methodcaller("reset", cause)), (), 0.3, "DISARMED")
@@ -452,7 +459,7 @@ def _stops() -> Iterator[Injection]:
 
 
 def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield drivers that lose settings, shut down or lose their supply, on boards that configure their drivers."""
+    """Yield gate drivers that lose settings, shut down or lose their supply, on boards that configure their drivers."""
     if _board(mechanism).gate_driver is None:
         return
     for which in (0, 1):
@@ -466,7 +473,7 @@ def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of an arm with brakes, which never falls."""
+    """Yield faults of an arm with brakes. The arm must never fall."""
     if mechanism.safety.brake is None:
         return
     yield from each("loaded arm, host gone", "", HELD, host_gone, "HOST_LOST", 1.45)
@@ -476,8 +483,9 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _parked(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of an arm with a pose to lie in. The arm's motors are switched off only in this pose. A fault of an
-    encoder or driver switches the motors off at once, even on the way."""
+    """Yield faults of an arm with a parking pose. The arm's motors may be switched off only in this pose. A fault of an
+    encoder or driver switches the motors off immediately, even during the motion to the pose.
+    """
     park = mechanism.safety.park
     if park is None:
         return
@@ -493,8 +501,9 @@ def _parked(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _held(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of an arm that is held without a host. After some faults the next host takes the arm over. Other
-    faults end as in HOLD."""
+    """Yield faults of an arm that is held without a host. After some faults the next host can take control of the arm.
+    All further faults end as in HOLD.
+    """
     if mechanism.safety.host != "hold":
         return
 
@@ -510,8 +519,9 @@ def _held(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield a hand that leans on a joint for longer than its motor may bear. The motors hold the arm until its brakes
-    close."""
+    """Yield a hand that pushes a joint for longer than its motor may bear. The motors hold the arm until its brakes
+    have closed.
+    """
     motor = mechanism.streamed[0].motor
     if motor is None or motor.continuous is None:
         return
@@ -526,7 +536,8 @@ def _supply(mechanism: Mechanism) -> Iterator[Injection]:
     board = _board(mechanism)
     for kind, share, fault in (("over-voltage", 1.35, "OVER_VOLTAGE"), ("over-voltage", 3.0, "OVER_VOLTAGE"),
                                ("under-voltage", 0.65, "UNDER_VOLTAGE"), ("supply off", 0.0, "UNDER_VOLTAGE")):
-        names = (fault, "DRIVER") if share == 0.0 and board.gate_driver else (fault,)  # gate drivers have this supply
+        # gate drivers use the same supply
+        names = (fault, "DRIVER") if share == 0.0 and board.gate_driver else (fault,)
         yield from each(kind, f"{share:.0%} of the nominal", DRIVEN, on(faults.supply(share)), names, 0.005)
     for celsius in (90.0, 150.0, -200.0) if board.sense.temperature else ():
         name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
@@ -546,7 +557,7 @@ def _overruns() -> Iterator[Injection]:
 
 
 def _flip(at: int, bit: int) -> Strike:
-    """Return the strike that flips one bit of flash."""
+    """Return the injection that flips one bit of flash."""
     def flip(scene: Scene) -> None:
         core = scene.board.chip.core
         core.load(at, bytes([core.memory(at, 1)[0] ^ 1 << bit]))
@@ -570,8 +581,9 @@ def _flips(elf: Path) -> Iterator[Injection]:
 
 
 def _code_flips(elf: Path) -> Iterator[Injection]:
-    """Yield flipped bits of code that does not run at that time, because changed code may do anything. A round of the
-    main loop checks 64 bytes. Within two passes all bytes are checked."""
+    """Yield flipped bits of code that is not executed at that time, because changed code may do anything. A cycle of
+    the main loop checks 64 bytes. Within two passes all bytes have been checked.
+    """
     random = np.random.default_rng(11)
     image = Image.load(elf, 0x0800_0000, 1 << 20)
     check = image.start + len(image.flash) - 4
@@ -596,7 +608,7 @@ def _numbers(joints: int) -> Iterator[Injection]:
                     first, session.sender = session.sender.first, None
 
                     def send() -> None:
-                        """Send the next wanted knot, with one number changed."""
+                        """Send the next expected knot, with one number changed."""
                         ack = session.status.ack
                         i = ack - first & 0xFFFF
                         parts = {"rate": motion.rate[i].tolist(), "acceleration": motion.acceleration[i].tolist()}
@@ -624,19 +636,19 @@ def _numbers(joints: int) -> Iterator[Injection]:
             yield Injection("not a number", f"{type(message).__name__} {value}", state, ask, (state,), (), 0.1)
 
 
-# -- the whole --------------------------------------------------------------------------------------------------------
+# -- the whole campaign ----------------------------------------------------------------------------------------------
 
 
 def run(mechanism: Mechanism, out: Path,
         pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_) -> list[CaseOutcome]:
-    """Build the image of the campaign, and play the picked injections on it."""
+    """Build the image of the campaign, and inject the selected faults on it."""
     arm = mechanism_of(mechanism)
     elf = build.build_image(arm, out).elf
     return reported(strike(injection, arm, elf) for injection in pick(injections(arm, elf)))
 
 
 def reported(outcomes: Iterable[Any]) -> list[Any]:
-    """Return the outcomes. Print a bad outcome at once, because a whole campaign takes more than an hour."""
+    """Return the outcomes. Print a failed outcome immediately, because a whole campaign takes more than an hour."""
     every = []
     for outcome in outcomes:
         every.append(outcome)
@@ -646,7 +658,7 @@ def reported(outcomes: Iterable[Any]) -> list[Any]:
 
 
 def table(outcomes: Sequence[Any]) -> str:
-    """Return a line for each kind of injection: count, number of good ends, slowest end, end states."""
+    """Return a line for each type of fault: number, number of passes, slowest end, end states."""
     lines = [f"{'fault':24} {'done':>5} {'good':>5} {'slowest':>9}  ends in"]
     for kind in dict.fromkeys(o.injection.kind for o in outcomes):
         own = [o for o in outcomes if o.injection.kind == kind]

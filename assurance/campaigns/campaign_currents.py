@@ -1,4 +1,6 @@
-"""Faults of motors on current loops: cables, windings, sensors, the converter. Injections also bound the current."""
+"""Faults of motors on current loops: cables, windings, sensors, the converter. These faults also have a maximum
+current.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,24 +13,24 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board import faults
 from femtorque.hil.board.faults import SHORTED_CABLE
 
-SHORTED_WINDING = (0.2, 0.1e-3, 0.2)  # ohm, henry, share of the turns with current
+SHORTED_WINDING = (0.2, 0.1e-3, 0.2)  # ohm, henry, fraction of the turns with current
 LOW_RESISTANCE = (0.3, 0.6e-3, 1.0)
 CABLE_OFF = (1e6, 1.0, 1.0)
-NOISE = 4e-3  # V, of a Hall sensor at full bandwidth (ACS725: some 2 mV rms)
-MOST = 16.0  # A, slightly more than the bus voltage drives through a motor at rest
-PUSH = 3.0  # N m, a hand's torque on the first joint; the motor needs most of its current against it
+NOISE = 4e-3  # V, noise of a Hall sensor at full bandwidth (ACS725: some 2 mV rms)
+MOST = 16.0  # A, slightly more than the current that the bus voltage drives through a motor at rest
+PUSH = 3.0  # N m, torque of a hand on the first joint; the motor needs most of its current against it
 LOST = ("CURRENT_LOOP", "FOLLOWING", "OVERSPEED", "POSITION", "ENCODER_STUCK", "CURRENT_SIGN", "OVER_CURRENT")
 
 
 def injections(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield all injections, or nothing for an arm without current loops."""
+    """Yield all faults, or nothing for an arm without current loops."""
     if any(joint.motor and joint.motor.drive == "current" for joint in mechanism.streamed):
         for part in (_shorts, _sensors, _silence, _pushes):
             yield from part()
 
 
 def _then_armed(strike: Strike) -> Strike:
-    """Return the strike that applies a fault before the arm is armed."""
+    """Return the function that injects a fault before the arm is armed."""
     def armed(scene: Scene) -> None:
         strike(scene)
         scene.run(0.02)
@@ -40,7 +42,7 @@ def _then_armed(strike: Strike) -> Strike:
 
 def _faulted(kind: str, name: str, state: str, strike: Strike, named: tuple[str, ...], amperes: float,
              within: float = 0.1, after: float = BEFORE) -> Injection:
-    """Return an injection that ends in a fault."""
+    """Return a fault whose required end is a fault state."""
     return Injection(kind, name, state, strike, ("FAULT",), named, within, after, amperes=amperes)
 
 
@@ -105,7 +107,7 @@ def _pushes() -> Iterator[Injection]:
 
 
 def _lean(scene: Scene, push: float) -> None:
-    """Lean on the first joint, with a ramp of 0.3 s."""
+    """Push the first joint, with a ramp of 0.3 s."""
     plant = scene.board.plant
     since = plant.time  # type: ignore[attr-defined]
 

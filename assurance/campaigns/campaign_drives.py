@@ -37,10 +37,10 @@ CONNECTED = 3e-3  # s from a debugger's connection to its halt: OpenOCD needs mo
 NO_TORQUE = 1e-3  # of a drive's largest torque
 NEAR = 0.06  # rad, the largest error of an arm that goes on
 ARMED = 2.0  # s after power-on until the board is armed, at most
-AGAIN = 4e-4  # s until a cleared lasting error comes back, in every tick
-INTRUDES = 2.3e-3  # s between foreign frames; ten frames reach each tenth of a tick
-BOOT = 0.4  # s until a reset board is heard again, at most
-SECONDS = 1.6  # s until a motion that goes on has ended
+AGAIN = 4e-4  # s until a permanent error returns after it was cleared, in every tick
+INTRUDES = 2.3e-3  # s between frames of a foreign sender; ten frames occur in each tenth of a tick
+BOOT = 0.4  # s until a reset board sends again, at most
+SECONDS = 1.6  # s until a motion that continues has ended
 
 HOST_LOST = 1.0  # s from the host's last byte until the outputs are off: ten times host_timeout_s
 RESTING = ("CHECK", "DISARMED")
@@ -52,12 +52,13 @@ DRIVEN = ("ARM", *MOVED, "FLOAT")
 
 @dataclass(frozen=True)
 class Kind:
-    """A family of drives. types: from the shoulder on. codes: of its faults. board: of the arm. fd: on CAN FD. pd:
-    drive or board, which closes the loop. tells: a drive reports that it is enabled. shared: all drives answer with one
-    identifier, and simultaneous answers disturb each other until the drives leave the bus. timeout: most seconds
-    without commands until a drive stops. None: a drive stops only when its supply is cut. own: sets the owner's ranges.
-    rests: a drive reports faults while it is off. forgets: a drive loses a setting without power. beat: s between the
-    heartbeats that report errors."""
+    """A drive family. types: from the shoulder on. codes: of its faults. board: of the arm. fd: on CAN FD. pd: drive or
+    board, which closes the loop. tells: a drive reports that it is enabled. shared: all drives answer with one
+    identifier, so simultaneous answers disturb each other until the drives are in bus-off. timeout: maximum time in s
+    without commands until a drive stops. None: a drive stops only when its supply is switched off. own: sets the ranges
+    in the drive. rests: a drive reports faults while it is off. forgets: a drive loses a setting without power. beat: s
+    between the heartbeats that report errors.
+    """
 
     types: tuple[str, str, str]
     codes: dict[str, int]
@@ -87,11 +88,13 @@ KINDS = {
     "odrive-can": Kind(("odrive-pro", "odrive-pro", "odrive-s1"), odrive.FAULTS, forgets=False, beat=odrive.BEAT),
 }
 
-EFFORT = 0.9  # share of a drive's torque, at most
+EFFORT = 0.9  # maximum fraction of a drive's torque
 
 
 def arm_of(name: str) -> Mechanism:
-    """Return the level arm of three drives of a kind. Without a host the arm coasts, so its release shows."""
+    """Return the horizontal arm with three drives of a family. Without a host the arm coasts, so its release is
+    visible.
+    """
     kind, source = KINDS[name], load_mechanism(MECHANISMS / "damiao_arm.toml")
     assert source.board is not None
     joints = []
@@ -109,11 +112,11 @@ def arm_of(name: str) -> Mechanism:
 
 
 LIES = (-0.8, 0.6, -0.5)  # rad
-LYING_S = 5.0  # s until the arm lies, from any pose
+LYING_S = 5.0  # s until the arm is in its parking pose, from any pose
 
 
 def parked_of(name: str) -> Mechanism:
-    """Return the arm of that kind that goes to a pose before its drives are let go."""
+    """Return the arm of this family that moves to a parking pose before its drives are switched off."""
     arm = arm_of(name)
     return replace(arm, name=f"{arm.name}_parked", safety=replace(arm.safety, host="auto", park=park_of(arm, LIES)))
 
@@ -123,11 +126,11 @@ def parked_of(name: str) -> Mechanism:
 
 @dataclass(frozen=True)
 class Injection:
-    """A strike in a state: CHECK, from power-on; ARM, while drives are being enabled; or another state. ends: "off": no
-    drive has torque after `within` s. "refused": no drive ever has torque, and ARM is refused. "rides": the arm goes
-    on. "either": the arm goes on or is off. faults: allowed latched faults or refusals. state: of the board. dark: the
-    board is no longer heard. unreached: the board reaches no drive. lies: rad, the arm's pose when its drives are let
-    go.
+    """A fault to inject in a state: CHECK, from power-on; ARM, while drives are being enabled; or another state. ends:
+    "off": no drive has torque after `within` s. "refused": no drive ever has torque, and ARM is refused. "rides": the
+    arm continues. "either": the arm continues or is off. faults: allowed stored faults or refusals. state: of the
+    board. dark: the board no longer sends. unreached: the board reaches no drive. lies: rad, the arm's pose when its
+    drives are switched off.
     """
 
     kind: str
@@ -152,12 +155,12 @@ def _all(scene: Scene) -> list[Drive | Servo]:
 
 
 def drive_becomes(seconds: float | None = None, **values: object) -> Strike:
-    """Return the strike that sets attributes of the first drive or servo, for some seconds or for good."""
+    """Return the injection that sets attributes of the first drive or servo, for some seconds or permanently."""
     return on(faults.becomes(faults.first, seconds, **values))
 
 
 def wire_becomes(seconds: float | None = None, **values: object) -> Strike:
-    """Return the strike that sets attributes of the wire, for some seconds or for good."""
+    """Return the injection that sets attributes of the bus, for some seconds or permanently."""
     return on(faults.becomes(faults.wire, seconds, **values))
 
 
@@ -169,7 +172,7 @@ def later(scene: Scene, seconds: float, action: Callable[[], None]) -> None:
 
 
 def _fails(code: int, again: float | None = None) -> Strike:
-    """Return the strike that makes the first drive fail, once or every `again` s."""
+    """Return the injection that makes the first drive fail, once or every `again` s."""
     def strike(scene: Scene) -> None:
         if _first(scene).powered:
             _first(scene).fail(code)
@@ -180,7 +183,7 @@ def _fails(code: int, again: float | None = None) -> Strike:
 
 
 def _short(seconds: float, again: float = 0.0, times: int = 1) -> Strike:
-    """Return the strike that shorts the wires for some seconds, several times."""
+    """Return the injection that short-circuits the bus for some seconds, several times."""
     touch = faults.becomes(faults.wire, seconds, shorted=True)
 
     def strike(scene: Scene) -> None:
@@ -191,12 +194,13 @@ def _short(seconds: float, again: float = 0.0, times: int = 1) -> Strike:
 
 
 def _without_supply(seconds: float, boot: float = 0.0) -> Strike:
-    """Return the strike that cuts the first drive's supply. boot: s until the drive is on the bus again."""
+    """Return the injection that switches off the first drive's supply. boot: s until the drive is on the bus again."""
     return on(faults.every(faults.becomes(faults.first, boot=boot),
                            faults.becomes(faults.first, seconds, supplied=False)))
 
 
-supply_dips = on(faults.becomes(faults.whole, 0.1, bus_voltage=0.0))  # the drives' supply and the board's measurement
+# the drives' supply and the voltage that the board measures
+supply_dips = on(faults.becomes(faults.whole, 0.1, bus_voltage=0.0))
 
 
 def _narrow(scene: Scene) -> None:
@@ -216,7 +220,7 @@ def _other_mode(scene: Scene) -> None:
 
 
 def _softer(share: float) -> Strike:
-    """Return the strike that sets a share of the file's gains."""
+    """Return the injection that sets the drive to a fraction of the file's gains."""
     def strike(scene: Scene) -> None:
         drive = _first(scene)
         assert isinstance(drive, moteus.Moteus)
@@ -240,8 +244,9 @@ def board_halted(scene: Scene) -> None:
 def each(what: str, detail: str, strike: Strike, named: tuple[str, ...] = (), within: float = Injection.within,
          resting: Strike | None = None, moments: tuple[str, ...] = DRIVEN,
          refusals: tuple[str, ...] = (), unreached: bool = False, ends: str = "off") -> Iterator[Injection]:
-    """Yield one while driven, and if `refused` one at rest, with the lasting strike `resting`. unreached: the board
-    does not reach all drives."""
+    """Yield one fault while the arm is driven, and if `refused` one at rest, with the permanent fault `resting`.
+    unreached: the board does not reach all drives.
+    """
     for moment in moments:
         yield Injection(what, detail, moment, strike, ends, named, within, unreached=unreached)
     for moment in RESTING if refusals else ():
@@ -249,11 +254,12 @@ def each(what: str, detail: str, strike: Strike, named: tuple[str, ...] = (), wi
 
 
 def injections(name: str) -> Iterator[Injection]:
-    """Yield all injections of one kind of drives, in a fixed order."""
+    """Yield all faults of one drive family, in a fixed order."""
     kind = KINDS[name]
     last = kind.timeout if kind.timeout is not None else 0.03
-    own = last + 0.01  # s until drives out of reach have stopped
-    told = 0.008 + kind.beat  # s until reachable drives get a stop: found in a tick, sent with the next
+    own = last + 0.01  # s until drives that the board cannot reach have stopped
+    # s until drives that the board can reach get a stop: detected in a tick, sent with the next
+    told = 0.008 + kind.beat
     hot = next((code for word, code in kind.codes.items() if "over temperature" in word), 0)
     ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
 
@@ -263,7 +269,7 @@ def injections(name: str) -> Iterator[Injection]:
     yield from each("bus babbles", "lowest identifier", on(faults.intruder(0, 0.0)), ailing["silent"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
     foreign = on(faults.intruder(None, INTRUDES))
-    # only the last frame of a tick counts, so a foreign frame may take ten tries
+    # the drive uses only the last frame of a tick, so a foreign frame may need ten tries
     yield from each("foreign frame", "in the drive's name", foreign,
                     ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 10.0 * INTRUDES + told,
                     refusals=("DRIVE_SETTING", "ENCODER", "NOT_HOMED", "MOVING"))
@@ -300,7 +306,7 @@ def injections(name: str) -> Iterator[Injection]:
                 yield Injection("drive's supply dips", f"2 ms, boots in {1e3 * boot:g} ms", moment,
                                 _without_supply(2e-3, boot), ends, (*ailing["silent"], *ailing["ails"], *anew),
                                 told + 6e-3)
-    else:  # the drive goes off without a report, so its joint stays behind
+    else:  # the drive switches off without a report, so its joint falls behind
         behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=MOVED)
     yield from each("supply dips", "100 ms", supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]),
@@ -311,8 +317,9 @@ def injections(name: str) -> Iterator[Injection]:
 
 
 def of_board(own: float, told: float, halted: float | None = None) -> Iterator[Injection]:
-    """Yield faults of the board. own: s until drives out of reach have stopped. told: s until other drives have
-    stopped. halted: s until drives have stopped after a halt by a debugger, if this is not `own`."""
+    """Yield faults of the board. own: s until drives that the board cannot reach have stopped. told: s until all
+    further drives have stopped. halted: s until drives have stopped after a halt by a debugger, if this is not `own`.
+    """
     for moment in DRIVEN:
         for name, strike, within in (("no supply", board_dies, own),
                                      ("halted", board_halted, halted or own + CONNECTED)):
@@ -324,15 +331,16 @@ def of_board(own: float, told: float, halted: float | None = None) -> Iterator[I
 
 
 def _settings(name: str) -> Iterator[Injection]:
-    """Yield wrong settings from power-on. Only Damiao's drives report their range of velocity. Other drives show a
-    wrong range when they move."""
+    """Yield incorrect settings from power-on. Only Damiao's drives report their range of velocity. With other drives,
+    an incorrect range is visible only when they move.
+    """
     told = name.startswith("damiao")
-    if name == "moteus":  # frames have plain numbers, and no register has the gains
+    if name == "moteus":  # frames contain physical units, and no register contains the gains
         for detail, strike in (("another meaning", on(faults.rescale(0.8))), ("of the rotor", drive_becomes(home=1))):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
         yield Injection("wrong scale", "0.8 of its gains", "CHECK", _softer(0.8), "rides")
         return
-    if name == "odrive-can":  # frames have plain numbers, and no message has the limits
+    if name == "odrive-can":  # frames contain physical units, and no message contains the limits
         for detail, strike in (("another protocol", on(faults.rescale(0.8))),
                                ("old firmware", drive_becomes(firmware=(0, 5, 6)))):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
@@ -347,8 +355,9 @@ def _settings(name: str) -> Iterator[Injection]:
 
 
 def parked(name: str) -> Iterator[Injection]:
-    """Yield all injections of `parked_of`, in a fixed order. The drives are switched off only in the pose. The loss of
-    a drive switches the others off at once, even on the way."""
+    """Yield all faults of `parked_of`, in a fixed order. The drives are switched off only in the pose. The loss of a
+    drive switches off the remaining drives immediately, even during the motion to the pose.
+    """
     park, kind = parked_of(name).safety.park, KINDS[name]
     assert park is not None
 
@@ -374,9 +383,10 @@ def parked(name: str) -> Iterator[Injection]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of an injection. unsafe: a forbidden torque or motion, or empty. bad: another error, or empty. seconds:
-    from the strike until no drive gave torque. fastest: share of a joint's largest speed. left: drives out of reach
-    without a timeout went on until the board reached these drives again, or cut the supply."""
+    """Outcome of an injected fault. unsafe: description of a forbidden torque or motion, or empty. bad: another error,
+    or empty. seconds: from the injection until no drive had torque. fastest: fraction of a joint's largest speed. left:
+    unreachable drives without a timeout continued until the board reached them again, or switched off the supply.
+    """
 
     injection: Injection
     state: str
@@ -393,14 +403,14 @@ class Outcome:
 
 
 class _Judge:
-    """Watches the drives' torques in every step of the plant. limited: no drive may give torque without a timeout."""
+    """Monitors the drives' torques in every step of the plant. limited: no drive may have torque without a timeout."""
 
     def __init__(self, board: VirtualBoard, limited: bool) -> None:
         self._board, self._limited = board, limited
         self.since = 0.0
-        self.last = 0.0  # s, the last torque of a drive
-        self.where = np.array(board.plant.q)  # rad, positions at the last torque of a drive
-        self.endless = False  # a drive without a timeout was commanded
+        self.last = 0.0  # s, the last time at which a drive had torque
+        self.where = np.array(board.plant.q)  # rad, positions at this time
+        self.endless = False  # true if a drive without a timeout was commanded
         self.fastest = 0.0
         self._speeds = np.array([joint.limits.velocity for joint, _ in board.joints])
         for drive in board.wiring.buses.drives.values():
@@ -424,13 +434,13 @@ class _Judge:
         return drive.brakes_alone and torque * velocity < NO_TORQUE * drive.ranges.torque
 
     def _look_at(self, servos: list[Servo]) -> None:
-        """Note servos whose motors have a voltage. Without voltage a motor brakes or floats."""
+        """Record servos whose motors have a voltage. Without voltage a motor brakes or coasts."""
         driven = max(servo.driven for servo in servos)
         if driven + STEP > self.last:
             self._note(driven, STEP)
 
     def _note(self, now: float, seconds: float) -> None:
-        """Note that a drive gives torque from now on, for some seconds."""
+        """Record that a drive has torque from now on, for some seconds."""
         self.last = now + seconds
         self.where = np.array(self._board.plant.q)
         if now > self.since:
@@ -438,9 +448,9 @@ class _Judge:
 
 
 def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool = False) -> Outcome:
-    """Play one injection and judge it. unlimited: drives without a timeout."""
+    """Inject one fault and judge the result. unlimited: drives without a timeout."""
     scene = Scene(mechanism, elf)
-    scene.board.brakes = True  # until it is armed
+    scene.board.brakes = True  # until the arm is armed
     judge = _Judge(scene.board, limited=not unlimited)
     try:
         if injection.moment in RESTING:
@@ -460,7 +470,7 @@ def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool 
         seconds = max(judge.last - struck, 0.0)
         if unlimited and scene.board.wiring.buses.at_work:
             return _cut_off(scene, judge, injection)
-        if unlimited and injection.unreached and seconds > injection.within:  # the board reaches the drives again
+        if unlimited and injection.unreached and seconds > injection.within:  # the board can reach the drives again
             return replace(_judged(scene, judge, injection, 0.0), seconds=seconds, left=True)
         return _judged(scene, judge, injection, seconds)
     finally:
@@ -480,8 +490,9 @@ def _begin_to_arm(scene: Scene, injection: Injection) -> None:
 
 
 def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Play an injection from power-on or at rest. The host tries to arm. ARM is refused, or ends in the fault of that
-    name if drives answer at the same time."""
+    """Inject a fault from power-on or at rest. The host then tries to arm. ARM is refused, or ends in the corresponding
+    fault if drives answer simultaneously.
+    """
     if injection.moment == "CHECK":
         injection.strike(scene)
     scene.session.connect()
@@ -505,8 +516,9 @@ def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
 
 
 def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Judge an arm that goes on. The arm's motion reaches the end, or the arm stays at its place. Or all drives are
-    off."""
+    """Judge an arm that continues. The arm's motion reaches the end, or the arm keeps its position. The third allowed
+    result is that all drives are off.
+    """
     moves = injection.moment in ("TRACK", "FOLLOW")
     wanted = np.array(LEVEL) + REACH if moves else np.array(scene.board.plant.q)
     scene.run(SECONDS if moves else 0.4)
@@ -524,7 +536,7 @@ def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
 
 
 def _cut_off(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Cut the supply of drives that go on out of reach, like the e-stop loop."""
+    """Switch off the supply of unreachable drives that continue, as the e-stop loop would."""
     reached = [drive for drive in _all(scene) if not drive.cut and not injection.unreached]
     on = [drive for drive in reached if drive.driving]
     for drive in _all(scene):
@@ -556,19 +568,19 @@ def _judged(scene: Scene, judge: _Judge, injection: Injection, seconds: float) -
     return Outcome(injection, state, fault, seconds, judge.fastest, unsafe, bad)
 
 
-# ---- the whole
+# ---- the whole campaign
 
 
 Pick = Callable[[list[Injection]], list[Injection]]
 
 
 def run(name: str, out: Path, pick: Pick = lambda all_: all_, lies: bool = False) -> list[Outcome]:
-    """Play the picked injections on a kind of drives. lies: on the arm that lies down."""
+    """Inject the selected faults on a drive family. lies: use the arm with a parking pose."""
     arm, every = (parked_of(name), parked(name)) if lies else (arm_of(name), injections(name))
     return done(arm, pick(list(every)), KINDS[name].timeout is None, out)
 
 
 def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Path) -> list[Outcome]:
-    """Build the image of an arm and play injections. unlimited: its drives have no timeout."""
+    """Build the image of an arm and inject faults. unlimited: its drives have no timeout."""
     elf = build.build_image(mechanism, out / mechanism.name).elf
     return reported(play(injection, mechanism, elf, unlimited) for injection in these)

@@ -1,7 +1,7 @@
-"""Faults of Dynamixel X servos, as a row of assurance.campaigns.campaign_wires.
+"""Faults of Dynamixel X servos, as a row of the table in assurance.campaigns.campaign_wires.
 
-A servo is unsafe if it has a forbidden goal current. A servo out of reach stops by its watchdog, because the board does
-not cut the supply.
+A servo is unsafe if it has a forbidden goal current. A servo that the board cannot reach stops by its watchdog, because
+the board does not switch off the supply.
 """
 
 from dataclasses import replace
@@ -14,12 +14,12 @@ from femtorque.codegen.mechanism import Bus, Friction, Gains, Mechanism
 from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.hil.drives.families.dynamixel.servo import ERRORS, Dynamixel
 
-TOLD = 0.008  # s: found in a tick, sent with the next, applied 1 ms later
+TOLD = 0.008  # s: detected in a tick, sent with the next, applied 1 ms later
 WATCHDOG = 2 * x.UNIT + 0.002  # s: two units of the servo's watchdog, and ticks of 1 ms
 
 
 def arm() -> Mechanism:
-    """Return an arm on three servos at 1 kHz."""
+    """Return an arm with three servos at 1 kHz."""
     own = DRIVES["dynamixel-xm430-w350"]
     assert own.servo is not None
     made = wires.light_arm(own, 3.0, Gains(30.0, 1.5), Friction(own.servo.viscous, own.servo.coulomb))

@@ -1,8 +1,9 @@
-"""Faults of Feetech's servos, as a row of assurance.campaigns.campaign_wires.
+"""Faults of Feetech servos, as a row of the table in assurance.campaigns.campaign_wires.
 
-A servo is unsafe if its motor has a forbidden voltage. Braking and floating are safe. Servos have no timeout. A servo
-out of reach keeps its duty until the board cuts the supply of all servos. After a halt by a debugger the watchdog's
-reset cuts the supply. A board without the output for the supply leaves the servos on: `arm(cutoff=None)`.
+A servo is unsafe if its motor has a forbidden voltage. Braking and coasting are safe. Servos have no timeout. A servo
+that the board cannot reach keeps its duty until the board switches off the supply of all servos. After a halt by a
+debugger, the watchdog resets the processor and the supply is switched off. A board without the output for the supply
+cannot stop these servos: `arm(cutoff=None)`.
 """
 
 from dataclasses import replace
@@ -19,12 +20,12 @@ from femtorque.hil.drives.families.feetech.servo import ERRORS, Sts3215
 
 CUTOFF = Cutoff()
 CUT = CUTOFF.within_s + 4e-3 + RELEASE_S + 1e-3  # s: missing answers in ticks of 2 ms; the relay; a step of the plant
-RESET = campaign.CONNECTED + 0.11 + RELEASE_S  # s after a halt: the watchdog at LSI's nominal rate, and the relay
-TOLD = 0.012  # s: found in a tick, sent with the next, applied 2 ms later
+RESET = campaign.CONNECTED + 0.11 + RELEASE_S  # s after a halt: the watchdog at the nominal rate of LSI, and the relay
+TOLD = 0.012  # s: detected in a tick, sent with the next, applied 2 ms later
 
 
 def arm(cutoff: Cutoff | None = CUTOFF) -> Mechanism:
-    """Return an arm on three servos, whose supply the board switches."""
+    """Return an arm with three servos, whose supply the board switches."""
     made = wires.light_arm(DRIVES["feetech-sts3215-12v"], 2.6, Gains(12.0, 0.6))
     assert made.board is not None
     return replace(made, name="campaign_feetech", buses=(Bus("servos", "sts"),),
@@ -40,7 +41,7 @@ def _another(scene: Scene) -> Sts3215:
 
 
 def _ails(code: int) -> Strike:
-    """Return the strike that causes an error."""
+    """Return the injection that causes an error."""
     def strike(scene: Scene) -> None:
         if code in (ERRORS["overload"], ERRORS["voltage"]):
             first(scene).latched |= code

@@ -1,6 +1,6 @@
-"""Faults of servos on one wire, judged as in assurance.campaigns.campaign_drives.
+"""Faults of servos on one half-duplex serial bus, judged as in assurance.campaigns.campaign_drives.
 
-One table is for all families. A Kind has the differences of a family.
+All families share one table of faults. A Kind contains the differences of a family.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,20 +18,21 @@ from femtorque.codegen.mechanism import Drive, Friction, Gains, Joint, Mechanism
 from femtorque.codegen.mechanism.buses import servo_motor
 from femtorque.hil.drives import Servo
 
-LIGHT = 0.1  # share of the mass of the drives' arm
+LIGHT = 0.1  # fraction of the mass of the drives' arm
 REACH, VELOCITY = 2.5, 4.0  # rad, rad/s: limits of a joint
-AWAY = 1.0  # rad, between the first servo and another servo
+AWAY = 1.0  # rad, angle between the first servo and the added servo
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A family of servos. told: s until reachable servos are off. silent: s until a missing servo is noticed and the
-    others are off. alone: this bound for servos out of reach. dead: s until servos are off after the board's death.
-    halted: this bound after a halt by a debugger, if another.
-    late: an allowed delay of answers, in words and s. chained: one missing answer hides the answers of others. errors:
+    """A servo family. told: s until servos that the board can reach are off. silent: s until a missing servo is
+    detected and the remaining servos are off. alone: this time for servos that the board cannot reach. dead: s until
+    servos are off after the board's failure. halted: this time after a halt by a debugger, if it differs. late: an
+    allowed delay of answers, in words and s. chained: one missing answer hides the answers of further servos. errors:
     codes by words. ails: causes an error. hot: too high a temperature, deg C. rests: a servo at rest reports heat.
-    another: makes a second servo like the first, at another position. settings: wrong settings, by kind and name. lost:
-    settings with which a servo is not heard."""
+    another: makes a second servo like the first, at another position. settings: incorrect settings, by type and name.
+    lost: settings with which a servo does not answer.
+    """
 
     told: float
     silent: float
@@ -55,7 +56,7 @@ def refused(key: str, value: object, rule: str, hint: str = "") -> Never:
 
 
 def light_arm(own: DriveType, effort: float, gains: Gains, friction: Friction | None = None) -> Mechanism:
-    """Return the drives' arm, but light and on three servos. friction: None keeps the arm's."""
+    """Return the drives' arm, but light and with three servos. friction: None keeps the arm's friction."""
     source = load_mechanism(MECHANISMS / "damiao_arm.toml")
 
     def on_servo(number: int, joint: Joint, start: float) -> Joint:
@@ -80,7 +81,7 @@ def first(scene: Scene) -> Any:
 
 
 def comes(register: int, value: int, size: int = 1) -> Strike:
-    """Return the strike that stores another setting in the first servo."""
+    """Return the injection that stores another setting in the first servo."""
     def strike(scene: Scene) -> None:
         one = first(scene)
         one.stored[register:register + size] = value.to_bytes(size, "little")
@@ -91,8 +92,9 @@ def comes(register: int, value: int, size: int = 1) -> Strike:
 
 
 def _other_servo(another: Callable[[Scene], Servo], alone: bool) -> Strike:
-    """Return the strike that adds a second servo with the first servo's number. alone: the second servo replaces the
-    first."""
+    """Return the injection that adds a second servo with the first servo's number. alone: the second servo replaces the
+    first.
+    """
     def strike(scene: Scene) -> None:
         first(scene).cut = alone
         scene.board.wiring.buses.lines["servos"].servos += (another(scene),)
@@ -101,7 +103,7 @@ def _other_servo(another: Callable[[Scene], Servo], alone: bool) -> Strike:
 
 
 def injections(kind: Kind) -> Iterator[Injection]:
-    """Yield all injections, in a fixed order."""
+    """Yield all faults, in a fixed order."""
     silent, ails, either = ("DRIVE_SILENT",), ("DRIVE_FAULT",), ("DRIVE_SILENT", "DRIVE_FAULT")
 
     def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float = kind.silent,
@@ -131,7 +133,7 @@ def injections(kind: Kind) -> Iterator[Injection]:
                         kind.alone(kind.silent), unreached=True)
     for seconds in (2e-3, 0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", drive_becomes(seconds, supplied=False), either,
-                        moments=DRIVEN[1:])  # late answers during switching-on are allowed
+                        moments=DRIVEN[1:])  # late answers while drives are switched on are allowed
     yield from each("supply dips", "100 ms", campaign.supply_dips, ("UNDER_VOLTAGE", *either), kind.told)
     yield from each("host gone", "its line cut", host_gone, ("HOST_LOST",), campaign.HOST_LOST + kind.told)
     for what, name, strike in kind.settings:
@@ -142,5 +144,5 @@ def injections(kind: Kind) -> Iterator[Injection]:
 
 
 def run(of: ModuleType, out: Path, pick: campaign.Pick = lambda all_: all_) -> list[campaign.Outcome]:
-    """Build the image of a family's arm, and play the picked injections."""
+    """Build the image of a family's arm, and inject the selected faults."""
     return campaign.done(of.arm(), pick(list(injections(of.KIND))), False, out)

@@ -1,9 +1,10 @@
-"""An arm of Damiao's drives that a PC commands over the bus without a board. Drives, wire and plant are those of the
-virtual board.
+"""An arm of Damiao drives that a PC commands over the bus without a board. The simulated drives, bus and plant are
+those of the virtual board.
 
-The PC's loop wakes, asks all drives for their state, and computes gravity for it in NumPy. The loop sends each drive
-the motion's present position and velocity, the gains and the torque of gravity. OpenArm's stack reaches 125 Hz
-(enactic/openarm_ros2 #82). The delays of the loop are chosen: see Jitter.
+In each cycle the PC's loop wakes up, asks all drives for their state, and computes the gravity torque for this state in
+NumPy. It sends each drive the motion's present position and velocity, the gains and the gravity torque. For
+comparison: OpenArm's stack reaches 125 Hz (enactic/openarm_ros2 #82). The delays of the loop are assumed values: see
+Jitter.
 """
 
 from collections.abc import Callable
@@ -27,15 +28,16 @@ from femtorque.hil.plant import Driven, plant_of, wired
 
 Array = NDArray[np.float64]
 
-STEP = 100e-6  # s, of the plant
+STEP = 100e-6  # s, time step of the plant
 HZ = 125.0
 
 
 @dataclass(frozen=True)
 class Jitter:
-    """Delays of a Python loop on a PC without real-time priority, chosen amid published figures. late: mean of the
-    exponential delay of waking, s. pause: duration of a hold-up, for example by garbage collection, s. share: of the
-    rounds with a hold-up. work: time from waking to the commands, s: two turns of a USB adapter, and gravity in NumPy.
+    """Delays of a Python loop on a PC without real-time priority, chosen within the range of published figures. late:
+    mean of the exponentially distributed wake-up delay, s. pause: duration of an interruption, for example by garbage
+    collection, s. share: fraction of the cycles with an interruption. work: time from waking up to the commands, s:
+    both directions of a USB adapter, and gravity in NumPy.
     """
 
     late: float = 0.5e-3
@@ -45,8 +47,9 @@ class Jitter:
 
 
 class Desk:
-    """Drives of a mechanism on one wire with a host's adapter, and their plant. seconds: since power-on. q (J,): the
-    plant's truth, rad."""
+    """Drives of a mechanism on one bus with a host's adapter, and their plant. seconds: since power-on. q (J,): true
+    positions of the plant, rad.
+    """
 
     def __init__(self, mechanism: Mechanism, plant: Driven | None = None) -> None:
         bus, = mechanism.buses
@@ -78,7 +81,7 @@ class Desk:
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Bring the plant to the present time."""
+        """Simulate the plant up to the present time."""
         floating = np.full(len(self.drives), np.nan)
         while self.clock.seconds - self._at > 1e-9:
             h = min(STEP, self.clock.seconds - self._at)
@@ -93,7 +96,7 @@ class Desk:
         self.run_until(self.seconds + 2e-3)
 
     def tell(self, data: list[bytes]) -> None:
-        """Send every drive eight bytes on the drive's identifier."""
+        """Send eight bytes to every drive, with the drive's identifier."""
         self.adapter.send([self._frame(drive.id, one) for drive, one in zip(self.drives, data, strict=True)])
 
     def ask(self) -> None:
@@ -117,8 +120,9 @@ def packed(r: Ranges, c: Command) -> bytes:
 
 @dataclass(frozen=True)
 class Ran:
-    """Course of a run, every millisecond. seconds (T,): since the begin of the motion. target, q (T, J): rad. busy:
-    share of the time with a busy wire."""
+    """Time series of a run, every millisecond. seconds (T,): since the beginning of the motion. target, q (T, J): rad.
+    busy: fraction of the time in which the bus is occupied.
+    """
 
     seconds: Array
     target: Array
@@ -127,7 +131,7 @@ class Ran:
 
 
 class HostLoop:
-    """The PC's loop. gravity: it adds the torque of the arm's weight."""
+    """The PC's control loop. gravity: true if the loop adds the torque of the arm's weight."""
 
     def __init__(self, desk: Desk, motion: Trajectory, gravity: bool = True, jitter: Jitter | None = None,
                  seed: int = 1) -> None:
@@ -140,7 +144,7 @@ class HostLoop:
         desk.adapter.take = self._take
 
     def _take(self, frame: Frame) -> None:
-        """Take in a drive's report of its position."""
+        """Process a drive's report of its position."""
         j = self._replies.get(frame.id)
         if j is not None and frame.data[0] >> 4 == ENABLED:
             reach = self.desk.drives[j].ranges.position
@@ -164,7 +168,7 @@ class HostLoop:
         return found
 
     def run(self, stall: tuple[float, float] = (np.inf, 0.0)) -> Ran:
-        """Play the motion. stall: begin and length of the host's stall, s."""
+        """Play the motion. stall: beginning and duration of the host's stall, s."""
         desk, rounds, stalled = self.desk, 0, False
         desk.tell(self.commands(0.0))
         desk.enable()
@@ -185,7 +189,7 @@ class HostLoop:
                 desk.run_until(desk.seconds + stall[1])
                 continue
             self._round(began)
-            rounds = max(rounds + 1, int((desk.seconds - began) * HZ) + 1)  # missed rounds are left out
+            rounds = max(rounds + 1, int((desk.seconds - began) * HZ) + 1)  # missed cycles are skipped
             desk.run_until(max(began + rounds / HZ + self._lateness(), desk.seconds))
         target = self.motion.at(np.minimum(seconds, self.motion.duration))[0]
         return Ran(np.array(seconds), target, np.array(places),

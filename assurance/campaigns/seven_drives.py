@@ -1,7 +1,7 @@
-"""One motion of an arm of seven drives, played in several ways: by the drives' PD without feed-forward, by a PC's loop
-with gravity, and by this firmware, planned and as live targets. An ideal board shows the floor that the drives' loops
-and the fields of their frames set. PD without feed-forward is the exact image, also at 1 kHz. Gains, drives, wire and
-plant are equal.
+"""One motion of an arm with seven drives, played in several ways: by the drives' PD without feed-forward, by a loop on
+a PC with gravity compensation, and by this firmware, as a planned motion and as live targets. An ideal board gives the
+lower bound of the error, which the drives' loops and the resolution of the frames determine. PD without feed-forward
+uses the same image, also at 1 kHz. Gains, drives, bus and plant are equal in all cases.
 """
 
 from __future__ import annotations
@@ -36,11 +36,14 @@ LIVE = f"femtorque, followed at {LIVE_HZ:g} Hz"
 EXACT, FIELDS = "ideal board", "ideal board, in the drives' fields"
 WAYS = (PD, HOST, OURS)
 FLOORS = (EXACT, FIELDS)
-POSES = ((0.6, 0.9, -0.5, 1.9, 0.6, 0.4, -0.5), (-0.4, 1.2, 0.4, 0.5, -0.6, -0.4, 0.5))  # rad; the last reaches out
-TIMES = (1.2, 2.4, 3.2)  # s: at the first pose, at the second pose, and after a rest
-RESTED = 0.5  # s at rest before the mean
-STALL = (1.6, 0.4)  # s: begin and length of the host's stall, in the middle like the fault host-stall
-BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}  # largest ratio of this firmware's rms error to another way's
+# rad; in the last pose the arm is extended
+POSES = ((0.6, 0.9, -0.5, 1.9, 0.6, 0.4, -0.5), (-0.4, 1.2, 0.4, 0.5, -0.6, -0.4, 0.5))
+TIMES = (1.2, 2.4, 3.2)  # s: arrival at the first pose, arrival at the second pose, and the end of a rest
+RESTED = 0.5  # s at rest before the mean is taken
+# s: beginning and duration of the host's stall, in the middle of the motion like the fault host-stall
+STALL = (1.6, 0.4)
+# largest allowed ratio of this firmware's rms error to the rms error of each alternative
+BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}
 
 
 def arm() -> Mechanism:
@@ -48,7 +51,7 @@ def arm() -> Mechanism:
 
 
 def motion_of(mechanism: Mechanism) -> Trajectory:
-    """Return the motion from the start to the poses in order, from rest to rest."""
+    """Return the motion from the start through the poses in order, from rest to rest."""
     start = [joint.start for joint in mechanism.streamed]
     rest = np.zeros((len(TIMES) + 1, len(start)))
     return from_rows([j.name for j in mechanism.streamed], [0.0, *TIMES], [start, *POSES, POSES[-1]], rest, rest)
@@ -56,7 +59,7 @@ def motion_of(mechanism: Mechanism) -> Trajectory:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to play the motion. result: of an image on the virtual board."""
+    """One way to play the motion. result: result of an image on the virtual board."""
 
     name: str
     ran: Ran
@@ -64,12 +67,12 @@ class Way:
 
     @property
     def error(self) -> Array:
-        """Return the target minus the plant's truth (T, J), rad."""
+        """Return the target minus the true position of the plant (T, J), rad."""
         return self.ran.target - self.ran.q
 
     @property
     def rms(self) -> Array:
-        """Return the rms error (J,) in motion, rad."""
+        """Return the rms error (J,) during the motion, rad."""
         return np.sqrt(np.mean(self.error[self.ran.seconds < TIMES[-2]] ** 2, axis=0))
 
     @property
@@ -83,16 +86,18 @@ class Way:
         return np.abs(np.diff(self.ran.q, axis=0)).max(axis=0) / 1e-3
 
     def off(self, since: float) -> float:
-        """Return the worst joint's largest distance from the path after a time, rad. The nearest point of the path
-        counts."""
+        """Return the largest distance from the path after a time, rad, of the worst joint. The distance is measured to
+        the nearest point of the path.
+        """
         path = motion_of(arm()).at(np.arange(0.0, TIMES[-1], 1e-3))[0]
         later = self.ran.q[self.ran.seconds > since]
         return max(float(np.abs(path - q).max(axis=1).min()) for q in later)
 
 
 def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault: str | None = None) -> Way:
-    """Play by the exact image on the virtual board. fault: of femtorque.hil.board.faults, in the middle of the motion.
-    Afterwards the host resumes the motion."""
+    """Play the motion by the image on the virtual board. fault: name in femtorque.hil.board.faults, injected in the
+    middle of the motion. After the fault the host resumes the motion.
+    """
     folder = BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))
     image = platformio.build_image(mechanism, folder, feedforward=feedforward)
     with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
@@ -108,7 +113,7 @@ def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault:
 
 
 def live(mechanism: Mechanism, motion: Trajectory) -> Way:
-    """Play by the exact image in FOLLOW: the host sends positions of the motion LIVE_HZ times a second."""
+    """Play the motion by the image in FOLLOW: the host sends positions of the motion LIVE_HZ times a second."""
     image = platformio.build_image(mechanism, BUILD / mechanism.name)
     with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
@@ -134,13 +139,15 @@ def live(mechanism: Mechanism, motion: Trajectory) -> Way:
 
 
 def by_host(mechanism: Mechanism, motion: Trajectory, stall: tuple[float, float] = (np.inf, 0.0)) -> Way:
-    """Play by a PC's loop on the bus."""
+    """Play the motion by a loop on a PC that is connected to the bus."""
     return Way(HOST, HostLoop(Desk(mechanism), motion).run(stall))
 
 
 def ideally(mechanism: Mechanism, motion: Trajectory, coarse: bool) -> Way:
-    """Play by a board without delay that knows the arm exactly, at 1 kHz. The remaining error comes from the drives.
-    coarse: the board rounds to the fields of frames, and carries the rest of torques on."""
+    """Play the motion by a board without delay that knows the arm exactly, at 1 kHz. The remaining error comes from the
+    drives. coarse: the board rounds values to the resolution of the frames, and carries the rounding remainder of
+    torques to the next tick.
+    """
     desk, dt = Desk(mechanism), 1.0 / mechanism.control.rate_hz
     forward = torque(mechanism, motion, total=True).tau
     places, carried = [], np.zeros(len(desk.drives))
@@ -162,7 +169,7 @@ def ideally(mechanism: Mechanism, motion: Trajectory, coarse: bool) -> Way:
 
 
 def _rounded(joint: Joint, told: dict[str, float]) -> tuple[dict[str, float], float]:
-    """Return the values that arrive, and the rest of the torque's rounding."""
+    """Return the values after transmission, and the rounding remainder of the torque."""
     assert joint.drive is not None
     scales: dict[str, Range] = ranges(joint.drive.type)
     heard = {name: scales[name].decode(scales[name].encode(value)) for name, value in told.items()}
@@ -193,7 +200,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = {PD: colours.FEEDBACK, HOST: colours.REST, OURS: colours.FEED_FORWARD}
-JOINT = 1  # bears the largest load
+JOINT = 1  # number of the joint with the largest load
 
 
 def draw(compared: Compared, path: Path) -> None:
@@ -217,7 +224,7 @@ def draw(compared: Compared, path: Path) -> None:
     _stall(stall, compared, joints[JOINT])
     for axes in (error, stall):
         axes.legend(fontsize=8)
-    rms.set_ylim(top=10.0 * rms.get_ylim()[1])  # room for the legend
+    rms.set_ylim(top=10.0 * rms.get_ylim()[1])  # space for the legend
     rms.legend(fontsize=8, ncols=2, loc="upper center")
     for axes in (error, stall, rms, sag):
         axes.grid(alpha=0.3)

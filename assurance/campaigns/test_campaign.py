@@ -1,4 +1,4 @@
-"""The fault campaign: a sample in every run, all injections in the bench."""
+"""Tests of the fault campaign: a sample of the faults in every run, all faults in `make bench`."""
 
 import pytest
 
@@ -6,12 +6,12 @@ from assurance.campaigns import campaign, campaign_currents
 from tests.support import boards
 from tests.support.rig import ROOT, three_link
 
-# the other kinds have tests on every board
+# further types of faults have tests on every board
 SAMPLE = ("encoder reversed", "HSE dead", "frames reordered", "tick overrun", "bit flip in constants", "over-voltage")
 
 
 def played(mechanism, name, pick):
-    """Play the picked injections on the image in build/NAME, and check that all are good."""
+    """Inject the selected faults on the image in build/NAME, and check that all pass."""
     outcomes = campaign.run(mechanism, ROOT / "build" / name, pick)
     print(campaign.table(outcomes))
     assert [(o.injection.kind, o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
@@ -19,12 +19,12 @@ def played(mechanism, name, pick):
 
 
 def firsts(kinds):
-    """Pick the first injection of each kind."""
+    """Select the first fault of each type."""
     return lambda every: [next(i for i in every if i.kind == kind) for kind in kinds]
 
 
 def test_that_a_sample_ends_where_it_must():
-    """The sample has one injection of each kind, from the middle of the list: in mid-motion or with power on."""
+    """The sample has one fault of each type, from the middle of the list: during a motion or with power on."""
     def sampled(every):
         by_kind = ([i for i in every if i.kind == kind] for kind in SAMPLE)
         return [own[len(own) // 2] for own in by_kind]
@@ -46,21 +46,22 @@ OF_THE_CHIP = ("wrong crystal", "supply sags", "debugger halts", "stack overrun"
 
 @pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
 def test_that_faults_of_the_chip_itself_end_well_on_both_families(name, tmp_path):
-    """The sample is the last injection of each kind. The injections strike in PROBE on both chips. The supply sags
-    slowly and deeply."""
+    """The sample is the last fault of each type. On both chips the faults are injected in PROBE. The supply voltage
+    drops slowly and far.
+    """
     played(boards.three_link(name, tmp_path), f"campaign-{name}",
            lambda every: firsts(OF_THE_CHIP)(list(reversed(every))))
 
 
 @pytest.mark.parametrize("name", boards.DRIVING)
 def test_that_a_loaded_arm_ends_on_its_brakes_on_every_board(name, tmp_path):
-    """The first injection of each kind is in HOLD; the bench has all."""
+    """The first fault of each type is injected in HOLD; `make bench` injects all."""
     kinds = [f"loaded arm, {what}" for what in ("e-stop", "encoder jump", "host gone", "reset")]
     played(campaign.loaded_of(boards.three_link(name, tmp_path)), f"campaign-loaded-{name}", firsts(kinds))
 
 
 def on_loops(name, folder):
-    """Return the arm with current loops, and its injections."""
+    """Return the arm with current loops, and its faults."""
     mechanism = boards.driven(boards.three_link(name, folder), "current")
     return mechanism, list(campaign_currents.injections(mechanism))
 
@@ -72,7 +73,7 @@ def on_loops(name, folder):
     ("odrive-v3.6", ("sensor backwards",)),
 ])
 def test_that_faults_of_currents_end_where_they_must_before_much_flows(name, kinds, tmp_path):
-    """Each kind is played on one board. The bench has all kinds on every board."""
+    """Each type of fault is injected on one board. `make bench` injects all types on every board."""
     mechanism, own = on_loops(name, tmp_path)
     played(mechanism, f"campaign-{name}-current", lambda _: firsts(kinds)(own))
 
@@ -80,7 +81,9 @@ def test_that_faults_of_currents_end_where_they_must_before_much_flows(name, kin
 @pytest.mark.parametrize(("which", "name"), [("parked", "f405rg-4"), ("parked", "nucleo-g474re-6"),
                                             ("held", "f405rg-4")])
 def test_that_a_parked_arm_is_let_go_in_its_pose_and_a_held_arm_taken_over(which, name, tmp_path):
-    """The sample has one fault of each kind, and one fault on the way. The bench has all faults in every state."""
+    """The sample has one fault of each type, and one fault during the motion to the parking pose. `make bench` injects
+    all faults in every state.
+    """
     def some(every):
         own = [i for i in every if i.kind.startswith(ONLY[which])]
         return [next(i for i in own if i.kind == kind) for kind in dict.fromkeys(i.kind for i in own)] + [own[-3]]
@@ -95,7 +98,7 @@ ONLY = {"loaded": "loaded arm", "rated": "overload", "parked": "parked arm", "he
 
 
 def parts(name, folder):
-    """Yield (mechanism, build folder, pick) of all arms on a board."""
+    """Yield (mechanism, build folder, function that selects faults) of all arms on a board."""
     (folder / name).mkdir()
     arm = boards.three_link(name, folder / name)
     yield arm, f"campaign-{name}", lambda every: every

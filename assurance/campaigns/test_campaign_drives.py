@@ -1,4 +1,4 @@
-"""Faults of drives on a bus: a sample in `make assure`, all injections in the bench."""
+"""Tests of faults of drives on a bus: a sample in `make assure`, all faults in `make bench`."""
 
 from dataclasses import replace
 
@@ -11,7 +11,8 @@ from femtorque.codegen.toolchain import platformio as build
 from tests.support.rig import ROOT
 
 PLACE = ROOT / "build" / "campaign-drives"
-SPOKEN = {"damiao", "robstride", "cubemars", "mini-cheetah", "moteus", "odrive-can"}  # families of the firmware on CAN
+# drive families that the firmware supports on CAN
+SPOKEN = {"damiao", "robstride", "cubemars", "mini-cheetah", "moteus", "odrive-can"}
 SAMPLE = {
     "damiao": [("drive's own fault", "MOS over temperature", "ARM"), ("foreign frame", "in the drive's name", "CHECK")],
     "damiao-fd": [("bus babbles", "lowest identifier", "TRACK"), ("bus held dominant", "for 50 ms", "HOLD")],
@@ -41,7 +42,9 @@ def wrong(outcomes):
 
 @pytest.mark.parametrize("name", list(campaign.KINDS))
 def test_that_a_sample_ends_where_it_must_with_no_torque(name):
-    """Out of reach, only drives without a timeout go on, until their supply is cut."""
+    """Of the drives that the board cannot reach, only drives without a timeout continue, until their supply is switched
+    off.
+    """
     outcomes = campaign.run(name, PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE[name]])
     print(table(outcomes))
     assert len(outcomes) == len(SAMPLE[name]) and wrong(outcomes) == []
@@ -61,13 +64,15 @@ def test_that_an_arm_on_drives_lies_down_before_they_are_let_go(name, what):
 
 
 def on_the_way(outcomes):
-    """Return whether strikes on the way to lie down find the arm on the way. Drives that go on are not measured."""
+    """Return whether faults that should be injected during the motion to the parking pose find the arm in this motion.
+    Drives that continue are not measured.
+    """
     return all(o.left or o.seconds > campaign.ON_THE_WAY - 0.01
                for o in outcomes if o.injection.name.startswith("on its way"))
 
 
 def test_that_drives_let_go_elsewhere_are_unsafe():
-    """The sample can fail: here the required pose differs."""
+    """The test shows that the check can fail: here the required pose differs from the arm's pose."""
     mechanism = campaign.parked_of("damiao")
     gone = next(i for i in campaign.parked("damiao") if (i.name, i.moment) == ("host gone", "HOLD"))
     elf = build.build_image(mechanism, PLACE / mechanism.name).elf
@@ -77,8 +82,9 @@ def test_that_drives_let_go_elsewhere_are_unsafe():
 @pytest.mark.parametrize("servos, sample", [(campaign_servos, SAMPLE_OF_SERVOS),
                                             (campaign_dynamixels, SAMPLE_OF_DYNAMIXELS)], ids=["feetech", "dynamixel"])
 def test_that_a_sample_of_servos_ends_where_it_must(servos, sample):
-    """The board, or the reset by its watchdog, cuts the supply of Feetech's servos out of reach. Dynamixels have a
-    watchdog."""
+    """If Feetech servos cannot be reached, the board, or the reset by its watchdog, switches off their supply.
+    Dynamixel servos have a watchdog.
+    """
     outcomes = campaign_wires.run(servos, PLACE,
                                   lambda every: [i for i in every if (i.kind, i.name, i.moment) in sample])
     assert len(outcomes) == len(sample) and wrong(outcomes) == []
@@ -87,7 +93,7 @@ def test_that_a_sample_of_servos_ends_where_it_must(servos, sample):
 
 @pytest.mark.parametrize("what", SAMPLE_OF_SERVOS[:3])
 def test_that_servos_out_of_reach_are_unsafe_without_an_output_for_their_supply(what):
-    """The sample can fail."""
+    """The test shows that the check can fail."""
     these = [i for i in campaign_wires.injections(campaign_servos.KIND) if (i.kind, i.name, i.moment) == what]
     outcomes = campaign.done(campaign_servos.arm(cutoff=None), these, False, PLACE / "uncut")
     assert [bool(o.unsafe) for o in outcomes] == [True]
@@ -95,7 +101,7 @@ def test_that_servos_out_of_reach_are_unsafe_without_an_output_for_their_supply(
 
 @pytest.mark.parametrize("mechanism", [campaign_servos.arm(), campaign.arm_of("damiao")], ids=["servos", "drives"])
 def test_that_torque_that_goes_on_is_unsafe_for_any_report_of_the_board(mechanism):
-    """The injection has no fault, so the drives go on."""
+    """No fault is injected, so the drives continue."""
     elf = build.build_image(mechanism, PLACE / mechanism.name).elf
     nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
     assert campaign.play(nothing, mechanism, elf).unsafe.startswith("torque for")

@@ -1,5 +1,7 @@
-"""Arms of Dynamixel, moteus and ODrive drives. The image, PD without feed-forward, and users' programs on a PC play the
-motions. Five moteus controllers on one bus at 1 kHz are also commanded by a PC with gravity and the maker's package."""
+"""Comparison of tracking errors of arms with Dynamixel, moteus and ODrive drives. The motions are played by the image,
+by PD without feed-forward, and by a PC that sends set points as users' programs do. Five moteus controllers on one bus
+at 1 kHz are also commanded by a PC with gravity compensation and the maker's package.
+"""
 
 import math
 from collections.abc import Callable
@@ -25,9 +27,10 @@ from tests.support.from_a_pc import (
 
 @dataclass(frozen=True)
 class Family:
-    """A family. arm: the mechanism and its motion. ways: of users on a PC. of_pd, of_users, beside: bounds of the
-    image's rms error of all joints, as a share of another error: of PD without feed-forward, of the users, and of the
-    users without their best fixed delay."""
+    """A drive family. arm: the mechanism and its motion. ways: ways in which users command the drives from a PC. of_pd,
+    of_users, beside: limits of the image's rms error of all joints, as a fraction of another error: of PD without
+    feed-forward, of the users, and of the users relative to targets with their best constant delay.
+    """
 
     arm: Callable[[], tuple[Mechanism, Trajectory]]
     ways: dict[str, Callable[[Mechanism], FromAPc]]
@@ -66,8 +69,9 @@ FAMILIES = {
 @pytest.mark.bench
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_image_is_nearer_to_the_motion_than_pd_alone_and_than_set_points_of_a_pc(name):
-    """Errors are true positions minus targets at the same time. Users' set-points are also compared with a motion that
-    has their best fixed delay, because a late follower is still on its path."""
+    """Errors are true positions minus targets at the same time. The users' set points are also compared with targets
+    that have their best constant delay, because an arm that follows late is still on its path.
+    """
     family = FAMILIES[name]
     mechanism, motion = family.arm()
     ours, pd = (seven_drives.on_board(mechanism, motion, feedforward) for feedforward in (True, False))
@@ -85,7 +89,7 @@ def test_the_image_is_nearer_to_the_motion_than_pd_alone_and_than_set_points_of_
 
 
 class UsbAdapter(Desk):
-    """Drives with an adapter that sends the package's frames."""
+    """Drives with a USB adapter that sends the frames of the maker's package."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(mechanism)
@@ -95,7 +99,7 @@ class UsbAdapter(Desk):
         self.adapter.send([moteus_frame(drive.id, one) for drive, one in zip(self.drives, data, strict=True)])
 
     def enable(self) -> None:
-        """Wait for the calibration of the currents."""
+        """Wait for the calibration of the current sensors."""
         self.run_until(self.seconds + 20e-3)
 
     def ask(self) -> None:

@@ -1,11 +1,11 @@
-/* libFuzzer's entry for drives on buses. One input is one life of a board and
- * its drives. The first byte chooses the state at the beginning. Anything may
- * come from any bus at any time. Drives fall silent, restart, report errors,
- * and get other settings. After every tick the harness checks the promises
- * about frames to drives.
+/* The fuzz target of libFuzzer for drives on buses. One input is one run of a
+ * board and its drives. The first byte selects the initial state. Any frame or
+ * byte may be received from any bus at any time. Drives stop answering,
+ * restart, report errors, and get changed settings. After every tick the
+ * harness checks the required properties of frames to drives.
  *
  * drives.h is older.h or newer.h, with the drives on CAN. servos.h is sts.h or
- * dxl.h, with the servos. drives.h and servos.h have the answers, and the
+ * dxl.h, with the servos. drives.h and servos.h contain the answers, and the
  * settings that are lost without power. */
 #include "life.h"
 
@@ -13,40 +13,42 @@
 #include "ft_families.h"
 
 enum { TICKS = 600, SENT = 64, STEPS = 12, COUNTS = 4096 };
-enum { QUIET, TURNED_OFF, ENABLING, COMMAND, ASKING, UNKNOWN }; /* frames */
+/* types of frames */
+enum { QUIET, TURNED_OFF, ENABLING, COMMAND, ASKING, UNKNOWN };
 
 #define LONG 0x80000000u
 #define WIRE (FT_BUSES - 1u)
 
 typedef struct {
-    uint32_t number, value, comes; /* value: the right value. comes: the value
+    uint32_t number, value, comes; /* value: the correct value. comes: the value
                                     * at power-up */
-    bool forgets;                  /* lost without power */
+    bool forgets;                  /* the setting is lost without power */
 } setting;
 
 typedef struct {
     bool on, deaf, meddled; /* meddled: another program has changed a setting */
     uint8_t error, lies, down; /* lies, as bits: no velocity is reported; the
-                                * place is below the turn; the drive never
+                                * position is below the turn; the drive never
                                 * reports that it is on. down: ticks without
                                 * power */
-    uint16_t place, before;    /* number of the field; counts of a servo */
+    uint16_t place, before;    /* number in the position field; counts of a
+                                * servo */
     uint32_t set[STEPS];
-    int32_t goal; /* of a servo, if the harness checks it */
+    int32_t goal; /* goal of a servo, if the harness checks it */
 } drive;
 
 typedef struct {
     drive drive[FT_BUS_DRIVES];
-    bool forged;         /* frames came that no drive sent */
-    bool shorted;        /* the wire is shorted */
-    bool off;            /* outputs were off after the last tick */
+    bool forged;         /* frames were received that no drive sent */
+    bool shorted;        /* the bus is short-circuited */
+    bool off;            /* the outputs were off after the last tick */
     uint32_t ticks;
     int64_t knot[FT_JOINTS];
 } memory;
 
 static memory world;
 
-/* ---- what drives are ---------------------------------------------------- */
+/* ---- state of drives ---------------------------------------------------- */
 
 static uint32_t bits(float x)
 {
@@ -56,7 +58,7 @@ static uint32_t bits(float x)
     return n;
 }
 
-/* Return the right value of a drive's setting. */
+/* Return the correct value of a drive's setting. */
 static uint32_t wanted(uint32_t i, uint32_t number)
 {
     uint32_t k;
@@ -70,13 +72,14 @@ static uint32_t wanted(uint32_t i, uint32_t number)
 static uint32_t can_settings(uint32_t i, setting s[STEPS]);
 static uint32_t servo_settings(uint32_t i, setting s[STEPS]);
 
-/* Write the settings of a drive that matter. Return their number. */
+/* Write the settings of a drive that the checks use. Return the number of these
+ * settings. */
 static uint32_t settings(uint32_t i, setting s[STEPS])
 {
     return ft_drive[i].bus == WIRE ? servo_settings(i, s) : can_settings(i, s);
 }
 
-/* Return the place of a setting among these settings, or STEPS. */
+/* Return the index of a setting among these settings, or STEPS. */
 static uint32_t where(uint32_t i, uint32_t number)
 {
     setting s[STEPS];
@@ -108,8 +111,8 @@ static bool speaks(const drive *d)
     return !d->deaf && d->down == 0u;
 }
 
-/* Return whether a drive may obey safely: all settings that it loses without
- * power are right. */
+/* Return whether a drive may safely obey commands: all settings that it loses
+ * without power are correct. */
 static bool limited(uint32_t i)
 {
     setting s[STEPS];
@@ -121,9 +124,9 @@ static bool limited(uint32_t i)
     return true;
 }
 
-/* ---- promises ----------------------------------------------------------- */
+/* ---- required properties ------------------------------------------------- */
 
-/* Check the promise for a drive that is on and gets a command. */
+/* Check the required property for a drive that is on and gets a command. */
 static void obeys(uint32_t i)
 {
     const drive *d = &world.drive[i];
@@ -153,7 +156,7 @@ static void look(void)
     world.off = (ft.safety.flags & FT_FLAG_OUTPUTS) == 0u;
 }
 
-/* ---- what drives say ---------------------------------------------------- */
+/* ---- answers of drives --------------------------------------------------- */
 
 static void put_word(uint8_t *p, uint32_t x)
 {
@@ -161,7 +164,7 @@ static void put_word(uint8_t *p, uint32_t x)
         p[k] = (uint8_t)(x >> 8u * k);
 }
 
-/* Return the bits of a drive's place as a float, rad. */
+/* Return the bits of a drive's position as a float, rad. */
 static uint32_t unscaled(uint32_t i)
 {
     const float most = ft_drive[i].position;
@@ -169,7 +172,7 @@ static uint32_t unscaled(uint32_t i)
     return bits((float)world.drive[i].place * 2.0f * most / 65535.0f - most);
 }
 
-/* Read or write a setting. Return its value. */
+/* Read or write a setting. Return the setting's value. */
 static uint32_t about(uint32_t i, uint32_t number, bool writes, uint32_t value)
 {
     uint32_t k = where(i, number);
@@ -181,7 +184,7 @@ static uint32_t about(uint32_t i, uint32_t number, bool writes, uint32_t value)
     return world.drive[i].set[k];
 }
 
-/* Let a drive act on a frame for it. */
+/* Change the state of a drive that receives a frame. */
 static void happens(uint32_t i, uint32_t kind, bool nothing)
 {
     drive *d = &world.drive[i];
@@ -194,7 +197,7 @@ static void happens(uint32_t i, uint32_t kind, bool nothing)
         d->on = false;
 }
 
-#include "drives.h" /* of CAN */
+#include "drives.h" /* drives on CAN */
 
 /* Pass a frame on CAN to all drives on that bus. */
 static void deliver(uint32_t bus, const ft_frame *f)
@@ -236,9 +239,10 @@ static uint32_t servo(uint32_t number)
     return 0;
 }
 
-#include "servos.h" /* on the wire */
+#include "servos.h" /* servos on the half-duplex serial bus */
 
-/* Carry the frames of the last tick to the drives, and their answers back. */
+/* Transfer the frames of the last tick to the drives, and their answers to the
+ * board. */
 static void carry(void)
 {
     static ft_frame sent[SENT];
@@ -262,9 +266,11 @@ static void carry(void)
         fake_wire_bring(0u, (const uint8_t[8]){ 0 }, 8u, 1u);
 }
 
-/* ---- what happens -------------------------------------------------------- */
+/* ---- events
+ * --------------------------------------------------------------- */
 
-/* Move drives to their targets, or leave them. Let power come back. */
+/* Move drives to their targets, or leave them at their positions. Restore the
+ * power of drives whose time without power has ended. */
 static void move_drives(bool follow)
 {
     const ft_target *target = *ft_telemetry.target;
@@ -290,7 +296,7 @@ static void move_drives(bool follow)
     }
 }
 
-/* Let ticks pass, and check the promises after every tick. */
+/* Run ticks, and check the required properties after every tick. */
 static void pass(uint32_t n, bool follow)
 {
     for (; n > 0u; n--) {
@@ -303,8 +309,8 @@ static void pass(uint32_t n, bool follow)
     (void)fake_take(out);
 }
 
-/* Let time pass: mostly a few ticks, sometimes longer than the board asks
- * drives and clears errors. One life has at most TICKS. */
+/* Run some ticks: mostly a few, sometimes more than the board needs to query
+ * drives and clear errors. One run has at most TICKS. */
 static void ticks(input *in, uint32_t *left)
 {
     uint8_t how = byte(in);
@@ -324,7 +330,7 @@ static void meddle(drive *d, uint8_t how)
     d->meddled = true;
 }
 
-/* Cause trouble at a drive. */
+/* Cause a fault at a drive. */
 static void trouble(input *in)
 {
     const uint8_t what = byte(in), value = byte(in);
@@ -343,8 +349,8 @@ static void trouble(input *in)
     }
 }
 
-/* Bring a frame from an unknown sender, or a frame that looks like a drive's. A
- * frame of seven bytes comes many times. */
+/* Inject a frame from an unknown sender, or a frame that resembles a drive's
+ * frame. A frame of seven bytes is injected many times. */
 static void forge(input *in)
 {
     const uint8_t how = byte(in);
@@ -363,7 +369,7 @@ static void forge(input *in)
         fake_bus_bring(ft_drive[i].bus % WIRE, &f);
 }
 
-/* Let the chip measure anything, and report any state of its buses. */
+/* Let the chip measure any values, and report any state of its buses. */
 static void chip(input *in)
 {
     const uint8_t what = byte(in);
@@ -389,7 +395,7 @@ static float any_float(input *in)
 }
 
 /* Form a command from any floats, NaN included, without an effect on the
- * board's life. */
+ * board's state. */
 static void ask_anything(input *in)
 {
     const uint32_t i = byte(in) % FT_BUS_DRIVES;
@@ -408,7 +414,7 @@ static void ask_anything(input *in)
         must(any_command(i, &f), "a command is one");
 }
 
-/* Handle inputs that hardly change a life. */
+/* Handle inputs that hardly change the board's state. */
 static void elsewhere(input *in)
 {
     switch (byte(in) % 4u) {
@@ -421,12 +427,12 @@ static void elsewhere(input *in)
     }
 }
 
-/* ---- lives --------------------------------------------------------------- */
+/* ---- runs ---------------------------------------------------------------- */
 
-enum { BEGINNINGS = 4 }; /* after reset, with all drives seen, in HOLD, in
-                          * mid-motion */
+enum { BEGINNINGS = 4 }; /* after reset, with all drives detected, in HOLD,
+                          * during a motion */
 
-/* Bring the board into HOLD at the pose zero. */
+/* Bring the board into HOLD at the zero pose. */
 static void arm(void)
 {
     command(HOME);
@@ -458,7 +464,7 @@ static void move(void)
     must(ft.safety.state == FT_STATE_TRACK, "a motion can be started");
 }
 
-/* Set up the world: drives with their settings at power-up, near zero. */
+/* Set up the simulated drives with their settings at power-up, near zero. */
 static void found(void)
 {
     uint32_t i, k, n;
@@ -474,7 +480,7 @@ static void found(void)
     world.off = true;
 }
 
-/* Begin a life. */
+/* Begin a run. */
 static void begin(uint32_t which)
 {
     if (beginnings == 0u) {

@@ -1,7 +1,8 @@
-/* A wire of Dynamixel X servos, written from ROBOTIS' e-manual (protocol 2.0,
- * control tables of the X series). The answer to a fast sync read is one
- * packet. Each part has the check sum of all parts before it. */
-enum { MEDDLED = 12 }; /* settings that a life may change */
+/* A half-duplex serial bus of Dynamixel X servos, written from ROBOTIS'
+ * e-manual (protocol 2.0, control tables of the X series). The servos answer a
+ * fast sync read with one common packet. The part of each servo contains the
+ * check sum of all previous parts. */
+enum { MEDDLED = 12 }; /* number of settings that a run may change */
 enum { MODEL = 256, STORED = 64, FULL = 885 };
 enum { FIRMWARE = 6, DELAY = 9, MODE = 11, ENABLE = 64, LEVEL = 68, ERROR = 70,
        WATCHDOG = 98, GOAL_DUTY = 100, GOAL_CURRENT = 102, STATE = 126,
@@ -16,7 +17,8 @@ static bool by_current(uint32_t i)
     return ft_drive[i].scale > 0.0f;
 }
 
-/* Write the settings of a servo that matter. Return their number. */
+/* Write the settings of a servo that the checks use. Return the number of these
+ * settings. */
 static uint32_t servo_settings(uint32_t i, setting s[STEPS])
 {
     static const uint8_t fixed[] = { 10, 20, 36, 38 };
@@ -37,7 +39,8 @@ static uint32_t servo_settings(uint32_t i, setting s[STEPS])
     return n;
 }
 
-/* Return the remainder of a division by x^16 + x^15 + x^2 + 1. */
+/* Return the check sum: the remainder of a division by x^16 + x^15 + x^2 +
+ * 1. */
 static uint32_t check(const uint8_t *p, uint32_t size)
 {
     uint32_t rest = 0, k, bit;
@@ -61,10 +64,10 @@ static uint32_t seal(uint8_t *p, uint32_t size)
     return size + 2u;
 }
 
-/* ---- the table of a servo ----------------------------------------------- */
+/* ---- the control table of a servo --------------------------------------- */
 
-/* Write current, velocity and position. At a strange place some bytes look like
- * the beginning of a packet. */
+/* Write current, velocity and position. At a special position some bytes
+ * resemble the beginning of a packet. */
 static void state_of(uint32_t i, uint8_t *p)
 {
     const drive *d = &world.drive[i];
@@ -134,8 +137,8 @@ static void aims(uint32_t i, int32_t goal)
         obeys(i);
 }
 
-/* Switch a motor. The goal must be 0 before, because a change of mode sets the
- * goal to its limit. */
+/* Switch a motor on or off. The goal must be 0 before, because a change of mode
+ * sets the goal to its limit. */
 static void switches(uint32_t i, uint32_t value)
 {
     drive *d = &world.drive[i];
@@ -147,7 +150,8 @@ static void switches(uint32_t i, uint32_t value)
         d->on = value == 1u && d->error == 0u && (d->lies & 2u) == 0u;
 }
 
-/* Pass a register to a servo. A servo that is on ignores stored registers. */
+/* Write a register of a servo. A servo that is on ignores writes to registers
+ * in permanent memory. */
 static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
 {
     drive *d = &world.drive[i];
@@ -172,10 +176,11 @@ static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
     }
 }
 
-/* ---- answers ------------------------------------------------------------- */
+/* ---- answers
+ * -------------------------------------------------------------- */
 
-/* Return whether a servo answers a question. A servo with a return delay does
- * not answer a question to several servos. */
+/* Return whether a servo answers a query. A servo with a return delay does not
+ * answer a query to several servos. */
 static bool replies(uint32_t i, uint32_t asked, bool fast)
 {
     return speaks(&world.drive[i]) && setting_of(i, LEVEL) != 0u
@@ -205,7 +210,8 @@ static void answer(uint32_t i, uint32_t number, uint32_t width)
     fake_wire_bring(0u, p, seal(p, size), 0u);
 }
 
-/* Answer with one packet of all servos, up to the first silent servo. */
+/* Answer with one common packet of all servos, up to the first servo that does
+ * not answer. */
 static void answers(const uint8_t *ids, uint32_t asked, uint32_t number,
                     uint32_t width)
 {
@@ -224,7 +230,7 @@ static void answers(const uint8_t *ids, uint32_t asked, uint32_t number,
         fake_wire_bring(0u, p, size, 0u);
 }
 
-/* Handle a packet to all servos about a register. */
+/* Process a packet to all servos that reads or writes a register. */
 static void to_all(uint32_t kind, const uint8_t *p, uint32_t size)
 {
     const uint32_t number = p[0] | (uint32_t)p[1] << 8, width = p[2];
@@ -253,7 +259,7 @@ static void reboots(uint32_t i)
     world.drive[i].down = 3u;
 }
 
-/* Handle one packet on the wire. Return its size. */
+/* Process one packet on the bus. Return the size of the packet. */
 static uint32_t packet(const uint8_t *p, uint32_t left)
 {
     const uint32_t size = p[5] + 7u;
@@ -280,7 +286,8 @@ static uint32_t packet(const uint8_t *p, uint32_t left)
     return size;
 }
 
-/* ---- anything ----------------------------------------------------------- */
+/* ---- arbitrary bytes and frames
+ * ------------------------------------------- */
 
 /* Return whether a goal is within a servo's limit. */
 static bool any_goal(uint32_t i, const ft_frame *f)
@@ -290,8 +297,8 @@ static bool any_goal(uint32_t i, const ft_frame *f)
     return within(i, (int32_t)(value ^ 0x8000u) - 0x8000);
 }
 
-/* Bring bytes on the wire, before or after other bytes. Some look like an
- * answer. */
+/* Inject bytes on the bus, before or after the transmitted bytes. Some of these
+ * bytes resemble an answer. */
 static void scribble(input *in)
 {
     uint8_t p[64] = { 255, 255, 253, 0, 254, 0, 0, SAYS };
@@ -311,7 +318,7 @@ static void scribble(input *in)
                     how >> 7);
 }
 
-/* Read bytes. Many are bytes with which packets begin. */
+/* Read bytes of the input. Many of them are bytes with which packets begin. */
 static void odd_bytes(input *in, uint8_t *to, uint32_t size)
 {
     uint32_t k;
@@ -323,7 +330,7 @@ static void odd_bytes(input *in, uint8_t *to, uint32_t size)
     }
 }
 
-/* Let the asked servos of a wire answer anything. Return the number of
+/* Let the queried servos of a bus answer with any bytes. Return the number of
  * bytes. */
 static uint32_t any_answers(input *in, const ft_wire *w, uint8_t *p)
 {
@@ -352,8 +359,8 @@ static uint32_t any_answers(input *in, const ft_wire *w, uint8_t *p)
     return size;
 }
 
-/* Form any frame to a servo in any state. A register of each kind is
- * frequent. */
+/* Form any frame to a servo in any state. Each type of register occurs
+ * often. */
 static void any_frame(input *in, ft_frame *f, ft_dxl_servo *s)
 {
     static const uint8_t number[4] = { ENABLE, SUPPLY, STATE, WATCHDOG };
@@ -375,7 +382,7 @@ static void any_frame(input *in, ft_frame *f, ft_dxl_servo *s)
     s->late = (what & 4u) != 0u;
 }
 
-/* Let a second wire, which is not the board's, pack any frames and bring any
+/* Let a second bus, which is not the board's, pack any frames and receive any
  * bytes. */
 static void wire_anything(input *in)
 {

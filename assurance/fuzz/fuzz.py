@@ -2,7 +2,7 @@
 run.
 
 The application is compiled as one object with separate sections for its variables. So the harness can restore the
-variables before every input. Each input is a board's life from reset on.
+variables before every input. Each input describes one run of a board, beginning with reset.
 """
 
 import hashlib
@@ -29,17 +29,19 @@ HERE = Path(__file__).resolve().parent
 LONGEST, SHORT = 512, 48  # bytes of one input
 SANITIZE = ("-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 OPTIONS = ("-std=gnu99", "-O2", "-g1", "-fno-omit-frame-pointer", "-ffp-contract=off")
-COVERAGE = "-fsanitize-coverage=inline-8bit-counters,pc-table"  # branches only: comparisons halve the speed
+# branches only: instrumentation of comparisons would halve the speed
+COVERAGE = "-fsanitize-coverage=inline-8bit-counters,pc-table"
 PROFILE = ("-fprofile-instr-generate", "-fcoverage-mapping")
-UNGUIDED = ("fake_chip.c", "ft_crc.c")  # their branches cost much and guide nothing
+UNGUIDED = ("fake_chip.c", "ft_crc.c")  # instrumenting their branches costs much time and does not guide the search
 OBJCOPY = "alloc,load,data,contents"
 
 
 @dataclass(frozen=True)
 class Target:
-    """Target of fuzzing: a mechanism's application and its harness. corpus: inputs that reach all code reached so far,
-    reduced by set-cover merge. drives: the harness's file for drives on CAN. servos: its file for servos. None: no
-    drives or servos."""
+    """A fuzz target: a mechanism's application and its harness. corpus: inputs that cover all code covered so far,
+    reduced by set-cover merge. drives: the harness's header for drives on CAN. servos: its header for servos. None: no
+    drives or servos.
+    """
 
     mechanism: Callable[[], Mechanism]
     harness: Path
@@ -48,7 +50,8 @@ class Target:
     servos: Path | None = None
 
 
-ARM = Target(lambda: driven(three_link(), "current"), HERE / "harness.c", HERE / "corpus.zip")  # its loops may fail
+# its current loops may fail
+ARM = Target(lambda: driven(three_link(), "current"), HERE / "harness.c", HERE / "corpus.zip")
 BUSES = Target(mixed.arm, HERE / "buses.c", HERE / "buses.zip", HERE / "older.h", HERE / "sts.h")
 NEWER = Target(mixed.newer, HERE / "buses.c", HERE / "newer.zip", HERE / "newer.h", HERE / "dxl.h")
 
@@ -62,7 +65,7 @@ def tool(name: str) -> str:
 
 
 def written(target: Target, patches: dict | None = None) -> dict[str, str]:
-    """Return all files of a fuzzer: {name: text}."""
+    """Return all source files of a fuzzer: {name: text}."""
     files = sources(target.mechanism(), patches)
     files["fake_chip.c"] = files["fake_chip.c"].replace("#define BUFFER 65536u", "#define BUFFER 4096u")
     files["ft_crc.c"] = (HERE / "quick_crc.c").read_text()
@@ -73,7 +76,8 @@ def written(target: Target, patches: dict | None = None) -> dict[str, str]:
 
 def build(target: Target = ARM, patches: dict | None = None, profile: bool = False) -> Path:
     """Build the fuzzer of an application in the folder of its sources. profile: count the taken branches, without
-    sanitizers."""
+    sanitizers.
+    """
     files, clang = written(target, patches), tool("clang")
     options = (*OPTIONS, *(PROFILE if profile else SANITIZE))
     guide = () if profile else (COVERAGE,)
@@ -92,7 +96,7 @@ def build(target: Target = ARM, patches: dict | None = None, profile: bool = Fal
         run("ld", "-r", "-o", "application.o", *(name[:-2] + ".o" for name in code))
         run("objcopy", f"--rename-section=.bss=app_bss,{OBJCOPY}", f"--rename-section=.data=app_data,{OBJCOPY}",
             "--set-section-alignment", "app_bss=64", "--set-section-alignment", "app_data=64", "application.o")
-        run(clang, *options, "-c", "harness.c")  # coverage of the harness guides nothing
+        run(clang, *options, "-c", "harness.c")  # coverage of the harness would not guide the search
         run(clang, *options, "-fsanitize=fuzzer", "harness.o", "application.o", "-lm", "-o", "fuzzer")
         for left in folder.glob("*.o"):
             left.unlink()
@@ -103,7 +107,9 @@ def build(target: Target = ARM, patches: dict | None = None, profile: bool = Fal
 
 @dataclass(frozen=True)
 class Outcome:
-    """executions: number of inputs. features: of coverage, by libFuzzer. failure: the broken promise, or empty."""
+    """executions: number of inputs. features: coverage features that libFuzzer reports. failure: the violated property,
+    or empty.
+    """
 
     executions: int
     features: int
@@ -113,8 +119,9 @@ class Outcome:
 
 def run(fuzzer: Path, corpus: Path, seconds: int, executions: int = -1, seed: int = 1,
         longest: int = LONGEST, target: Target = ARM) -> Outcome:
-    """Fuzz for a number of seconds, or a number of inputs of at most `longest` bytes. The corpus grows. An input that
-    breaks a promise is written next to the corpus."""
+    """Fuzz for a number of seconds, or a number of inputs of at most `longest` bytes. Found inputs are added to the
+    corpus. An input that violates a property is written next to the corpus.
+    """
     corpus.mkdir(parents=True, exist_ok=True)
     with ZipFile(target.corpus) as inputs:
         inputs.extractall(corpus)
@@ -143,7 +150,7 @@ def run_all(fuzzer: Path, corpus: Path, seconds: int, seed: int, longest: int, t
 
 @dataclass(frozen=True)
 class Branch:
-    """A condition of a source: its text, and the counts of true and false."""
+    """A condition in a source file: its text, and how often it was true and false."""
 
     file: str
     line: int
@@ -153,8 +160,9 @@ class Branch:
 
 
 def branches(target: Target, names: Iterable[str], folder: Path) -> list[Branch]:
-    """Return the conditions in these files with the counts of both ways over the corpus. A condition of a header counts
-    wherever the header is included."""
+    """Return the conditions in these files, with the counts of both outcomes over the corpus. A condition of a header
+    counts wherever the header is included.
+    """
     fuzzer = build(target, profile=True)
     counts, merged = folder / "counts", folder / "merged"
     with ZipFile(target.corpus) as inputs:
@@ -176,11 +184,11 @@ def branches(target: Target, names: Iterable[str], folder: Path) -> list[Branch]
 
 
 def identity(folder: Path) -> str:
-    """Return the digest of the built sources. Executions count only for equal sources."""
+    """Return the digest of the built sources. Executions are added up only for equal sources."""
     texts = (path.read_bytes() for path in sorted(folder.glob("*.[ch]")))
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
 
 
 def default_folder() -> Path:
-    """Return the folder that keeps long campaigns between runs."""
+    """Return the folder that stores long campaigns between runs."""
     return cache_directory() / "fuzz"

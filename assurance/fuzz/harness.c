@@ -1,26 +1,29 @@
-/* libFuzzer's entry. One input is one life of the board from reset on. A life
- * is a sequence of bytes, frames with a right check sum, knots that nearly fit,
- * ticks, and measurements of the chip. After every tick the harness checks the
- * promises of the application.
+/* The fuzz target of libFuzzer for the application. One input is one run of the
+ * board, beginning with reset. A run is a sequence of bytes, frames with a
+ * correct check sum, knots that almost match, ticks, and measurements of the
+ * chip. After every tick the harness checks the required properties of the
+ * application.
  *
- * A life begins after reset, in HOLD, or in mid-motion. The first byte chooses.
- * Each beginning is played once and saved. The application's variables have
- * separate sections, which the harness restores from the saved copy. */
+ * A run begins after reset, in HOLD, or during a motion. The first byte selects
+ * the beginning. Each beginning is played once and saved. The application's
+ * variables have separate sections, which the harness restores from the saved
+ * copy. */
 #include "life.h"
 
 enum { TICKS = 400 };
 
 typedef struct {
-    int64_t place[FT_JOINTS]; /* of the last knot */
-    uint8_t fault;            /* after the last tick */
-    uint32_t driven_blind;    /* ticks so far; one is allowed, in which the
-                               * board arms */
+    int64_t place[FT_JOINTS]; /* position in the last knot */
+    uint8_t fault;            /* fault after the last tick */
+    /* consecutive ticks in which motors are driven although a current loop has
+     * failed; one is allowed, in which the board arms */
+    uint32_t driven_blind;
 } memory;
 static memory host;
 
-/* ---- promises --------------------------------------------------------- */
+/* ---- required properties ----------------------------------------------- */
 
-/* Return true if a current loop has dropped the outputs and reported the
+/* Return true if a current loop has switched off the outputs and reported the
  * reason. */
 static bool loop_failed(void)
 {
@@ -53,10 +56,10 @@ static void look(void)
              || ft.safety.reaction == FT_REACTION_BRAKE, "outputs are off");
 }
 
-/* ---- what happens ------------------------------------------------------ */
+/* ---- events ------------------------------------------------------------ */
 
-/* Pass knots straight to the gate, each a little farther than the last. The
- * first may have START and the last END. */
+/* Pass knots directly to ft_knots.c, each a little farther than the previous
+ * knot. The first knot may have START, and the last knot END. */
 static void knots(input *in)
 {
     uint8_t how = byte(in);
@@ -83,8 +86,8 @@ static void knots(input *in)
     }
 }
 
-/* Drop the outputs, with or without the report of a current loop, or allow them
- * again. A current sensor may be off its zero. */
+/* Switch off the outputs, with or without the report of a current loop, or
+ * allow them again. A current sensor may have an offset. */
 static void current_loop(uint32_t how, uint32_t joint)
 {
     fake.dropped = how & 1u;
@@ -111,7 +114,7 @@ static void chip(input *in)
     }
 }
 
-/* Let ticks pass, and check the promises after every tick. */
+/* Run ticks, and check the required properties after every tick. */
 static void pass(uint32_t n, uint32_t follow)
 {
     for (; n > 0u; n--) {
@@ -121,8 +124,8 @@ static void pass(uint32_t n, uint32_t follow)
     (void)fake_take(out);
 }
 
-/* Let time pass: mostly a few ticks, sometimes longer than the host may be
- * silent. One life has at most TICKS. */
+/* Run some ticks: mostly a few, sometimes more than the host may be silent. One
+ * run has at most TICKS. */
 static void ticks(input *in, uint32_t *left)
 {
     uint8_t how = byte(in);
@@ -133,11 +136,11 @@ static void ticks(input *in, uint32_t *left)
     pass(n, how & 1u);
 }
 
-/* ---- lives ------------------------------------------------------------ */
+/* ---- runs -------------------------------------------------------------- */
 
-enum { BEGINNINGS = 3 }; /* after reset, in HOLD, in mid-motion */
+enum { BEGINNINGS = 3 }; /* after reset, in HOLD, during a motion */
 
-/* Bring the board into HOLD at the pose zero. */
+/* Bring the board into HOLD at the zero pose. */
 static void arm(void)
 {
     pass(4, 1);
@@ -160,7 +163,7 @@ static void move(void)
     must(ft.safety.state == FT_STATE_TRACK, "a motion can be started");
 }
 
-/* Begin a life. */
+/* Begin a run. */
 static void begin(uint32_t which)
 {
     if (beginnings == 0u) {

@@ -1,4 +1,4 @@
-/* Frames of a host to a board with the fake chip. */
+/* Frames from a host to a board with a simulated chip. */
 #ifndef HOST_FRAME_H
 #define HOST_FRAME_H
 
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Send a frame with a right check sum. */
+/* Send a frame with a correct check sum. */
 static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
 {
     uint8_t frame[FT_FRAME_RX_MAX], wire[FT_FRAME_RX_STUFFED_MAX];

@@ -1,5 +1,5 @@
-/* Common parts of the fuzzers' lives: the input, read byte by byte; the
- * messages of a host; and beginnings, which are played once and saved. The
+/* Common functions of the fuzz targets: the input, read byte by byte; the
+ * messages of a host; and initial states, which are played once and saved. The
  * application's variables have separate sections, which the fuzzer restores
  * from the saved copy. */
 #ifndef LIFE_H
@@ -17,14 +17,14 @@
 
 extern wchar_t __start_app_bss[], __stop_app_bss[];
 __attribute__((weak)) extern wchar_t __start_app_data[], __stop_app_data[];
-/* These symbols may be absent. */
+/* The linker may not define these symbols. */
 
 typedef struct {
     const uint8_t *at;
     size_t left;
 } input;
 
-static uint8_t token; /* of the last message */
+static uint8_t token; /* token of the last message */
 static uint8_t out[65536];
 
 static void must(int holds, const char *promise)
@@ -35,7 +35,7 @@ static void must(int holds, const char *promise)
     abort();
 }
 
-/* ---- what a host sends -------------------------------------------------- */
+/* ---- messages of a host ------------------------------------------------- */
 
 static uint8_t byte(input *in)
 {
@@ -62,7 +62,7 @@ static void noise(input *in)
     in->left -= n;
 }
 
-/* Tokens run from 1 to 255. */
+/* Return the next token. Tokens run from 1 to 255. */
 static uint8_t next_token(void)
 {
     token = (uint8_t)(token % 255u + 1u);
@@ -85,7 +85,7 @@ static void message(input *in)
 
 enum { HOME = 8 };
 
-/* Send a possible command, or homing. */
+/* Send a valid command, or a homing request. */
 static void command(uint32_t which)
 {
     uint8_t payload[FT_MSG_HOME_SIZE] = { next_token(), (uint8_t)which };
@@ -96,9 +96,9 @@ static void command(uint32_t which)
         send(FT_MSG_COMMAND, 0, payload, FT_MSG_COMMAND_SIZE);
 }
 
-/* ---- promises of every board ------------------------------------------- */
+/* ---- required properties of every board --------------------------------- */
 
-/* Check the promises that every board keeps. */
+/* Check the properties that every board must have. */
 static void look_at_state(void)
 {
     uint32_t j;
@@ -116,7 +116,7 @@ static void look_at_state(void)
              || ft_safety_unhomed(&ft.safety) == FT_NO_JOINT, "armed means homed");
 }
 
-/* ---- lives ------------------------------------------------------------- */
+/* ---- runs ---------------------------------------------------------------- */
 
 static struct {
     wchar_t *bss, *data;
@@ -124,13 +124,14 @@ static struct {
     void *world;
     uint8_t token;
 } kept[4];
-static uint32_t beginnings; /* number of saved ones */
+static uint32_t beginnings; /* number of saved initial states */
 
-/* Sanitizers put marks between variables and replace memcpy to check the marks.
- * Sanitizers do not replace wmemcpy. */
+/* Sanitizers place guards between variables and replace memcpy by a version
+ * that checks these guards. Sanitizers do not replace wmemcpy. */
 static void *(*volatile copy)(wchar_t *, const wchar_t *, size_t) = wmemcpy;
 
-/* Save the present state of the board and its world as the next beginning. */
+/* Save the present state of the board and its surroundings as the next initial
+ * state. */
 static void keep(const void *world, size_t size)
 {
     __typeof__(kept[0]) *r = &kept[beginnings++];
@@ -145,7 +146,7 @@ static void keep(const void *world, size_t size)
     r->token = token;
 }
 
-/* Restore a saved state of the board and its world. */
+/* Restore a saved state of the board and its surroundings. */
 static void put_back(uint32_t which, void *world, size_t size)
 {
     (void)copy(__start_app_bss, kept[which].bss, kept[which].bss_words);

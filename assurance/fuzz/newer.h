@@ -1,15 +1,16 @@
-/* Frames of the newer families of drives on CAN. These frames have other sizes,
- * and ODrives send heartbeats. buses.c has the rest of the drives.
+/* Frames of the newer drive families on CAN. These frames have other sizes, and
+ * ODrives send heartbeats. buses.c contains the common code for drives.
  *
- * Written from moteus' docs/protocol/can.md and registers.md, and from ODrive's
- * table of messages. */
+ * The file is written from moteus' docs/protocol/can.md and registers.md, and
+ * from ODrive's message table. */
 enum { MOTEUS = FT_FAMILY_MOTEUS, ODRIVE = FT_FAMILY_ODRIVE_CAN };
-enum { BEAT = 4, ODD = 21 }; /* ticks between heartbeats; place with a strange
-                              * answer */
+enum { BEAT = 4, ODD = 21 }; /* ticks between heartbeats; position at which an
+                              * answer is malformed */
 
 #define REMOTE 0x40000000u
 
-/* Write the settings of a drive that matter. Return their number. */
+/* Write the settings of a drive that the checks use. Return the number of these
+ * settings. */
 static uint32_t can_settings(uint32_t i, setting s[STEPS])
 {
     static const uint32_t of_moteus[] = { 0x00C, 0x102, 0x101 };
@@ -33,8 +34,8 @@ static bool asks_nothing(const ft_frame *f)
            && f->data[19] == 0u;
 }
 
-/* Return the kind of a frame on a bus. Any position command enables a
- * moteus. */
+/* Return the type of a frame on a bus. For a moteus, any position command
+ * enables the drive. */
 static uint32_t kind(const ft_frame *f)
 {
     const uint8_t *d = f->data;
@@ -56,7 +57,7 @@ static uint32_t kind(const ft_frame *f)
     }
 }
 
-/* Return whether a frame has a size that drives know. */
+/* Return whether a frame has a size that the drives accept. */
 static bool fits(const ft_frame *f)
 {
     if ((f->id & LONG) != 0u)
@@ -64,7 +65,7 @@ static bool fits(const ft_frame *f)
     return f->size == ((f->id & 31u) == 0x0Eu ? 4u : 8u);
 }
 
-/* Return whether a frame is for a drive. */
+/* Return whether a frame is addressed to a drive. */
 static bool meant(uint32_t i, const ft_frame *f)
 {
     if (ft_drive[i].family == MOTEUS)
@@ -72,7 +73,7 @@ static bool meant(uint32_t i, const ft_frame *f)
     return (f->id & ~REMOTE) >> 5 == ft_drive[i].id;
 }
 
-/* Return the angle of a place in the drive's direction, rad. */
+/* Return the angle at a position in the drive's direction, rad. */
 static float angle(uint32_t place, uint32_t i)
 {
     const float most = ft_drive[i].position;
@@ -103,7 +104,7 @@ static void moteus_state(uint32_t i, ft_frame *f)
     f->data[12] = d->error == 255u ? 0u : d->error;
 }
 
-/* Form the value of a moteus' register, or its error. */
+/* Form the answer with the value of a moteus register, or with its error. */
 static void moteus_register(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     const uint8_t *d = f->data;
@@ -113,7 +114,7 @@ static void moteus_register(uint32_t i, const ft_frame *f, ft_frame *a)
 
     moteus_state(i, a);
     memcpy(a->data, d, at);
-    a->data[0] ^= 0x30u; /* kind of an answer to a read */
+    a->data[0] ^= 0x30u; /* changes the type of the answer to a read */
     put_word(a->data + at, about(i, number, false, 0u));
     a->size = at + (1u << ((d[0] >> 2) & 3u));
     if ((world.drive[i].place & 63u) == ODD) {
@@ -143,7 +144,7 @@ static void odrive_message(uint32_t i, uint32_t message, ft_frame *f)
     memset(f->data, 0, sizeof f->data);
 }
 
-/* Form a message with position and velocity of an ODrive. */
+/* Form an ODrive's message with position and velocity. */
 static void estimates(uint32_t i, ft_frame *f)
 {
     const drive *d = &world.drive[i];
@@ -175,14 +176,15 @@ static void odrive(uint32_t i, const ft_frame *f, ft_frame *a)
         return;
     }
     odrive_message(i, 0x00u, a);
-    a->data[0] = (d->place & 63u) == ODD ? 1u : 2u; /* version of the
-                                                     * protocol */
+    /* version of the protocol */
+    a->data[0] = (d->place & 63u) == ODD ? 1u : 2u;
     a->data[4] = (uint8_t)(about(i, 0x100u, false, 0u) >> 16);
     a->data[5] = (uint8_t)(about(i, 0x100u, false, 0u) >> 8);
     a->data[6] = (uint8_t)about(i, 0x100u, false, 0u);
 }
 
-/* Pass a frame to a drive. Return whether the frame is for this drive. */
+/* Pass a frame to a drive. Return whether the frame is addressed to this
+ * drive. */
 static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     if (!meant(i, f))
@@ -194,7 +196,7 @@ static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
     return true;
 }
 
-/* Form the heartbeat of an ODrive. Return whether it is due. */
+/* Form the heartbeat of an ODrive. Return whether the heartbeat is due. */
 static bool beats(uint32_t i, ft_frame *f)
 {
     const drive *d = &world.drive[i];
@@ -207,7 +209,7 @@ static bool beats(uint32_t i, ft_frame *f)
     return true;
 }
 
-/* Begin a frame that looks like a drive's. Return whether the data are
+/* Begin a frame that resembles a drive's frame. Return whether the data are
  * complete. */
 static bool disguise(uint32_t i, uint8_t how, input *in, ft_frame *f)
 {
@@ -224,7 +226,8 @@ static bool disguise(uint32_t i, uint8_t how, input *in, ft_frame *f)
         moteus_state(i, f);
         f->data[at] = byte(in);
         if (at == 15u)
-            put_word(f->data + 5, 0x80000000u); /* nowhere */
+            /* bits that are no valid position */
+            put_word(f->data + 5, 0x80000000u);
         return true;
     }
     f->id = ft_drive[i].id << 8 | 0x77u;
@@ -239,8 +242,8 @@ static bool any_command(uint32_t i, const ft_frame *f)
                                       && kind(f) == ENABLING));
 }
 
-/* Read and write registers of any number and size, and let an ODrive's message
- * of any kind come. */
+/* Read and write registers of any number and size, and receive any message of
+ * an ODrive. */
 static bool register_anything(input *in)
 {
     const uint32_t size = 1u << byte(in) % 3u, number = byte(in) * 5u;

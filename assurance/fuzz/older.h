@@ -1,12 +1,13 @@
-/* Frames of the older families of drives on CAN. buses.c has the rest of the
- * drives.
+/* Frames of the older drive families on CAN. buses.c contains the common code
+ * for drives.
  *
- * Written from python-damiao-driver's pages, RobStride's sample program and
- * bgkatz/motorcontrol's can.c. */
+ * The file is written from python-damiao-driver's documentation, RobStride's
+ * sample program and bgkatz/motorcontrol's can.c. */
 enum { DAMIAO = FT_FAMILY_DAMIAO, ROBSTRIDE = FT_FAMILY_ROBSTRIDE,
        CUBEMARS = FT_FAMILY_CUBEMARS, CHEETAH = FT_FAMILY_MINI_CHEETAH };
 
-/* Write the settings of a drive that matter. Return their number. */
+/* Write the settings of a drive that the checks use. Return the number of these
+ * settings. */
 static uint32_t can_settings(uint32_t i, setting s[STEPS])
 {
     const ft_drive_config *c = &ft_drive[i];
@@ -26,7 +27,7 @@ static uint32_t can_settings(uint32_t i, setting s[STEPS])
     return n;
 }
 
-/* Return the kind of a frame on a bus. */
+/* Return the type of a frame on a bus. */
 static uint32_t kind(const ft_frame *f)
 {
     static const uint8_t ones[] = { 255, 255, 255, 255, 255, 255, 255 };
@@ -56,20 +57,21 @@ static bool asks_nothing(const ft_frame *f)
            && f->data[6] >> 4 == 0u && (torque == 2047u || torque == 2048u);
 }
 
-/* Return whether a frame has a size that drives know. */
+/* Return whether a frame has a size that the drives accept. */
 static bool fits(const ft_frame *f)
 {
     return f->size == 8u;
 }
 
-/* Return whether a frame may be for a drive. */
+/* Return whether a frame may be addressed to a drive. */
 static bool meant(uint32_t i, const ft_frame *f)
 {
     return f->id == ft_drive[i].id || (f->id & LONG) != 0u || f->id == 0x7FFu;
 }
 
 /* Return the reported number for a drive's velocity, in a field with `top`
- * steps. The number is the drive's travel in the last tick, or a lie. */
+ * steps. The number corresponds to the drive's motion in the last tick, or is
+ * incorrect on purpose. */
 static uint32_t velocity(uint32_t i, uint32_t top)
 {
     const drive *d = &world.drive[i];
@@ -82,7 +84,7 @@ static uint32_t velocity(uint32_t i, uint32_t top)
     return (uint32_t)((v + most) * (float)top / (2.0f * most));
 }
 
-/* Form a state in the frame of the mini-cheetah's family. */
+/* Form a state in the frame layout of the mini-cheetah family. */
 static void mit_state(uint32_t i, uint8_t first, ft_frame *f)
 {
     const drive *d = &world.drive[i];
@@ -172,7 +174,8 @@ static bool cheetah(uint32_t i, const ft_frame *f, ft_frame *a)
     return true;
 }
 
-/* Pass a frame to a drive. Return whether the frame is for this drive. */
+/* Pass a frame to a drive. Return whether the frame is addressed to this
+ * drive. */
 static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     static bool (*const by[])(uint32_t, const ft_frame *, ft_frame *) =
@@ -182,11 +185,12 @@ static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
     return by[ft_drive[i].family](i, f, a);
 }
 
-/* These drives send nothing unasked, and their registers have one size. */
+/* These drives send frames only as answers, and their registers have one
+ * size. */
 #define beats(i, f) ((void)(f), false)
 #define register_anything(in) false
 
-/* Begin a frame that looks like a drive's. Return whether the data are
+/* Begin a frame that resembles a drive's frame. Return whether the data are
  * complete. */
 static bool disguise(uint32_t i, uint8_t how, input *in, ft_frame *f)
 {

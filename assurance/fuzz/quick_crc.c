@@ -1,10 +1,11 @@
-/* The firmware's check sum by a table of whole bytes, because lives mostly make
- * and check frames. The host of a life uses this check sum too. */
+/* The firmware's check sum by a table of whole bytes. The table is faster, and
+ * runs mostly compute check sums. The simulated host of a run uses this check
+ * sum too. */
 #include "ft_crc.h"
 
 static uint32_t table[256];
 
-/* Fill the table. Call this before the first life. */
+/* Fill the table. The loader calls this function before the first run. */
 __attribute__((constructor)) static void fill(void)
 {
     uint32_t i, bit;

@@ -1,7 +1,9 @@
-/* A wire of STS servos, written from Feetech's memory table. */
-enum { MEDDLED = 10 }; /* settings that a life may change */
+/* A half-duplex serial bus of STS servos, written from Feetech's memory
+ * table. */
+enum { MEDDLED = 10 }; /* number of settings that a run may change */
 
-/* Write the settings of a servo that matter. Return their number. */
+/* Write the settings of a servo that the checks use. Return the number of these
+ * settings. */
 static uint32_t servo_settings(uint32_t i, setting s[STEPS])
 {
     uint32_t n = 0;
@@ -28,7 +30,7 @@ static uint8_t check(const uint8_t *p, uint32_t size)
     return (uint8_t)~sum;
 }
 
-/* Pass a register to a servo. */
+/* Write a register of a servo. */
 static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
 {
     drive *d = &world.drive[i];
@@ -49,8 +51,8 @@ static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
         (void)about(i, number, true, value);
 }
 
-/* Return the reported count. Register 30 is the number of encoder steps in one
- * count. */
+/* Return the count that a servo reports. Register 30 is the number of encoder
+ * steps in one count. */
 static uint32_t count(uint32_t i)
 {
     const uint32_t factor = world.drive[i].set[where(i, 30u)] & 255u;
@@ -58,7 +60,7 @@ static uint32_t count(uint32_t i)
     return world.drive[i].place % COUNTS / (factor != 0u ? factor : 1u);
 }
 
-/* Answer a question. */
+/* Answer a query. */
 static void answer(uint32_t i, uint32_t number, uint32_t width)
 {
     const drive *d = &world.drive[i];
@@ -79,7 +81,7 @@ static void answer(uint32_t i, uint32_t number, uint32_t width)
     fake_wire_bring(0u, p, 6u + width, 0u);
 }
 
-/* Handle one packet on the wire. Return its size. */
+/* Process one packet on the bus. Return the size of the packet. */
 static uint32_t packet(const uint8_t *p, uint32_t left)
 {
     const uint32_t size = p[3] + 4u, width = p[6];
@@ -109,8 +111,8 @@ static bool any_goal(uint32_t i, const ft_frame *f)
            <= 1000.0f * ft_drive[i].share + 0.5f;
 }
 
-/* Bring bytes on the wire, before or after other bytes. Some look like an
- * answer. */
+/* Inject bytes on the bus, before or after the transmitted bytes. Some of these
+ * bytes resemble an answer. */
 static void scribble(input *in)
 {
     uint8_t p[64] = { 255, 255 };
@@ -126,7 +128,7 @@ static void scribble(input *in)
     fake_wire_bring(0u, p, size + (how & 64u ? 2u : 0u), how >> 7);
 }
 
-/* Let a second wire, which is not the board's, pack any frames and bring any
+/* Let a second bus, which is not the board's, pack any frames and receive any
  * bytes. */
 static void wire_anything(input *in)
 {

@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of frames, messages, knots and ticks under sanitizers."""
+"""Tests by coverage-guided fuzzing of frames, messages, knots and ticks under sanitizers."""
 
 import json
 import os
@@ -11,8 +11,9 @@ from tests.firmware.app import replace
 
 TARGETS = {"arm": fuzz.ARM, "buses": fuzz.BUSES, "newer": fuzz.NEWER}
 OF_BUSES = (fuzz.BUSES, fuzz.NEWER)
-EXECUTIONS = {"arm": 20_000, "buses": 1_500, "newer": 1_500}  # inputs, the corpus included
-FEATURES = dict.fromkeys(TARGETS, 2_000)  # the corpus reaches this many without further inputs
+EXECUTIONS = {"arm": 20_000, "buses": 1_500, "newer": 1_500}  # number of inputs, including the corpus
+# minimum number of coverage features that the corpus reaches without further inputs
+FEATURES = dict.fromkeys(TARGETS, 2_000)
 STRAIGHT = {"ft_bus.h", "ft_cutoff.h", "ft_drive.h", "ft_mit.h", "ft_travel.h",
             *(f"ft_{family}.h" for family in ("cubemars", "damiao", "dxl", "dynamixel", "feetech", "mini_cheetah",
                                               "moteus", "odrive_can", "robstride", "sts")),
@@ -24,7 +25,7 @@ SOAK_PIECE = 120  # s
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_that_a_short_fuzzing_breaks_no_promise(name, tmp_path):
-    """The number of inputs is fixed, not the time."""
+    """The number of inputs is fixed, but not the time."""
     target = TARGETS[name]
     outcome = fuzz.run(fuzz.build(target), tmp_path / "corpus", 0, EXECUTIONS[name], target=target)
     assert outcome.failure == ""
@@ -33,7 +34,7 @@ def test_that_a_short_fuzzing_breaks_no_promise(name, tmp_path):
 
 
 def test_that_every_branch_of_the_buses_is_gone_both_ways(tmp_path):
-    """The corpora of both arms together take every branch both ways. fuzz.py says how to extend them."""
+    """The corpora of both arms together take every branch in both directions. fuzz.py describes how to extend them."""
     names = {name for name, path in application().items()
              if path.parent.name == "bus" or path.parents[1].name == "families"}
     ways: dict[tuple[str, int, str], list[int]] = {}
@@ -81,8 +82,9 @@ def test_that_what_is_broken_is_found(tmp_path, name, old, new, found):
 @pytest.mark.soak
 @pytest.mark.parametrize("name", TARGETS)
 def test_that_long_fuzzing_breaks_no_promise(name):
-    """Fuzzing runs in pieces. The number of executions is kept next to the corpus, and the next run continues it.
-    FEMTORQUE_SOAK_S bounds one run."""
+    """The fuzzing is divided into pieces. The number of executions is stored next to the corpus, and the next run
+    continues from it. FEMTORQUE_SOAK_S limits the time of one run.
+    """
     target, folder = TARGETS[name], fuzz.default_folder() / name
     fuzzer = fuzz.build(target)
     ledger = folder / f"executions-{fuzz.identity(fuzzer.parent)}.json"

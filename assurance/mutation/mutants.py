@@ -1,8 +1,8 @@
-"""Mutants of the application's C by rule. Each mutant takes one part of a check away.
+"""Mutants of the application's C by rule. Each mutant removes one element of a check.
 
-All mutants of all files are compiled into one library ("mutant schemata"). `ft_mutant` chooses the living mutant; 0
-chooses no mutant. `ft_mutant_hit` marks mutants whose value would have differed. A test in which a mutant's value never
-differs cannot kill that mutant.
+All mutants of all files are compiled into one library ("mutant schemata"). `ft_mutant` selects the active mutant; 0
+selects no mutant. `ft_mutant_hit` records mutants whose value would have differed. A test in which a mutant's value
+never differs cannot kill that mutant.
 
 always, never         a condition, or an operand of && and || in the way that drops it
 boundary              < for <=, > for >= and the other way round
@@ -10,9 +10,9 @@ one round less        a loop that misses the last joint, row or sample
 left out              a statement that calls, assigns or counts; an entry of a table of functions; a case of a switch
 
 Some code is not mutated: declarations, conditions that only contain constants of the build, and FT_STORED() and
-FT_ONE_ADDRESS(), which only the compiler reads. Code for the plant at the host (FT_PIL) is not mutated, because only
-tests of the virtual board run it. Code in double precision is not mutated, because no tested application has it. Code
-for drives on buses is mutated only in OF_DRIVES.
+FT_ONE_ADDRESS(), which only affect the compiler. Code for the plant at the host (FT_PIL) is not mutated, because only
+tests of the virtual board execute it. Code in double precision is not mutated, because no tested application has it.
+Code for drives on buses is mutated only in OF_DRIVES.
 """
 
 import re
@@ -37,8 +37,9 @@ ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>=", "%="
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 UNCHANGED = {"FT_STORED", "FT_ONE_ADDRESS",
-             "hear", "find", "tell", "send_drives", "send_drive", "on_sense", "forget_plant"}  # they have no effect
-WRAPPERS = {"!", "FT_RARELY"}  # around a condition
+             # functions without an effect in tested applications
+             "hear", "find", "tell", "send_drives", "send_drive", "on_sense", "forget_plant"}
+WRAPPERS = {"!", "FT_RARELY"}  # macros and operators around a condition
 
 RUNTIME = {
     "ft_mutate.h": """\
@@ -79,7 +80,7 @@ CDEF = "extern uint32_t ft_mutant; extern uint8_t ft_mutant_hit[@];"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change. nth: number of the occurrence of an equal text in the function."""
+    """One change of the code. nth: number of the occurrence of an equal text in the function."""
 
     file: str
     function: str
@@ -116,7 +117,9 @@ def tokens(text: str, of_drives: bool = False) -> list[Token]:
 
 
 class Mutator:
-    """Walks through one file, outer expressions before inner expressions, and puts mutants into its text."""
+    """An object that goes through one file, outer expressions before inner expressions, and inserts mutants into its
+    text.
+    """
 
     def __init__(self, file: str, text: str, numbers: dict[Mutant, int] | None = None) -> None:
         self.file, self.text, self.numbers = file, text, numbers
@@ -170,7 +173,7 @@ class Mutator:
             self.instead[self.t[op].start] = (self.t[op].end, f", {sign}, {COMPARISONS[sign]}, ")
 
     def _rounds(self, lo: int, hi: int) -> None:
-        """Mutate a loop's bound, a < b or a > b."""
+        """Mutate the bound of a loop condition, a < b or a > b."""
         ops = [i for i in self._top(lo, hi) if self.t[i].text in ("<", ">")]
         if ops and (number := self._mutant("one round less", lo, hi)):
             self._wrap(lo, hi, f"FT_ROUNDS({number}, ", ")")
@@ -209,12 +212,13 @@ class Mutator:
     # ---- expressions
 
     def _condition(self, lo: int, hi: int, kinds: Iterable[str]) -> None:
-        """Add mutants of a condition: forced, operands dropped, boundary moved."""
+        """Add mutants of a condition: condition forced to a constant, operands removed, boundary changed."""
         if self._constant(lo, hi):
             return
         for sign in ("||", "&&"):
             first, *others = self._split(lo, hi, sign)
-            if others and self._constant(*first):  # without this feature of the image the compiler leaves out the rest
+            # without this feature of the image the compiler removes the further operands
+            if others and self._constant(*first):
                 return self._condition(others[0][0], hi, kinds)
         self._force(lo, hi, kinds)
         for sign, dropped in (("||", "never"), ("&&", "always")):
@@ -275,13 +279,13 @@ class Mutator:
     # ---- statements
 
     def _end(self, lo: int) -> int:
-        """Return the place of a statement's semicolon."""
+        """Return the index of a statement's semicolon."""
         end = self._first(lo, len(self.t), {";"})
         assert end is not None
         return end
 
     def _statement(self, i: int) -> int:
-        """Walk through the statement at token i. Returns the token after it."""
+        """Process the statement at token i. Return the index of the token after it."""
         text, after = self.t[i].text, i + 1
         if text == "{":
             while after < self.match[i]:
@@ -374,13 +378,13 @@ class Mutator:
         parts = self._split(opening + 1, close, ",")
         named = [[token.text for token in self.t[lo:hi] if token.is_name][-1] for lo, hi in parts]
         text = self.text[self.t[opening].end:self.t[close].start]
-        # a body that only silences warnings does nothing
+        # a body that only silences warnings has no effect
         acts = re.fullmatch(r"[\s{]*(\(void\)\w+;\s*)*",
                             self.text[self.t[brace].start:self.t[self.match[brace]].start]) is None
         return Function(returns, text, [] if named == ["void"] else named, acts)
 
     def _table(self, start: int, brace: int) -> None:
-        """Mutate a table that has functions of this file."""
+        """Mutate a table that contains functions of this file."""
         self.function = [token.text for token in self.t[start:brace] if token.is_name][-1]
         bracket = self._first(start, brace, {"["})
         if bracket is not None:
@@ -396,7 +400,7 @@ class Mutator:
             lo = max(p for p in self.match if self.t[p].text == "{" and p < i < self.match[p])
             hi = self.match[lo] + 1
             if self.t[i - 1].text == "(":
-                lo, hi = i - 2, self.match[i - 1] + 1  # MACRO(act, next)
+                lo, hi = i - 2, self.match[i - 1] + 1  # form: MACRO(act, next)
             elif self.t[lo - 1].text == "=":
                 lo -= 4  # [EVENT] = {
             table, self.function = self.function, f"{self.function} {row}".strip()
@@ -423,7 +427,7 @@ class Schemata:
         self.one = cache(lambda name, text: Mutator(name, text, self.numbers).mutated())
 
     def put_into(self, files: dict[str, str]) -> dict[str, str]:
-        """Put the mutants into files, which may have changed. Leave out mutants of code that no longer exists."""
+        """Insert the mutants into files, which may have changed. Leave out mutants of code that no longer exists."""
         count = str(len(self.mutants) + 1)
         return (files | {n: self.one(n, text) for n, text in files.items() if n in self.files}
                 | {n: text.replace("@", count) for n, text in RUNTIME.items()})

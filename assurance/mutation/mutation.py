@@ -1,9 +1,9 @@
-"""Runs the application's tests against its mutants: python -m assurance.mutation.mutation OUT.json FILE... (--help:
-other options).
+"""A program that runs the application's tests against its mutants: python -m assurance.mutation.mutation OUT.json
+FILE... (--help: other options).
 
-First every test runs once without a mutant. The test must pass, and the run notes the mutants that would have made a
-difference. Then each mutant lives in a separate process. There the mutant goes through the tests in which it makes a
-difference, until a test turns red. A crash and a time-out count as red too.
+First every test runs once without a mutant. The test must pass, and the run records the mutants that would have changed
+a value. Then each mutant is activated in a separate process. This process runs the tests in which the mutant changes a
+value, until a test fails. A crash and a time-out are regarded as a failure too.
 """
 
 import argparse
@@ -37,16 +37,17 @@ HERE = Path(__file__).resolve().parents[2] / "tests" / "firmware"
 TESTS = ("safety", "brake", "heat", "lab", "link", "motion", "pace", "law", "loops", "turns", "follow", "park",
          "touches", "returns")
 FLAGS = ("-O1", "-w", "-std=gnu99", "-fPIC", *host_compiler.ARITHMETIC)
-PATIENCE, AT_LEAST = 10.0, 5.0  # limits of a test: multiple of its time, s of a processor
-MOST = 100  # tests for a mutant that is known to live on; other mutants go through all tests
-CHUNK = 40  # tests a process, at first
+PATIENCE, AT_LEAST = 10.0, 5.0  # limits of a test: multiple of its normal time, and s of processor time
+MOST = 100  # number of tests for a mutant that is known to survive; other mutants are run with all tests
+CHUNK = 40  # number of tests per process, at first
 
 Outcome = dict[str, Any]
 
 
 def library(files: dict[str, str], flags: tuple[str, ...], folder: Path) -> Path:
-    """Compile C files into a library in a folder. Compiled objects are kept, because boards and campaigns differ in few
-    files."""
+    """Compile C files into a library in a folder. Compiled objects are cached, because boards and campaigns differ in
+    few files.
+    """
     own = Path(tempfile.mkdtemp(dir=folder))
     objects = [app.compiled(name, files, flags) for name in sorted(n for n in files if n.endswith(".c"))]
     subprocess.run([host_compiler.compiler(), "-shared", *objects, "-o", own / "library.so"], check=True)
@@ -54,7 +55,7 @@ def library(files: dict[str, str], flags: tuple[str, ...], folder: Path) -> Path
 
 
 class Living:
-    """The living mutant of this process, in all loaded libraries."""
+    """The active mutant of this process, in all loaded libraries."""
 
     def __init__(self, schemata: Schemata, folder: Path) -> None:
         self.schemata, self.folder, self.number, self.count = schemata, folder, 0, 0
@@ -81,7 +82,7 @@ class Living:
         return ffi, lib
 
     def hit(self) -> set[int]:
-        """Return the mutants that would have made a difference since the last call."""
+        """Return the mutants that would have changed a value since the last call."""
         found: set[int] = set()
         for ffi, lib in self.loaded:
             marks = ffi.buffer(lib.ft_mutant_hit)
@@ -96,7 +97,8 @@ def passes(item: pytest.Item) -> bool:
 
 def forked(tasks: Sequence[Callable[[], Any]], folder: Path, workers: int) -> Iterator[tuple[int, Any]]:
     """Yield the results of the tasks by index. Each task runs in a separate process. The result is None if the task
-    crashed or was given up."""
+    crashed or exceeded its time.
+    """
     waiting, running = list(enumerate(tasks))[::-1], {}
     while waiting or running:
         while waiting and len(running) < workers:
@@ -133,11 +135,13 @@ class Campaign:
             for number in hit:
                 killers.setdefault(number, []).append(nodeid)
 
-        kills: Counter[tuple[str, str]] = Counter()  # kills of a test: in a function, and anywhere
+        # number of mutants that a test has killed: in a function, and anywhere
+        kills: Counter[tuple[str, str]] = Counter()
 
         def order(mutant: Mutant) -> list[str]:
-            """Return tests in order. The first half are the tests that have killed most mutants, above all neighbours
-            of the mutant. Then come the quickest tests of each file in turn."""
+            """Return the tests in the order in which they are run. The first half are the tests that have killed most
+            mutants, especially mutants in the same function. Then follow the quickest tests of each file in turn.
+            """
             tests = killers.get(self.schemata.numbers[mutant], [])
             known = sorted(tests, key=lambda test: (-kills[mutant.function, test], -kills["", test]))[:MOST // 2]
             files: Counter[str] = Counter()
@@ -173,11 +177,11 @@ class Campaign:
         return True
 
     def _healthy(self, items: list[pytest.Item]) -> list[tuple[str, float, list[int]]]:
-        """Return each test's name, its time without a mutant, and the mutants that would make a difference."""
+        """Return each test's name, its time without a mutant, and the mutants that would change a value."""
         def run(some: list[pytest.Item]) -> list[tuple[str, float, list[int]]]:
             rows = []
             for item in some:
-                start = time.process_time()  # without a compiler's time
+                start = time.process_time()  # excludes the time of compilers
                 if not passes(item):
                     raise RuntimeError(item.nodeid)
                 rows.append((item.nodeid, time.process_time() - start, sorted(self.living.hit())))

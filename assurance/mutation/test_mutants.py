@@ -1,5 +1,5 @@
-"""If any part of the application's checks is missing, a test turns red. EQUIVALENT has the exceptions, with the reason
-why nothing changes.
+"""Tests that a test fails if any element of the application's checks is removed. EQUIVALENT lists the exceptions, with
+the reason why nothing changes.
 
 `mutants.py` makes the mutants, and `mutation.py` runs the tests against them.
 """
@@ -21,11 +21,11 @@ from femtorque.codegen.drive import application
 from femtorque.codegen.toolchain import compiler
 
 ROOT = Path(__file__).resolve().parents[2]
-# tested files; mutation.py takes other files by hand
+# tested files; mutation.py accepts other files on its command line
 FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c", "ft_observer.c",
          "ft_watch.c", "ft_port.c",
          "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
-# files of drives on buses and of contact detection: their tests
+# {files of drives on buses and of contact detection: their tests}
 ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("ft_contact.c",): ("contact", "returns", "touches"),
     ("ft_mit.c", "ft_mini_cheetah.c", "ft_cubemars.c", "ft_damiao.c", "ft_robstride.c", "ft_field.h"): (
@@ -36,7 +36,7 @@ ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
 }
 ALL = (*FILES, *(file for files in ON_BUSES for file in files))
 
-# file: mutant: reason why the mutant changes nothing
+# {file: {mutant: reason why the mutant changes nothing}}
 EQUIVALENT: dict[str, dict[str, str]] = {
     "ft_safety.c": {
         "hold_here: s->source != FT_SOURCE_OFF: always":
@@ -259,7 +259,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
 
 
 def campaign(folder: Path, *arguments: str) -> list[dict]:
-    """Return the outcomes of the mutants. killer: the test that turned red, or ""."""
+    """Return the outcomes of the mutants. killer: the test that failed, or ""."""
     out, known = folder / "outcome.json", folder / "known.json"
     known.write_text(json.dumps([mutant for named in EQUIVALENT.values() for mutant in named]))
     done = subprocess.run([sys.executable, "-m", "assurance.mutation.mutation", out, *arguments, "--known", known],
@@ -313,7 +313,8 @@ def test_the_mutants_of_a_few_lines():
 
 
 def test_that_a_mutant_changes_what_it_says(tmp_path):
-    """The sample's function marks the right mutants as different, and returns the right value under each mutant."""
+    """The sample's function marks the correct mutants as different, and returns the expected value under each mutant.
+    """
     source = "#define TWO 0\n#define FT_STORED()\n#define note()\n" + SAMPLE.partition("static void nothing")[0]
     main = """
 #include <stdio.h>
@@ -346,14 +347,15 @@ def test_that_mutants_have_names_of_their_own():
 
 
 def test_that_a_mutant_that_no_test_sees_is_told(tmp_path):
-    """Tests of the pace do not test states."""
+    """The tests of the pace do not test states, so some mutants must survive."""
     outcomes = campaign(tmp_path, "ft_observer.c", "--tests", "pace")
     assert len(alive(outcomes)) == len(outcomes) > 10
 
 
 def test_that_a_guard_or_a_row_of_the_safety_tables_taken_away_turns_a_test_red(tmp_path):
-    """This is a sample of `make bench`: conditions of the safety states that never hold, and refusals and faults
-    without a row."""
+    """This is a sample of `make bench`: conditions of the safety states that are never true, and requests and faults
+    without a row in the tables.
+    """
     outcomes = campaign(
         tmp_path, "ft_safety.c", "ft_conditions.c", "--tests", "safety", "brake", "heat", "link", "follow", "park",
         "--match", "refused or (a_fault and not knot) or reports or dropped or lost_host or bad_knot_in or powers_up"
@@ -368,7 +370,7 @@ def test_that_a_guard_or_a_row_of_the_safety_tables_taken_away_turns_a_test_red(
 
 
 def test_that_a_check_of_what_drives_say_taken_away_turns_a_test_red(tmp_path):
-    """This is a sample for buses: the recognition and the meaning of frames."""
+    """This is a sample for buses: recognition and decoding of frames."""
     outcomes = campaign(tmp_path, "ft_damiao.c", "ft_robstride.c", "--tests", "drive_frames",
                         "--like", "_hear: .*: (always|never)|^is_setting: .*: never")
     assert alive(outcomes) <= named()
@@ -376,8 +378,9 @@ def test_that_a_check_of_what_drives_say_taken_away_turns_a_test_red(tmp_path):
 
 
 def test_that_mutants_that_the_tree_chooses_turn_a_test_red(tmp_path):
-    """This is a part of `make bench`: a file of drives with quick tests, and twenty of its mutants. The digest of the
-    tree makes the choice. The test takes about 10 s of a processor."""
+    """This is a sample of `make bench`: one file of drives with quick tests, and twenty of its mutants. The digest of
+    the source tree determines the choice. The test takes about 10 s of processor time.
+    """
     quick = [files for files, tests in ON_BUSES.items() if "bus" not in tests]
     files, *_ = sorted(quick, key=lambda files: sample.place(files[0], sample.tree()))
     mutants = Schemata({name: application()[name].read_text() for name in files}).mutants
@@ -391,7 +394,9 @@ def test_that_mutants_that_the_tree_chooses_turn_a_test_red(tmp_path):
 @pytest.mark.bench
 @pytest.mark.parametrize(("files", "tests"), [(FILES, TESTS), *ON_BUSES.items()], ids=lambda names: names[0])
 def test_that_whatever_is_taken_away_turns_a_test_red_or_changes_nothing(tmp_path, files, tests):
-    """If an unnamed mutant lives on, a test is missing. If a named mutant turns a test red, its name must go."""
+    """If a mutant that is not listed survives, a test is missing. If a listed mutant is killed, it must be removed from
+    the list.
+    """
     start = time.monotonic()
     outcomes = campaign(tmp_path, *files, "--tests", *tests)
     for file in files:

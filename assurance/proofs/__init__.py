@@ -1,1 +1,2 @@
-"""Proofs over the firmware's own sources: harnesses in assurance/proofs/theorems, CBMC as the prover."""
+"""Proofs over the unmodified sources of the firmware: harnesses in assurance/proofs/theorems, with CBMC as the prover.
+"""

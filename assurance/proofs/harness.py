@@ -1,4 +1,4 @@
-"""Reads theorems from the harnesses in theorems/: every `void prove_NAME(void)` with its comment."""
+"""A reader of theorems from the harnesses in theorems/: every `void prove_NAME(void)` with its comment."""
 
 import re
 from dataclasses import dataclass, field
@@ -15,22 +15,22 @@ _TITLE = re.compile(r"\A/\*(.*?)\*/", re.DOTALL)
 class Run:
     """Options of a proof.
 
-    unwind: the largest number of rounds of a loop; more is an error. contracts: loops have invariants. exhaust: a
-    program for this computer goes through every value. intervals: interval arithmetic. slice: leave out code that no
-    claim needs. functions: treat arrays as functions, which is faster for few places of long arrays. seconds: bound of
-    processor time. floats: check conversions of reals. registers: the chip's registers have any value at each read.
-    interrupts: files in which an interrupt may strike after every store.
+    unwind: the largest number of iterations of a loop; more iterations are an error. contracts: loops have invariants.
+    exhaust: a program for this computer checks every value. intervals: interval arithmetic. slice: remove code that no
+    claim needs. functions: treat arrays as functions, which is faster for few accesses to long arrays. seconds: limit
+    of processor time. floats: check conversions of floating-point numbers. registers: each read of a register of the
+    chip returns any value. interrupts: files in which an interrupt may occur after every store.
     """
 
     unwind: int = 10
     contracts: bool = False
     floats: bool = False
-    registers: bool = field(default=False, repr=False)  # the preprocessed text differs
+    registers: bool = field(default=False, repr=False)  # changes the preprocessed text
     slice: bool = field(default=False, repr=False)  # same result, faster
     functions: bool = field(default=False, repr=False)  # same result, faster
     exhaust: bool = False
-    intervals: bool = field(default=False, repr=False)  # the prover differs
-    interrupts: tuple[str, ...] = field(default=(), repr=False)  # the preprocessed text differs
+    intervals: bool = field(default=False, repr=False)  # selects another prover
+    interrupts: tuple[str, ...] = field(default=(), repr=False)  # changes the preprocessed text
     seconds: int = 300
     define: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = field(default=(DEFAULT_MECHANISM,), repr=False)
@@ -89,7 +89,7 @@ def _theorem(harness: Path, comment: str, name: str) -> Theorem:
 
 
 def _plain(comment: str) -> str:
-    """Return a comment's text, each paragraph in one line."""
+    """Return a comment's text, with each paragraph in one line."""
     lines = [line.strip().removeprefix("*").strip() for line in comment.strip().splitlines()]
     return "\n\n".join(" ".join(part.split("\n")) for part in "\n".join(lines).strip().split("\n\n"))
 

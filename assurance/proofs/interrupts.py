@@ -1,4 +1,4 @@
-"""Puts interrupts between any two stores: a call of struck() after every assignment of the named files.
+"""Inserts possible interrupts between any two stores: a call of struck() after every assignment in the named files.
 
 The harness defines struck(), which may or may not run an interrupt.
 """
@@ -12,9 +12,9 @@ _DECLARES = re.compile(r"(?:\w+\s+)+\**\s*\w+\s*(?:\[[^\]]*\]\s*)*(?:=|$|,)|\w+\
 
 
 def anywhere(text: str, files: set[str]) -> str:
-    """Return preprocessed text with struck() after each assignment in some files.
+    """Return preprocessed text with a call of struck() after each assignment in some files.
 
-    Raises ValueError for a file without any assignment.
+    Raise ValueError for a file without any assignment.
     """
     file, done, seen, statement = "", list[str](), set[str](), ""
     depth = 0
@@ -50,7 +50,7 @@ def _stores(statement: str) -> bool:
 
 
 def _closed(text: str) -> int:
-    """Return the place after the bracket that closes the first one."""
+    """Return the index after the bracket that closes the first bracket."""
     depth = 0
     for at, char in enumerate(text):
         depth += (char == "(") - (char == ")")

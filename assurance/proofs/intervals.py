@@ -1,9 +1,9 @@
-"""Bounds chains of floats by running emitted C over intervals, operation by operation.
+"""An interpreter that runs emitted C over intervals, operation by operation, and so bounds its floating-point results.
 
-A single-precision number is an interval. The ends of an interval are rounded as on the chip. Rounding never changes the
-order of two numbers. So the results at the ends bound the results of all numbers between the ends. An angle has any
-value. All other values are single whole numbers. Unknown code, a division by an interval with zero, and an overflow are
-errors.
+A single-precision number is represented by an interval. The ends of an interval are rounded as on the chip. Rounding
+never changes the order of two numbers. So the results at the ends bound the results for all numbers between the ends.
+An angle may have any value. All further values are single integers. Code that the interpreter does not know, a division
+by an interval that contains zero, and an overflow are errors.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 
 from pycparser import c_ast, c_parser
 
-TRIG = 1.0 + 1.8e-7  # bound of a cosine or sine: angles_sines
-ROTATION = 1.0 + 2e-6  # bound of a rotation's cosine and sine: rotation_bounds,
-ROTATED = 1e6  # largest size of a rotated number
+TRIG = 1.0 + 1.8e-7  # bound of a cosine or sine: theorem angles_sines
+ROTATION = 1.0 + 2e-6  # bound of a rotation's cosine and sine: theorem rotation_bounds,
+ROTATED = 1e6  # and the largest rotated number in that theorem
 WORD = 0xFFFFFFFF
-ROUNDS = 1000  # ticks after which bounds must hold
+ROUNDS = 1000  # number of ticks after which bounds must hold
 HEADERS = {
     "stdint.h": "typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t;\n"
                 "typedef unsigned short uint16_t; typedef int int32_t; typedef unsigned int uint32_t;\n"
@@ -34,7 +34,7 @@ HEADERS = {
 
 
 class Unbounded(Exception):
-    """A number has no bound, or the C is not understood."""
+    """A number has no bound, or the interpreter does not know the C."""
 
 
 class _Any:
@@ -57,7 +57,7 @@ def single(x: float) -> float:
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval. apart: the least distance of its numbers from zero."""
+    """An interval. apart: the minimum distance of its numbers from zero."""
 
     low: float
     high: float
@@ -100,7 +100,7 @@ def about(bound: float) -> Interval:
 
 
 def carried(P: Interval, now: Interval) -> Interval:
-    """Return P + (now - P). Plain interval arithmetic would grow without end.
+    """Return P + (now - P). With plain interval arithmetic this sum would grow without limit.
 
     The sum is `now`, except for two roundings: (now - P) (1 + e) + P is now + (now - P) e, rounded again, with e <=
     2^-24.
@@ -110,8 +110,8 @@ def carried(P: Interval, now: Interval) -> Interval:
                     single((now.high + off) * (1.0 + math.copysign(2.0**-23, now.high + off))))
 
 
-EITHER = object()  # result of a comparison of reals: true or false
-RETURNED = "(returned)"  # early return values of a function; not a name in C
+EITHER = object()  # result of a comparison of floating-point numbers: true or false
+RETURNED = "(returned)"  # key for early return values of a function; not a name in C
 
 
 class _Return(Exception):
@@ -120,7 +120,7 @@ class _Return(Exception):
 
 
 class Program:
-    """Preprocessed C. A struct is a dictionary, an array a list, a pointer its target."""
+    """Preprocessed C. A struct is represented by a dictionary, an array by a list, a pointer by its target."""
 
     def __init__(self, text: str) -> None:
         tree = c_parser.CParser().parse(text)
@@ -290,7 +290,8 @@ class Program:
         return value
 
     def _refuse(self, node: Any, names: dict[str, Any]) -> None:
-        """Bound |x| from below by `margin[d] = x * x - least`, because the step goes on only with a positive margin."""
+        """Bound |x| from below by `margin[d] = x * x - least`, because the step continues only with a positive margin.
+        """
         place, kept = node.lvalue, node.rvalue
         if not (isinstance(place, c_ast.ArrayRef) and isinstance(place.name, c_ast.StructRef)
                 and place.name.field.name == "margin"):
@@ -313,7 +314,9 @@ class Program:
             raise Unbounded("what is assigned to is not understood")
 
     def _where(self, cond: Any, met: bool, names: dict[str, Any]) -> dict[str, Any]:
-        """Return the names with their bounds after a comparison `name < bound` or `name > bound`, met or not."""
+        """Return the names with their bounds after a comparison `name < bound` or `name > bound`. met: result of the
+        comparison.
+        """
         if not isinstance(cond.left, c_ast.ID):
             return dict(names)
         it, bound = names[cond.left.name], self.value(cond.right, names)
@@ -346,7 +349,7 @@ class Program:
         return None
 
     def _perhaps(self, node: Any, names: dict[str, Any]) -> None:
-        """Note a return that may happen here. The return value is joined with the value at the function's end."""
+        """Record a return that may happen here. Its value is joined with the value at the end of the function."""
         body = node.iftrue.block_items if isinstance(node.iftrue, c_ast.Compound) else [node.iftrue]
         if node.iffalse is not None or len(body) != 1 or not isinstance(body[0], c_ast.Return):
             raise Unbounded("what is done depends on a real")
@@ -433,10 +436,11 @@ def _within(wide: Any, narrow: Any) -> bool:
 
 
 def bounds(text: str) -> tuple[list[float], int]:
-    """Return (the largest size of each joint's torque, N m or N, number of operations) of a harness's step.
+    """Return the largest torque of each joint, N m or N, and the number of operations, for the step in a harness.
 
-    The harness has begin(state), tick(state, torque) and again(state). The bounds hold for all states that these
-    functions reach, and for closed loops in all poses that are not refused. Raises Unbounded.
+    The harness has the functions begin(state), tick(state, torque) and again(state). The bounds hold for all states
+    that these functions can reach. For closed loops they hold in all poses that are not refused. Raise Unbounded if a
+    number has no bound.
     """
     program = Program(text)
     program.own["within"] = lambda bound: about(bound.size)
@@ -462,11 +466,13 @@ def _rotation(a: Interval, b: Interval) -> dict[str, Interval]:
 
 
 def _of_loops(program: Program, state: Any) -> list[float]:
-    """Return the torques of closed loops in a tick from any valid pose, with the tree of the tick before."""
+    """Return the torques of closed loops in a tick from any valid pose, with the sines and cosines of the previous
+    tick.
+    """
     swing = program.value(c_ast.ID("swing"), {})
 
     def holds(s: Any) -> int:
-        """Bound |velocity + acceleration| by a swing, because a tick with more is refused."""
+        """Bound |velocity + acceleration| by a swing, because a tick with a larger value is refused."""
         loop = s["loop"]
         most = [about((swing.high + velocity.size) * (1.0 + 1e-6)) for velocity in loop["velocity"]]
         loop["acceleration"] = [b if x.holds(b) else x for x, b in zip(loop["acceleration"], most, strict=True)]
@@ -484,7 +490,8 @@ def _of_loops(program: Program, state: Any) -> list[float]:
 
 
 def _followed(program: Program, known: dict[int, Any]) -> tuple[dict[int, Any], list[float]]:
-    """Return the states after one tick, with and without exact frames afterwards, and the torques."""
+    """Return the states after one tick, with and without exact sines and cosines of frames afterwards, and the torques.
+    """
     found: dict[int, Any] = {}
     torque: list[float] = []
     for phase in list(known):

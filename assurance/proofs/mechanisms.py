@@ -1,4 +1,4 @@
-"""Mechanisms whose sources the proofs read."""
+"""The mechanisms whose sources the proofs read."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,8 +19,9 @@ def mechanism(name: str) -> Mechanism:
     """Return a mechanism by its name in a theorem.
 
     A plain name is in VARIANTS, or a file of mechanisms/. `printed:NAME` is a file of mechanisms/ with this scheme.
-    `can:KIND` is an arm of drives on CAN, `can:long` with frames of 64 bytes. `sts:BOARD` has servos on a wire of a
-    board. `BOARD:DRIVE` has three links on a board with this output stage for every motor.
+    `can:KIND` is an arm of drives on CAN, `can:long` is one with frames of 64 bytes. `sts:BOARD` has servos on a
+    half-duplex serial bus of a board. `BOARD:DRIVE` is a three-link arm on a board, with this output stage for every
+    motor.
     """
     head, _, tail = name.partition(":")
     if not tail:
@@ -76,17 +77,20 @@ def _drives() -> Mechanism:
 
 
 VARIANTS: dict[str, Callable[[], Mechanism]] = {
-    "braked": _braked,  # holding brakes, zeros at a stop, an overlay of gains, reactions of each kind
-    "parked": _parked,  # brakes, and a pose to lie in, also for heat and a low supply; stops at a touch
-    "feeling": lambda: replace(_file("three_link"), feel=Feel("float")),  # it gives way to a touch
-    "returning": lambda: _lying(Feel("return")),  # the arm gives way, goes back, and has a pose to lie in
-    "led": lambda: replace(_file("damiao_arm"), feel=Feel("stop", 5.0)),  # drives on CAN; it stops at a touch
-    "looped": lambda: replace(_file("five_bar"), feel=Feel("stop")),  # closed loops; it stops at a touch
-    "warm": lambda: _three(lambda joint: replace(  # motors for 2 A continuously that heat up in half a minute
+    "braked": _braked,  # holding brakes, zeros at a stop, host overrides of gains, reactions of each type
+    "parked": _parked,  # brakes, and a parking pose, also for overheating and low supply; the arm stops at a contact
+    "feeling": lambda: replace(_file("three_link"), feel=Feel("float")),  # the arm yields to a contact
+    "returning": lambda: _lying(Feel("return")),  # the arm yields to a contact, returns, and has a parking pose
+    "led": lambda: replace(_file("damiao_arm"), feel=Feel("stop", 5.0)),  # drives on CAN; the arm stops at a contact
+    "looped": lambda: replace(_file("five_bar"), feel=Feel("stop")),  # closed loops; the arm stops at a contact
+    # motors for a continuous current of 2 A that heat up in half a minute
+    "warm": lambda: _three(lambda joint: replace(
         joint, motor=joint.motor and replace(joint.motor, continuous=2.0, thermal_s=30.0))),
     "rubbing": _rubbing,  # three joints: friction falls with the velocity, rises with the load, or both
-    "summing": lambda: _three(lambda joint: replace(joint, gains=replace(joint.gains, ki=1.0))),  # an integral gain
-    "drives": _drives,  # three families, one with the loop on the board; one gear hides the place at power-up
+    # the law has an integral gain
+    "summing": lambda: _three(lambda joint: replace(joint, gains=replace(joint.gains, ki=1.0))),
+    # three families, one with the loop on the board; one gear makes the position at power-up ambiguous
+    "drives": _drives,
 }
 
 
@@ -104,13 +108,13 @@ def _on_board(board: str, drive: str) -> Mechanism:
 
 @cache
 def chip_folders(name: str) -> tuple[Path, ...]:
-    """Return the folders of the chip's files for the mechanism's board, if the mechanism has a board."""
+    """Return the folders of the chip's source files for the mechanism's board, if the mechanism has a board."""
     board = mechanism(name).board
     return tuple(FIRMWARE / "chip" / folder for folder in boards.load_board(board.use).chip.folders) if board else ()
 
 
 def chip_sources(name: str) -> dict[str, str]:
-    """Return the chip's files of the mechanism's board: {file name: text}."""
+    """Return the chip's source files for the mechanism's board: {file name: text}."""
     return {path.name: path.read_text(encoding="utf-8") for folder in chip_folders(name)
             for path in folder.glob("*.[ch]")}
 

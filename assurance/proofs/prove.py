@@ -1,8 +1,8 @@
-"""Runs the proofs: `python -m assurance.proofs.prove [--fresh] [NAME ...]`.
+"""A program that runs the proofs: `python -m assurance.proofs.prove [--fresh] [NAME ...]`.
 
-Without names the program proves the theorems whose sources have changed since their last proof, by the digests in
-results.txt. With --fresh it proves all. The cache keeps each proof under the hash of its preprocessed harness, its
-options and the prover. A proof's bound is on processor time.
+Without names it proves the theorems whose sources have changed since their last proof, according to the digests in
+results.txt. With --fresh it proves all theorems. The cache stores each proof under the hash of its preprocessed
+harness, its options and the prover. The limit of a proof is in processor time.
 """
 
 import argparse
@@ -28,27 +28,30 @@ from femtorque.codegen.drive import application
 from femtorque.codegen.toolchain import host_compiler
 
 COMPILER = "arm-none-eabi-gcc"
-CHIP = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")  # sizes and calls are the chip's
-CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # on top of the prover's own
-MEMORY = 6 << 30  # bytes one proof may take
+# sizes and calling conventions are the chip's
+CHIP = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
+CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # in addition to the prover's default checks
+MEMORY = 6 << 30  # bytes, memory limit of one proof
 WORKERS = 2
-FORMAT = "proof 4"  # of the cache; a change of the judgement needs a new name
+FORMAT = "proof 4"  # version of the cache format; a change of the judgement needs a new version
 WALK_FORMAT = "walk 2"
 
-Patch = Mapping[str, Callable[[str], str]]  # file name -> a change of its text
+Patch = Mapping[str, Callable[[str], str]]  # {file name: function that changes the file's text}
 
 _PROPERTY = re.compile(r"^\[(\S+)\] (?:line \d+ )?(.*): (SUCCESS|FAILURE|ERROR|UNKNOWN)$", re.MULTILINE)
 _REACHED = "the end is reached"
 _MARK = re.compile(r"^#.*\n", re.MULTILINE)  # line marks of the preprocessor
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-_WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed type conversion")  # the compiler's own
+# the compiler already checks integer overflow
+_WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed type conversion")
 
 
 @dataclass(frozen=True)
 class Result:
-    """Result of one proof. outcome: proved, refuted, vacuous, or open (out of time or memory). checks: claims and
-    checks for run-time errors. seconds: of a processor. megabytes: the most. failed: refuted claims, or the reason for
-    open. note: figures. day: in ISO 8601."""
+    """Result of one proof. outcome: proved, refuted, vacuous, or open (limit of time or memory reached). checks: number
+    of claims and checks for run-time errors. seconds: processor time. megabytes: maximum memory. failed: refuted
+    claims, or the reason for open. note: figures. day: in ISO 8601.
+    """
 
     theorem: str
     mechanism: str
@@ -62,7 +65,7 @@ class Result:
 
 
 def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh: bool = False) -> Result:
-    """Prove one theorem for one mechanism's sources."""
+    """Prove one theorem for the sources of one mechanism."""
     with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
         folder = Path(name)
         text = _preprocessed(theorem, mechanism, patches or {}, folder)
@@ -95,14 +98,14 @@ def included(theorem: Theorem, mechanism: str) -> dict[str, str]:
 
 
 def digest(theorem: Theorem, mechanism: str) -> str:
-    """Return the digest of a result's basis: the harness, its includes, without comments, and its options."""
+    """Return the digest on which a result depends: the harness and its includes without comments, and its options."""
     read = included(theorem, mechanism)
     words = [part for name in sorted(read) for part in (name, " ".join(read[name].split()))]
     return key_of(FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), *words)
 
 
 def _tool(theorem: Theorem) -> tuple[str, ...]:
-    """Return the identity of the proof's tool: the prover and its checks, or the interval arithmetic."""
+    """Return the identity of the tool of a proof: the prover and its checks, or the interval arithmetic."""
     if theorem.run.intervals:
         return (Path(intervals.__file__).read_text(encoding="utf-8"),)
     how: tuple[str, ...] = (Path(registers.__file__).read_text(encoding="utf-8"),) if theorem.run.registers else ()
@@ -150,7 +153,7 @@ def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path
 
 
 def _compiler(run: Run, folder: Path) -> list[str]:
-    """Return the preprocessor. The interval arithmetic needs plain C with plain headers."""
+    """Return the command of the preprocessor. The interval arithmetic needs plain C with plain headers."""
     if run.intervals:
         for name, text in intervals.HEADERS.items():
             (folder / name).write_text(text, encoding="utf-8")
@@ -162,14 +165,14 @@ def _compiler(run: Run, folder: Path) -> list[str]:
 
 
 def _proved(theorem: Theorem, mechanism: str, folder: Path) -> Result:
-    """Translate, instrument, prove."""
+    """Translate and instrument the C, and prove the theorem."""
     programs, run, entry = prover.programs(), theorem.run, f"prove_{theorem.name}"
     steps = [*_translation(theorem), [*programs["cbmc"], "it.goto", *_options(run)]]
     seconds, megabytes, said = 0.0, 0, ""
     for command in steps:
         code, used, said = _bounded(command, folder, run.seconds)
         seconds, megabytes = seconds + used.ru_utime + used.ru_stime, max(megabytes, used.ru_maxrss // 1024)
-        if code not in (0, 10):  # 10: something was refuted
+        if code not in (0, 10):  # 10: a claim was refuted
             return Result(theorem.name, mechanism, "open", 0, round(seconds, 1), megabytes, (_why(code, said),))
     outcome, checks, failed = _judged(said, entry)
     return Result(theorem.name, mechanism, outcome, checks, round(seconds, 1), megabytes, failed)
@@ -184,7 +187,7 @@ def _translation(theorem: Theorem) -> Iterator[list[str]]:
 
 
 def walk(theorem: Theorem, mechanism: str) -> dict[str, list[str]]:
-    """Return the functions of the prover's walk, as walked() does. Other tools have no walk."""
+    """Return the functions that the prover's walk reaches, as walked() does. Other tools have no walk."""
     if theorem.run.exhaust or theorem.run.intervals:
         return {}
     with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
@@ -197,7 +200,7 @@ def walk(theorem: Theorem, mechanism: str) -> dict[str, list[str]]:
 
 
 def _walk(made: Path, theorem: Theorem, folder: Path) -> None:
-    """Keep the prover's walk through a theorem, without a proof."""
+    """Store the prover's walk through a theorem, without a proof."""
     only = ("--unwind", str(theorem.run.unwind), "--drop-unused-functions", "--object-bits", "12",
             "--no-standard-checks", "--no-assertions", "--symex-coverage-report", "walk.xml")
     for command in (*_translation(theorem), [*prover.programs()["cbmc"], "it.goto", *only]):
@@ -208,7 +211,7 @@ def _walk(made: Path, theorem: Theorem, folder: Path) -> None:
 
 
 def _exhausted(theorem: Theorem, mechanism: str, folder: Path) -> Result:
-    """Compile for this computer, and go through every value."""
+    """Compile the harness for this computer, and run it on every value."""
     entry = f"prove_{theorem.name}"
     with (folder / "it.i").open("a", encoding="utf-8") as text:
         text.write(f"\nint main(void)\n{{\n    {entry}();\n    return 0;\n}}\n")
@@ -226,7 +229,7 @@ def _exhausted(theorem: Theorem, mechanism: str, folder: Path) -> Result:
 
 
 def _enclosed(theorem: Theorem, mechanism: str, folder: Path) -> Result:
-    """Bound every number by intervals. A number without bounds leaves the theorem open, but refutes nothing."""
+    """Bound every number by intervals. A number without bounds leaves the theorem open, but does not refute it."""
     since = time.process_time()
     torque, checks, failed = list[float](), 0, tuple[str, ...]()
     try:
@@ -250,7 +253,7 @@ def _options(run: Run) -> Iterator[str]:
 
 
 def _bounded(command: list[str], folder: Path, seconds: int) -> tuple[int, resource.struct_rusage, str]:
-    """Run within a bound of processor time and memory. Returns (exit code, usage, output)."""
+    """Run a command within limits of processor time and memory. Return (exit code, usage, output)."""
     def bound() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -263,7 +266,7 @@ def _bounded(command: list[str], folder: Path, seconds: int) -> tuple[int, resou
 
 
 def _why(code: int, said: str) -> str:
-    """Return the reason for no result."""
+    """Return the reason why a proof has no result."""
     if code < 0:
         return f"out of time (signal {-code})"
     lines = [line for line in said.splitlines() if "error" in line.lower() or "memory" in line.lower()]
@@ -285,7 +288,7 @@ def _judged(said: str, entry: str) -> tuple[str, int, tuple[str, ...]]:
 
 
 def jobs(names: list[str]) -> list[tuple[Theorem, str]]:
-    """Return the jobs (theorem, mechanism). A name may be the beginning of several."""
+    """Return the jobs (theorem, mechanism). A name may be the beginning of several theorem names."""
     wanted = [t for t in every() if not names or t.name.startswith(tuple(names))]
     if not wanted:
         raise Refused(f"no proof is named {' or '.join(names)}")
@@ -300,7 +303,7 @@ def changed() -> list[tuple[Theorem, str]]:
 
 
 def _one(job: tuple[Theorem, str], fresh: bool) -> tuple[results.Row, dict[str, results.Reached]]:
-    """Prove one theorem and print the outcome. The digest is of the sources before the proof."""
+    """Prove one theorem and print the outcome. The digest is computed from the sources before the proof."""
     of = digest(*job)
     it = prove(*job, fresh=fresh)
     note = f"; {it.note}" if it.note else ""
@@ -311,7 +314,7 @@ def _one(job: tuple[Theorem, str], fresh: bool) -> tuple[results.Row, dict[str, 
 
 
 def _keep(made: list[tuple[results.Row, dict[str, results.Reached]]], anew: bool) -> None:
-    """Write the new results to results.txt. The other results stay."""
+    """Write the new results to results.txt. All further results remain."""
     rows, files = results.read()
     known = {row.which: row for row in rows} | {row.which: row for row, _ in made}
     reached = dict[str, results.Reached]() if anew else files
@@ -327,7 +330,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="proofs, by the beginning of their names")
     given = parser.parse_args(arguments)
     try:
-        prover.programs()  # before the workers need them
+        prover.programs()  # find the prover before the workers need it
         work = jobs(given.names) if given.names or given.fresh else changed()
         with ThreadPoolExecutor(given.workers) as pool:
             made = list(pool.map(lambda job: _one(job, given.fresh), work))

@@ -1,7 +1,7 @@
-"""The prover, CBMC, from PATH or from Debian's archive, without touching the system.
+"""The commands of the prover CBMC, from PATH or from the Debian archive, without changing the system.
 
-Debian 13 has it as a package. Older releases run Debian 13's files from a folder of the cache, by the loader and
-libraries in that folder. apt checks the signatures of these files. This module pins their versions.
+Debian 13 has CBMC as a package. On older releases the module runs Debian 13's files from a folder of the cache, with
+the loader and libraries in that folder. apt checks the signatures of these files. This module pins their versions.
 """
 
 import os
@@ -19,14 +19,14 @@ RELEASE = "trixie"
 PINNED = {"cbmc": "6.6.0-4"}
 LIBRARIES = ("libc6", "libgcc-s1", "libstdc++6", "minisat", "zlib1g")
 PROGRAMS = ("cbmc", "goto-cc", "goto-instrument")
-ARCHIVE = "http://deb.debian.org/debian"  # used if the machine's sources name no archive
+ARCHIVE = "http://deb.debian.org/debian"  # used if the configuration of apt names no archive
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 HINT = f"the proofs take CBMC {VERSION}: on Debian 13 `apt install cbmc`"
 
 
 @cache
 def programs() -> dict[str, tuple[str, ...]]:
-    """Return {program: its command}. Raises Refused, in one line, if the prover is unavailable."""
+    """Return {program: its command}. Raise Refused, with one line, if the prover is unavailable."""
     found = {name: shutil.which(name) for name in PROGRAMS}
     if all(found.values()) and _version((str(found["cbmc"]),)) == VERSION:
         return {name: (str(path),) for name, path in found.items()}
@@ -34,7 +34,7 @@ def programs() -> dict[str, tuple[str, ...]]:
 
 
 def _own(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Return the programs of a folder, with the folder's loader and libraries."""
+    """Return the programs in a folder, started with the loader and libraries in the folder."""
     loaders = [*folder.glob("usr/lib64/ld-linux-*"), *folder.glob("usr/lib/ld-linux-*")]
     libraries = [*folder.glob("usr/lib/*-linux-gnu*"), folder / "usr/lib"]
     if not loaders:
@@ -56,7 +56,7 @@ def _whole(folder: Path) -> bool:
 
 
 def archive() -> str:
-    """Return the Debian archive of this machine's own packages."""
+    """Return the Debian archive that this computer uses."""
     for path in (Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))):
         if not path.is_file():
             continue
@@ -67,7 +67,7 @@ def archive() -> str:
 
 
 def _unpack(folder: Path) -> None:
-    """Fetch the packages by apt, with a separate list of sources, and unpack them."""
+    """Download the packages by apt, with a separate list of sources, and unpack them."""
     missing = [name for name in ("apt-get", "dpkg-deb") if not shutil.which(name)]
     if missing:
         raise Refused(f"no {' and no '.join(missing)}; {HINT}")
@@ -82,7 +82,7 @@ def _unpack(folder: Path) -> None:
 
 
 def _apt(scratch: Path) -> list[str]:
-    """Return apt-get with that release as its only source. apt-get then writes nothing outside a folder."""
+    """Return the command apt-get with that release as its only source. It writes nothing outside a folder."""
     for name in ("lists/partial", "cache/archives/partial"):
         (scratch / name).mkdir(parents=True)
     (scratch / "sources.list").write_text(f"deb [signed-by={KEYRING}] {archive()} {RELEASE} main\n")

@@ -1,6 +1,7 @@
-"""Finds the functions of the firmware that proofs reach, by the prover's report of its walk.
+"""A search for the functions of the firmware that proofs reach, in the prover's report of its walk.
 
-Proofs show nothing about a function that they do not reach. So proofs reach every function, or REASONS has the reason.
+Proofs show nothing about functions that they do not reach. So every function must be reached by a proof, or REASONS
+must state the reason.
 """
 
 import re
@@ -16,7 +17,7 @@ from femtorque.codegen.common import FIRMWARE
 from femtorque.codegen.drive import application
 
 ROOMS = ("src", "chip")
-EMITTED = ("three_link", "six_axis", "five_bar", "flexible_arm")  # mechanisms whose emitted C counts
+EMITTED = ("three_link", "six_axis", "five_bar", "flexible_arm")  # mechanisms whose emitted C must be reached
 
 _NAME = re.compile(r"(\w+)\(")
 _ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)")
@@ -24,7 +25,7 @@ _ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)")
 
 @dataclass(frozen=True)
 class Function:
-    """A function. first, last: its lines in the file, from the line with its name on."""
+    """A function. first, last: its lines in the file, beginning with the line that contains its name."""
 
     name: str
     first: int
@@ -32,7 +33,7 @@ class Function:
 
 
 def functions(text: str) -> list[Function]:
-    """Return the functions of a file. Bodies of functions begin and end in the first column."""
+    """Return the functions of a file. The bodies of functions must begin and end in the first column."""
     lines = text.splitlines()
     found = []
     for at, line in enumerate(lines):
@@ -45,18 +46,18 @@ def functions(text: str) -> list[Function]:
 
 
 def _head(lines: list[str], at: int) -> int | None:
-    """Return the line with the name of the function whose brace is at this line, or None."""
+    """Return the index of the line that contains the name of the function whose brace is at this line, or None."""
     for i in range(at - 1, -1, -1):
         if lines[i] and not lines[i][0].isspace():
             return i if "(" in lines[i] else None
     return None
 
 
-# -- what one proof goes through --------------------------------------------------------------------------------------
+# -- reached by one proof ---------------------------------------------------------------------------------------------
 
 
 def walked(report: Path, folder: Path) -> dict[str, list[str]]:
-    """Return {file: its functions with a reached line} by the prover's report on the files of a folder."""
+    """Return {file: its functions with a reached line}, from the prover's report on the files of a folder."""
     hits: dict[str, set[int]] = {}
     for file in Xml.parse(report).getroot().iter("class"):
         lines = {int(line.get("number", 0)) for line in file.iter("line") if line.get("hits") != "0"}
@@ -88,7 +89,7 @@ def _written() -> dict[str, str]:
 
 
 def _place(path: Path) -> str:
-    """Return the place of a source below firmware/. A family's file counts as a file of src/families/."""
+    """Return the path of a source relative to firmware/. A file of a drive family is listed under src/families/."""
     return str(path.relative_to(FIRMWARE)) if path.is_relative_to(FIRMWARE) else f"src/families/{path.name}"
 
 
@@ -103,7 +104,7 @@ def _defined(text: str) -> list[str]:
 
 
 def rooms() -> dict[str, dict[str, list[str]]]:
-    """Return {room: {file: its functions}} of the firmware, the chips and the emitted C."""
+    """Return {package: {file: its functions}} of the firmware, the chips and the emitted C."""
     heads = {f"firmware/{room}": f"{room}/" for room in ROOMS}
     heads |= {f"emitted for {mechanism}": f"{mechanism}/" for mechanism in EMITTED}
     files = everything() | emitted()
@@ -112,7 +113,7 @@ def rooms() -> dict[str, dict[str, list[str]]]:
 
 
 def of_walk(mechanism: str, walk: Mapping[str, Iterable[str]]) -> dict[str, Reached]:
-    """Return {file: the functions that one proof reaches} from its walk, without C of other mechanisms."""
+    """Return {file: the functions that one proof reaches} from its walk, without the C of other mechanisms."""
     places, texts = _places(mechanism), _written() | _emitted()
     found = {}
     for name, names in walk.items():
@@ -123,7 +124,7 @@ def of_walk(mechanism: str, walk: Mapping[str, Iterable[str]]) -> dict[str, Reac
 
 
 def _places(mechanism: str) -> dict[str, str]:
-    """Return {file name: its place below firmware/}, for the chip of the mechanism's board."""
+    """Return {file name: its path relative to firmware/}, for the chip of the mechanism's board."""
     paths = [*application().values(),
              *(path for folder in mechanisms.chip_folders(mechanism) for path in folder.glob("*.[ch]"))]
     return {path.name: _place(path) for path in paths}
@@ -131,7 +132,7 @@ def _places(mechanism: str) -> dict[str, str]:
 
 # -- reached by no proof ------------------------------------------------------------------------------------------
 
-# {file, or file:function -> the reason why no proof reaches it}
+# {file, or file:function: reason why no proof reaches it}
 REASONS: dict[str, str] = {
     "src/families/ft_dynamixel.c": "constants in a frame: tests compare its bytes with the makers' package",
     "src/safety/ft_conditions.c:cannot_follow": "a constant of the build",

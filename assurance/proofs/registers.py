@@ -1,13 +1,14 @@
-"""Lets registers read as any value. In preprocessed C every read of a register becomes a call of told(). A peripheral
-is a variable in theorems/peripherals.h. A peripheral's registers are the members in capitals that the chip's files use.
-Written values stay in the variable, so that the harness can read them.
+"""A transformation of C after which reads of registers may return any value. In preprocessed C every read of a register
+becomes a call of told(). A peripheral is represented by a variable in theorems/peripherals.h. Its registers are the
+members with capital names that the chip's source files use. Written values remain in the variable, so that the harness
+can read them.
 """
 
 import re
 
 _MARK = re.compile(r'^# \d+ "([^"]+)"')
 _REGISTER = re.compile(r"->[A-Z]\w*|\bat_(?:demcr|adc_clock|timer_input)\b|(?<=\()\*reg(?= &)")
-_PARTS = re.compile(r"(?:->FILTERS|->(?:S|T|C|R|R0)\[[^\]]*\])$")  # arrays of registers, no registers
+_PARTS = re.compile(r"(?:->FILTERS|->(?:S|T|C|R|R0)\[[^\]]*\])$")  # members that are arrays of registers, not registers
 _CHANGE = re.compile(r"\s*([|&])=")
 _CLOSE = {")": "(", "]": "["}
 
@@ -40,18 +41,18 @@ def _changed(text: str) -> str:
 
 
 def _in_brackets(text: str, first: int, last: int) -> tuple[int, int]:
-    """Return the span of the expression with the brackets of macros."""
+    """Return the first and last index of the expression, including brackets that macros add."""
     while text[first - 1] == "(" and text[last] == ")" and not re.match(r"\w", text[first - 2]):
         first, last = first - 1, last + 1
     return first, last
 
 
 def _begin(text: str, at: int) -> int:
-    """Return the beginning of the expression before a member."""
+    """Return the index at which the expression before a member begins."""
     while at > 0:
         if text[at - 1] in _CLOSE:
             if text[at] not in "-.[":
-                break  # the bracket of a cast
+                break  # the bracket belongs to a cast
             at = _opened(text, at - 1)
         elif re.match(r"\w", text[at - 1]):
             at -= 1
@@ -65,7 +66,7 @@ def _begin(text: str, at: int) -> int:
 
 
 def _opened(text: str, at: int) -> int:
-    """Return the place of the bracket that is closed here."""
+    """Return the index of the bracket that is closed here."""
     depth = 0
     while True:
         depth += (text[at] in ")]") - (text[at] in "([")
@@ -75,7 +76,7 @@ def _opened(text: str, at: int) -> int:
 
 
 def _end(text: str, at: int) -> int:
-    """Return the end of an expression, with its indices and members."""
+    """Return the index of the end of an expression, including its array indices and members."""
     while found := re.match(r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]|\.[A-Z]\w*", text[at:]):
         at += found.end()
     return at

@@ -19,7 +19,9 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 @dataclass(frozen=True)
 class Row:
-    """Outcome of one proof. claims: of the theorem, and checks for run-time errors. day: in ISO 8601. note: figures."""
+    """The outcome of one proof. claims: number of claims of the theorem and of checks for run-time errors. day: in ISO
+    8601. note: figures.
+    """
 
     theorem: str
     mechanism: str
@@ -37,14 +39,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Reached:
-    """Functions that proofs reach in a file with this digest."""
+    """The functions that proofs reach in the version of a file with this digest."""
 
     digest: str
     functions: frozenset[str] = frozenset()
 
 
 def bare(text: str) -> str:
-    """Return C without comments. A new comment changes no digest."""
+    """Return C without comments. So a changed comment does not change a digest."""
     return _COMMENT.sub(" ", text)
 
 
@@ -68,7 +70,7 @@ def write(rows: Iterable[Row], files: Mapping[str, Reached], table: Path | None 
 
 
 def join(files: Mapping[str, Reached], more: Mapping[str, Reached]) -> dict[str, Reached]:
-    """Return the union of the reached functions. For a changed file only the new functions count."""
+    """Return the union of the reached functions. For a changed file only the new functions are used."""
     both = dict(files) | dict(more)
     for name in files.keys() & more.keys():
         if files[name].digest == more[name].digest:

@@ -1,6 +1,7 @@
-"""Chooses the proofs that `make assure` runs again: some theorems and seeded errors, by the digest of the tree.
+"""A choice of the proofs that `make assure` runs again: some theorems and seeded errors, selected by the digest of the
+source tree.
 
-The same tree gives the same choice. Theorems whose sources have changed since their proof come first.
+The same tree gives the same choice. Theorems whose sources have changed since their proof are chosen first.
 """
 
 import hashlib
@@ -16,8 +17,8 @@ from assurance.proofs.seeded import SEEDED, Seeded
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("codegen", "femtorque", "firmware", "hil", "host", "mechanisms", "tests", "assurance")
 KINDS = (".py", ".c", ".h", ".s", ".S", ".ld", ".j2", ".toml", ".txt")
-THEOREMS_S, SEEDED_S = 40.0, 20.0  # of a processor, by the table: together within a minute
-UNKNOWN_S = 5.0  # of a proof that is not in the table yet
+THEOREMS_S, SEEDED_S = 40.0, 20.0  # s of processor time, estimated from the table: together within a minute
+UNKNOWN_S = 5.0  # s of processor time for a proof that is not in the table yet
 
 Item = TypeVar("Item")
 
@@ -32,13 +33,13 @@ def tree() -> str:
 
 
 def place(name: str, by: str) -> bytes:
-    """Return the key that orders names, another order for every digest."""
+    """Return a sort key for names. The order differs for every digest."""
     return hashlib.sha256(f"{by} {name}".encode()).digest()
 
 
 def within(items: Iterable[Item], name: Callable[[Item], str], cost: Callable[[Item], float], most: float,
            by: str) -> list[Item]:
-    """Return the first items in the order of a digest, within a total cost."""
+    """Return the first items in the order that a digest gives, within a total cost."""
     left, chosen = most, []
     for item in sorted(items, key=lambda item: place(name(item), by)):
         if cost(item) <= left:
@@ -68,12 +69,13 @@ def seeded() -> list[Seeded]:
 
 
 def _cost(job: tuple[Theorem, str], costs: dict[tuple[str, str], float]) -> float:
-    """Return the seconds of a job. Without a result, a job with a longer bound counts with that bound."""
+    """Return the seconds of a job. Without a result, the cost of a job is its limit if this limit is longer than usual.
+    """
     theorem, mechanism = job
     unknown = UNKNOWN_S if theorem.run.seconds <= Run.seconds else theorem.run.seconds
     return costs.get((theorem.name, mechanism), unknown)
 
 
 def _costs() -> dict[tuple[str, str], float]:
-    """Return {(theorem, mechanism): seconds}, with half a second for the set-up of a proof."""
+    """Return {(theorem, mechanism): seconds}, including half a second for the set-up of a proof."""
     return {row.which: 0.5 + row.seconds for row in results.read()[0]}

@@ -1,4 +1,4 @@
-"""Errors put into the firmware on purpose. The named proof must refute each error."""
+"""Errors that are deliberately inserted into the firmware. The named proof must refute each error."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Seeded:
 
 
 def of(mechanism: str, *errors: tuple[str, str, str, str]) -> Iterator[Seeded]:
-    """Name the mechanism whose proof refutes these errors: (theorem, file, old, new)."""
+    """Name the mechanism for which a proof refutes these errors: (theorem, file, old, new)."""
     return (Seeded(*error, mechanism) for error in errors)
 
 

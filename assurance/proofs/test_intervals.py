@@ -1,4 +1,4 @@
-"""Interval arithmetic over C bounds all results, and refuses what it cannot bound."""
+"""Tests that interval arithmetic over C bounds all results, and refuses code that it cannot bound."""
 
 import random
 
@@ -42,7 +42,7 @@ def test_that_intervals_bound_the_single_precision_results_of_their_numbers():
 
 
 def test_that_a_carried_sum_is_the_new_value_but_for_two_roundings():
-    """The step carries {P} as P + (now - P)."""
+    """The step updates {P} as P + (now - P)."""
     rng = random.Random(2)
     for _ in range(20000):
         was, now = (np.float32(rng.uniform(-1.0, 1.0) * 10.0 ** rng.randint(-20, 20)) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Some proofs of the firmware's sources hold, and a proof that shows nothing is noticed."""
+"""Tests that some proofs of the firmware's sources succeed, and that a proof that shows nothing is detected."""
 
 from collections import Counter
 from pathlib import Path
@@ -19,7 +19,7 @@ CHOSEN_ERRORS = sample.seeded()
 
 @pytest.fixture(scope="module")
 def cbmc():
-    """Return the prover. A missing prover fails the test in one line."""
+    """Return the prover. A missing prover makes the test fail with one line."""
     try:
         return prover.programs()
     except Refused as why:
@@ -27,7 +27,7 @@ def cbmc():
 
 
 def test_that_changed_and_chosen_theorems_are_proved_again(cbmc):
-    """All theorems are in one test, because finding the changed theorems takes seconds."""
+    """All theorems are in one test, because the search for changed theorems takes seconds."""
     chosen = sample.theorems(changed())
     results = [prove(theorem, mechanism, fresh=True) for theorem, mechanism in chosen]
     print(*(f"{it.theorem} ({it.mechanism}): {it.outcome}, {it.checks} claims" for it in results), sep="\n")
@@ -143,7 +143,7 @@ def test_that_reached_functions_are_joined_for_the_same_file_and_forgotten_for_a
 def test_that_a_proof_reaches_every_function_or_there_is_a_reason():
     seen = {(file, name) for file, one in results.read()[1].items() for name in one.functions}
     functions = [(file, name) for files in reached.rooms().values() for file, names in files.items() for name in names]
-    waits = {name for job in changed() for name in included(*job)}  # a pending proof may reach more
+    waits = {name for job in changed() for name in included(*job)}  # a pending proof may reach more functions
     assert not [which for which in functions
                 if Path(which[0]).name not in waits and which not in seen and not reached.reason(*which)]
     text = proofs_page.listed()

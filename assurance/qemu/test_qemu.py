@@ -1,6 +1,7 @@
-"""Images run on a second, independent emulator. One test is `pio test` of the assembled project, with all its cases by
-name. The other tests run the exact images of boards on a chip on which most registers read 0. On this chip no clock
-starts, and the e-stop's pins are low."""
+"""Tests that run images on a second, independent emulator. One test is `pio test` of the assembled project, which
+reports all its cases by name. The further tests run the unmodified images of boards on a chip on which most registers
+read 0. On this chip no clock starts, and the e-stop inputs are low.
+"""
 
 import json
 import sys
@@ -20,14 +21,15 @@ import smoke  # noqa: E402
 from emulator import PATIENCE, emulator  # noqa: E402
 
 TICKS = 300
-TICK, STATE, FAULT = 6, 10, 11  # words of ft_telemetry_map, ft_port.h
+TICK, STATE, FAULT = 6, 10, 11  # word indices in ft_telemetry_map, ft_port.h
 EXACT = ("three_link", "damiao_arm", "odrive_arm", "so101_sts", "three_link on odrive-v3.6", "on_buses on f405rg-4")
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> dict[str, dict]:
-    """Return what `pio test` reports of each case, by name. A failed case makes pio's status 1. This status is not an
-    error here."""
+    """Return the result of each case that `pio test` reports, by name. A failed case sets pio's exit status to 1. This
+    status is no error here, because the tests check each case.
+    """
     project = build.assemble(load_mechanism(ROOT / "mechanisms" / "three_link.toml"), tmp_path_factory.mktemp("smoke"))
     out = project / "report.json"
     arguments = ["test", "-e", "emulator", "--json-output-path", str(out)]
@@ -56,8 +58,9 @@ def exact(name: str, folder: Path) -> Mechanism:
 @pytest.mark.xdist_group("qemu")
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_image_waits_for_no_part_that_does_not_answer(name, tmp_path):
-    """The image runs its ticks on the internal clock, reports this clock, and stays in ESTOP. The image neither crashes
-    nor waits forever."""
+    """The image runs its ticks on the internal clock, reports this clock, and remains in ESTOP. The image neither
+    crashes nor waits forever.
+    """
     built = build.build_image(exact(name, tmp_path), tmp_path / "image")
     with emulator(built.elf) as machine:
         words = machine.words("ft_telemetry", 12)

@@ -1,5 +1,7 @@
-"""Registers of a chip by other sources than the firmware, and a check of accesses against them. The STM32F405's source
-is ST's SVD, which pyocd contains. pyocd has no SVD of the STM32G474, so its source is a table written from RM0440."""
+"""The registers of a chip from sources independent of the firmware, and a check of register accesses. For the STM32F405
+the source is ST's SVD file, which pyocd contains. pyocd has no SVD file of the STM32G474, so a table was written from
+RM0440.
+"""
 
 import xml.etree.ElementTree as ET
 import zipfile
@@ -16,7 +18,7 @@ WORD = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Reg:
-    """access: 'r', 'w' or 'rw'. fields: lowest bit and bits, by name."""
+    """A register. access: 'r', 'w' or 'rw'. fields: lowest bit and bit mask, by name."""
 
     name: str
     address: int
@@ -37,10 +39,10 @@ Map = dict[int, Reg]
 
 _ACCESS = {"read-only": "r", "write-only": "w", "read-write": "rw"}
 
-# By RM0090: registers that the SVD of the F41x leaves out, or that differ there.
+# These registers of RM0090 are missing in the SVD of the F41x, or differ there.
 _CORRECTIONS = {
     "PWR.CR": {"VOS": (14, 1)},  # 5.4.1
-    "RCC.CFGR": {"SW": (0, 2), "SWS": (2, 2)},  # 7.3.3; there bit by bit
+    "RCC.CFGR": {"SW": (0, 2), "SWS": (2, 2)},  # 7.3.3; the SVD has one field for each bit
     "RCC.PLLCFGR": {"PLLQ": (24, 4)},  # 7.3.2
 }
 
@@ -55,7 +57,8 @@ def svd_file(device: str) -> ET.Element:
 @cache
 def stm32f405(device: str = "STM32F41x") -> Map:
     """Return the registers of the F405. They have the layout of the F41x, which only adds an accelerator for
-    cryptography."""
+    cryptography.
+    """
     root = svd_file(device)
     bare = {p.findtext("name"): p for p in root.iter("peripheral")}
     found: Map = {}
@@ -102,7 +105,9 @@ def stm32g474() -> Map:
 
 
 def message_ram() -> Map:
-    """SRAMCAN_BASE of the FDCANs' message memory comes from ST's device header. SRAMCAN_SIZE comes from ST's driver."""
+    """SRAMCAN_BASE, the address of the FDCANs' message memory, comes from ST's device header. SRAMCAN_SIZE comes from
+    ST's driver.
+    """
     words = range(0x4000A400, 0x4000A400 + 3 * 0x350, 4)
     return {address: Reg("SRAMCAN", address, "rw", 0, {"WORD": (0, 32)}) for address in words}
 
@@ -117,7 +122,9 @@ def _named(line: str) -> tuple[str, int]:
 
 @cache
 def core() -> Map:
-    """Return the core's registers that the firmware uses, by ARM DDI 0403E, sections B3.2 to B3.4, C1.6, C1.8."""
+    """Return the registers of the processor core that the firmware uses, from ARM DDI 0403E, sections B3.2 to B3.4,
+    C1.6, C1.8.
+    """
     table = {
         0xE000E010: ("SYST.CSR", "rw",
                      {"ENABLE": (0, 1), "TICKINT": (1, 1), "CLKSOURCE": (2, 1), "COUNTFLAG": (16, 1)}),
@@ -143,7 +150,7 @@ def core() -> Map:
         address = 0xE000E100 + 4 * word
         found[address] = Reg(f"NVIC.ISER{word}", address, "rw", 0, {"SETENA": (0, 32)})
         found[address + 0x100] = Reg(f"NVIC.ISPR{word}", address + 0x100, "rw", 0, {"SETPEND": (0, 32)})
-    for word in range(32):  # four priorities a register; their upper four bits count
+    for word in range(32):  # four priorities per register; the chip uses the upper four bits of each
         address = 0xE000E400 + 4 * word
         found[address] = Reg(f"NVIC.IPR{word}", address, "rw", 0, {f"PRI_{i}": (8 * i + 4, 4) for i in range(4)})
     return found
@@ -151,7 +158,7 @@ def core() -> Map:
 
 # ---------------------------------------------------------------- accesses
 
-# Codes of fields that the manuals reserve or forbid. Keys: end of the register's name, and field.
+# Field values that the manuals reserve or forbid. Keys: end of the register's name, and name of the field.
 FORBIDDEN_CODES = {
     "stm32f4": {("RCC.CFGR", "SW"): {3}, ("RCC.CFGR", "SWS"): {3}, ("RCC.PLLCFGR", "PLLQ"): {0, 1}},
     "stm32g4": {("RCC.CFGR", "SW"): {0}, ("RCC.PLLCFGR", "PLLSRC"): {1}, ("RCC.PLLCFGR", "PLLN"): set(range(8))},
@@ -160,13 +167,13 @@ FORBIDDEN_CODES = {
 
 @dataclass
 class Accesses:
-    """All accesses of an image. `note` listens on the bus of a chip."""
+    """The record of all accesses of an image. The simulated bus of a chip calls `note` for each access."""
 
     reads: set[int] = field(default_factory=set)
     writes: dict[int, set[int]] = field(default_factory=dict)
 
     def note(self, address: int, size: int, value: int | None) -> None:
-        """value: written, or None for a read."""
+        """Record one access. value: written value, or None for a read."""
         word = address & ~3
         if value is None:
             self.reads.add(word)
@@ -175,8 +182,9 @@ class Accesses:
 
 
 def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
-    """Return one line for each access to a place without a register, and for each access that the register or its bits
-    do not allow."""
+    """Return one line for each access to an address without a register, and for each access that the register or its
+    bits do not allow.
+    """
     found = [f"read of 0x{a:08X}, where there is no register" for a in sorted(accesses.reads) if a not in registers]
     found += [f"{registers[a].name} is read and can only be written" for a in sorted(accesses.reads)
               if a in registers and "r" not in registers[a].access]
@@ -187,7 +195,8 @@ def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
 
 def lost_reset_bits(accesses: Accesses, registers: Map, after_reset: dict[int, int]) -> dict[str, int]:
     """Return the bits that are 1 after reset and were once written as 0, by register. Registers in which writing clears
-    a flag lose no bit."""
+    a flag lose no bit.
+    """
     lost = {registers[a].name: after_reset[a] & ~reduce(and_, values) for a, values in accesses.writes.items()
             if a in after_reset and a in registers and registers[a].access == "rw"
             and not registers[a].name.endswith(".SR")}

@@ -1,5 +1,6 @@
-"""Every register access of whole images on the virtual board follows the vendor's description. The register exists, the
-kind of access is allowed, and no write has a reserved bit or a forbidden code."""
+"""Tests that every register access of whole images on the virtual board agrees with the vendor's description. The
+register must exist, it must allow this type of access, and no write may set a reserved bit or a forbidden field value.
+"""
 
 import re
 from contextlib import suppress
@@ -25,8 +26,9 @@ MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
 
 
 def hold_to_the_vendor(seen: Accesses, family: str) -> register_map.Map:
-    """Check that no access breaks a rule, and that writes clear only the named reset bits. Returns the family's
-    registers."""
+    """Check that no access breaks a rule, and that writes clear only the named reset bits. Return the registers of the
+    chip family.
+    """
     registers = MAPS[family]()
     assert violations(seen, registers, family) == []
     lost = lost_reset_bits(seen, registers, after_reset(family))
@@ -36,8 +38,9 @@ def hold_to_the_vendor(seen: Accesses, family: str) -> register_map.Map:
 
 @pytest.mark.parametrize("name", DRIVING)
 def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
-    """The image goes from power-up through homing, a motion, an e-stop, line noise, a dying crystal and the restart
-    without a crystal."""
+    """The image runs from power-up through homing, a motion, an e-stop, line noise, a failing crystal and the restart
+    without a crystal.
+    """
     mechanism, built = image(name)
     seen = Accesses()
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
@@ -61,7 +64,8 @@ def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
     *((kind, "BUS_OFF") for kind in ("damiao", "fd", "robomaster", "three")),
     *((name, "DRIVE_SILENT") for name in ("f405rg-4", "f405rg-6", "nucleo-g474re-6", "nucleo-g474-can"))])
 def test_every_access_to_drives_and_servos_is_one_that_the_vendor_describes(name, fault):
-    """The image goes through a motion that a short of its bus or wire ends, the way back, and a dying crystal."""
+    """The image runs through a motion that a short circuit of its bus ends, the return motion, and a failing crystal.
+    """
     mechanism, elf = arm(name) if fault == "BUS_OFF" else servo_arm(name, cutoff=name != "nucleo-g474-can")
     seen, motion = Accesses(), knots(short_motion(mechanism), mechanism)
     with VirtualBoard(elf, mechanism, Plant(mechanism)) as board:
@@ -78,7 +82,8 @@ def test_every_access_to_drives_and_servos_is_one_that_the_vendor_describes(name
     assert len({a for a in seen.writes if of in registers[a].name}) >= least
 
 
-# Bits that are 1 after reset and that an image clears on purpose: register, bits, reason. All other bits must stay.
+# Bits that are 1 after reset and that an image clears deliberately: register, bits, reason. All further bits must
+# remain set.
 WORD = 0xFFFFFFFF
 DEBUG_PINS = 0xF << 26  # PA13 and PA14: SWDIO and SWCLK
 CLEARED = [
@@ -103,7 +108,7 @@ def may_clear(register: str) -> int:
 
 @pytest.mark.parametrize("family", MAPS)
 def test_what_a_register_holds_out_of_reset_is_the_vendors_word(family):
-    """The table from which the virtual chips start agrees with the vendor's other description."""
+    """The table of reset values with which the virtual chips start agrees with the vendor's second description."""
     registers = {r.address: r for r in MAPS[family]().values() if r.address < 0xE0000000}
     table = after_reset(family)
     if family == "stm32f4":
@@ -111,7 +116,7 @@ def test_what_a_register_holds_out_of_reset_is_the_vendors_word(family):
         assert len(used) > 300
         assert [r.name for r in used if r.reset != table.get(r.address, 0)] == []
     else:
-        assert table[0x40022000] & 1 << 18  # FLASH.ACR; one of two descriptions lacks DBG_SWEN
+        assert table[0x40022000] & 1 << 18  # FLASH.ACR; one of the two descriptions does not contain DBG_SWEN
         assert all(not table.get(r.address, 0) & ~r.mask for r in registers.values())
 
 

@@ -1,5 +1,6 @@
-"""The hand-written register headers agree with independent sources: ST's SVD, a table from RM0440, and pyocd's
-constants for the core."""
+"""Tests that the hand-written register headers agree with independent sources: ST's SVD file, a table from RM0440, and
+pyocd's constants for the core.
+"""
 
 import re
 import subprocess
@@ -17,11 +18,12 @@ CHIP = Path(__file__).resolve().parents[2] / "firmware" / "chip"
 
 @dataclass(frozen=True)
 class Family:
-    """folders: of the header. registers: by the other source. ports: letters. names: of registers with another name in
-    the other source, by member or by instance and member. nested: by struct, its arrays of structs: name, elements,
-    struct, and pattern of the other source's name. bits: registers whose macros are compared, as macros begin.
-    instances: the instance whose registers have these fields. fields: with another name in the other source. least:
-    smallest number of compared registers."""
+    """A chip family. folders: folders with its headers. registers: registers in the second source. ports: letters.
+    names: registers with another name in the second source, by member or by instance and member. nested: arrays of
+    structs in each struct: name, elements, struct, and pattern of the second source's name. bits: registers whose
+    macros are compared, as the beginnings of the macros. instances: the instance whose registers have these fields.
+    fields: fields with another name in the second source. least: smallest number of compared registers.
+    """
 
     folders: tuple[Path, ...]
     registers: Callable[[], register_map.Map]
@@ -43,7 +45,7 @@ class Family:
         return {reg.name: reg for reg in self.registers().values()}
 
     def members(self, struct: str) -> list[str]:
-        """Return the register names of a struct of the header, with arrays spelled out."""
+        """Return the register names of a struct in the header, with one name for each element of an array."""
         body = re.search(r"typedef struct \{([^}]*)\} " + struct + ";", self.header)[1]
         body = re.sub(r"/\*.*?\*/|RESERVED\([^)]*\);", "", body, flags=re.S)
         names = []
@@ -54,12 +56,12 @@ class Family:
         return names
 
     def named(self, instance: str, member: str) -> str:
-        """Return the other source's name of a register. For example, CCR[0] is CCR1 in the other source."""
+        """Return the name of a register in the second source. For example, CCR[0] is CCR1 in the second source."""
         plain = re.sub(r"(CCR|JDR)\[(\d)\]", lambda m: f"{m[1]}{int(m[2]) + 1}", member)
         return self.names.get(f"{instance}.{member}", f"{instance}.{self.names.get(member, plain)}")
 
     def places(self) -> Iterator[tuple[str, str]]:
-        """Return C expressions of all registers of the header, with the other source's names."""
+        """Return C expressions for all registers of the header, with their names in the second source."""
         structs = dict(re.findall(r"#define (\w+) \(\((\w+_TypeDef) \*\)0x", self.header))
         for name, struct in (structs | {f"GPIO{port}": "GPIO_TypeDef" for port in self.ports}).items():
             instance = f"GPIO({self.ports.index(name[4:])})" if name.startswith("GPIO") else name
@@ -72,8 +74,10 @@ class Family:
                         yield f"&{instance}->{array}[{i}].{member}", f"{name}.{there}"
 
     def field(self, register: str, name: str) -> tuple[int, int]:
-        """Return the lowest bit and the bits of a macro's field. The macro's name may end with a value of the field.
-        The SVD splits some fields (PLLM0 ... PLLM5), and marks the second meaning of a register with a quote."""
+        """Return the lowest bit and the bits of the field to which a macro belongs. The macro's name may end with a
+        value of the field. The SVD file splits some fields (PLLM0 ... PLLM5), and marks the second meaning of a
+        register with a quote.
+        """
         fields = self.by_name[register].fields
         plain = self.fields.get(name, name)
         for key in (plain, f"{plain}'"):
@@ -86,7 +90,7 @@ class Family:
         return self.field(register, name.rpartition("_")[0])
 
     def evaluate(self, folder: Path, expressions: list[str]) -> list[int]:
-        """Return the values of C expressions over the header, by the cross compiler."""
+        """Return the values of C expressions that use the header, evaluated by the cross compiler."""
         source, target = folder / "values.c", folder / "values.o"
         source.write_text('#include "ft_registers.h"\nconst uint32_t values[] = {\n'
                           + ",\n".join(f"(uint32_t)({e})" for e in expressions) + "};\n", encoding="utf-8")
@@ -132,7 +136,9 @@ def family(request) -> Family:
 
 
 def test_every_register_is_where_the_vendor_says(family, tmp_path):
-    """All timers have the struct of the largest timer. The G4's table only has the registers in use."""
+    """In the header all timers have the struct of the largest timer. The table of the G4 contains only the registers
+    that the firmware uses.
+    """
     there = family.by_name
     places = [(expression, there[name].address) for expression, name in family.places() if name in there]
     assert len(places) >= family.least
@@ -174,7 +180,7 @@ def test_core_registers_are_where_another_debugger_finds_them(tmp_path):
         "&DEMCR": CortexM.DEMCR, "DEMCR_TRCENA": CortexM.DEMCR_TRCENA,
         "&DWT->CTRL": 0xE0001000 + DWT.DWT_CTRL, "&DWT->CYCCNT": 0xE0001000 + DWT.DWT_CYCCNT,
         "DWT_CTRL_CYCCNTENA": DWT.DWT_CTRL_CYCCNTENA_MASK, "&SysTick->CTRL": CortexM.SYSTICK_CSR,
-        # from here on by ARM DDI 0403E, tables B3-4 (system control) and B3-7 (SysTick)
+        # the following rows are from ARM DDI 0403E, tables B3-4 (system control) and B3-7 (SysTick)
         "&SysTick->LOAD": 0xE000E014, "&SysTick->VAL": 0xE000E018, "&SCB->CCR": 0xE000ED14,
         "&SCB->CFSR": 0xE000ED28, "&SCB->HFSR": 0xE000ED2C, "&SCB->MMFAR": 0xE000ED34, "&SCB->BFAR": 0xE000ED38,
     }

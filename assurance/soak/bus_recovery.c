@@ -1,9 +1,10 @@
-/* A bus is held dominant and released at any time. The real driver runs on a
- * small model of the controller. bxCAN follows RM0090: INAK follows INRQ, and
- * clears after 11 recessive bits in a row (32.4.2). Bus off ends after 128
- * sequences of this kind, only in normal mode (32.7.6). FDCAN follows RM0440
- * 44.3.2: bus off sets INIT. After INIT is cleared, 129 sequences end bus off.
- * A bit takes a microsecond. */
+/* A test program in which a bus is held dominant and released at any time. The
+ * firmware's driver runs on a small model of the controller. bxCAN follows
+ * RM0090: INAK follows INRQ, and clears after 11 recessive bits in a row
+ * (32.4.2). Bus-off ends after 128 of these sequences, only in normal mode
+ * (32.7.6). FDCAN follows RM0440 44.3.2: bus-off sets INIT. After the firmware
+ * has cleared INIT, bus-off ends after 129 sequences. A bit lasts a
+ * microsecond. */
 #include "ft_registers.h"
 
 #ifdef CAN1
@@ -33,7 +34,8 @@ enum { SEQUENCE = 11 };
 
 static struct {
     bool init, off, held;
-    uint32_t run, seen; /* bits in a row, bits of whole sequences */
+    uint32_t run, seen; /* consecutive recessive bits, bits of complete
+                         * sequences */
 } node;
 
 void ft_interrupt_enable(uint32_t number, uint32_t priority)
@@ -70,9 +72,9 @@ static void show(void)
 
 #endif
 
-/* Return the driver's reading of a controller's error counts. The counts are in
- * CAN_ESR (RM0090) or FDCAN_ECR (RM0440). In FDCAN_ECR, REC stops at 127, and
- * RP is set beyond. */
+/* Return the values that the driver reads from a controller's error counters.
+ * The counts are in CAN_ESR (RM0090) or FDCAN_ECR (RM0440). In FDCAN_ECR, REC
+ * stops at 127, and RP is set above this value. */
 uint32_t counted(uint32_t sending, uint32_t receiving)
 {
 #ifdef CAN1
@@ -84,7 +86,7 @@ uint32_t counted(uint32_t sending, uint32_t receiving)
     return ft_can_errors(0);
 }
 
-/* Let bits pass. */
+/* Simulate bit times. */
 static void pass(uint32_t bits)
 {
     if (asked_in()) {
@@ -106,9 +108,9 @@ static void pass(uint32_t bits)
     show();
 }
 
-/* Hold the bus until a time, us, then release it. off: the controller is in bus
- * off; otherwise it has not started. Return the microseconds from the release
- * until the controller takes part, or 0 if the controller needs longer than
+/* Hold the bus until a time, us, then release it. off: the controller is in
+ * bus-off; otherwise it has not started. Return the time from the release until
+ * the controller takes part in the bus, us, or 0 if this takes longer than
  * `most`. */
 uint32_t trial(bool off, uint32_t release, uint32_t most)
 {

@@ -1,7 +1,8 @@
-/* Damiao's drives on the buses of an endless motion, after the protocol pages
- * of python-damiao-driver. The drives are at their targets, take commands and
- * answer. A share of all frames is lost. As many frames come twice, because a
- * controller repeats a frame whose last bit it has missed. */
+/* Damiao drives on the buses during an endless motion, written from the
+ * protocol pages of python-damiao-driver. The drives are at their targets,
+ * accept commands and answer. A fraction of all frames is lost. The same
+ * fraction of frames is received twice, because a controller repeats a frame
+ * whose last bit it has missed. */
 #include "fake_chip.h"
 #include "ft_app.h"
 #include "ft_bus.h"
@@ -17,8 +18,9 @@
 enum { DISABLED, ENABLED };
 
 static bus_soak_t all;
-static uint64_t state, limit; /* state of the generator; a number below limit is
-                               * bad */
+static uint64_t state, limit; /* state of the random generator; the frame is
+                               * disturbed if the random number is below
+                               * limit */
 static double sum[FT_BUS_DRIVES], wanted[FT_BUS_DRIVES];
 static uint32_t status[FT_BUS_DRIVES];
 
@@ -36,8 +38,8 @@ static int special(const ft_frame *f)
     return memcmp(f->data, "\xff\xff\xff\xff\xff\xff\xff", 7) == 0;
 }
 
-/* Sum up all torques to a drive, heard or not, because rounding is carried from
- * frame to frame. */
+/* Add up all torques sent to a drive, including torques in lost frames, because
+ * the rounding remainder is carried from frame to frame. */
 static void weigh(uint32_t i, const ft_frame *f)
 {
     uint32_t number = (f->data[6] & 15u) << 8 | f->data[7];
@@ -48,7 +50,7 @@ static void weigh(uint32_t i, const ft_frame *f)
     sum[i] += 2.0 * most / 4095.0 * number - most - wanted[i];
 }
 
-/* Take in a frame to a drive. */
+/* Process a frame to a drive. */
 static void hear(uint32_t i, const ft_frame *f)
 {
     if (!special(f))
@@ -78,7 +80,7 @@ static void answer(uint32_t i, ft_frame *f)
     f->data[6] = f->data[7] = 30u;
 }
 
-/* Run a drive's part of a tick. */
+/* Simulate a drive during a tick. */
 static void speak(uint32_t i, const ft_frame *heard)
 {
     ft_frame f;
@@ -104,8 +106,8 @@ static void speak(uint32_t i, const ft_frame *heard)
     }
 }
 
-/* Let the drives go on after a tick. Frames leave a tick after they are formed,
- * so they have the torques of the earlier tick. */
+/* Simulate the drives after a tick. Frames are sent one tick after they are
+ * formed, so they contain the torques of the previous tick. */
 static void after(void)
 {
     static float before[FT_JOINTS];
@@ -124,7 +126,8 @@ static void after(void)
     memcpy(before, ft.control.law.torque, sizeof before);
 }
 
-/* Begin with enabled drives. share: of lost frames, and of doubled frames. */
+/* Begin with enabled drives. share: fraction of lost frames, and of doubled
+ * frames. */
 void bus_soak_begin(double share, uint64_t seed)
 {
     uint32_t i;

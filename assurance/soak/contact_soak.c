@@ -1,5 +1,5 @@
-/* A plant for an endless motion: duties drive it, and the application reads its
- * encoders. A duty acts for one tick, and begins one tick after its
+/* A simulated plant for an endless motion: duties drive it, and the application
+ * reads its encoders. A duty acts for one tick, and begins one tick after its
  * computation. */
 #include "fake_chip.h"
 #include "ft_app.h"
@@ -9,14 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-#define STEPS 2 /* of the plant in a tick */
+#define STEPS 2 /* steps of the plant per tick */
 
 static contact_soak_plant plant;
-static float duty[FT_JOINTS]; /* acting from this tick on */
+static float duty[FT_JOINTS]; /* duty that acts from this tick on */
 static int64_t counted[FT_JOINTS];
 static double worst[FT_JOINTS];
 
-/* Let the plant move from this tick to the next one. */
+/* Simulate the plant from this tick to the next tick. */
 static void move(void)
 {
     uint32_t j;
@@ -36,7 +36,8 @@ static void move(void)
     }
 }
 
-/* Note how near each joint comes to a touch. */
+/* Record the largest ratio of each joint's external torque to its contact
+ * threshold. */
 static void look(void)
 {
     const ft_contact *f = &ft.control.contact;
@@ -63,7 +64,7 @@ void contact_soak_begin(const contact_soak_plant *p)
     soak_after = go_on;
 }
 
-/* Let ticks pass without a motion. */
+/* Run ticks without a motion. */
 void contact_soak_hold(uint32_t ticks)
 {
     uint32_t i;

@@ -1,20 +1,20 @@
-/* Plays one endless motion for hours, along a closed path. Knots go through the
- * whole link as frames. At every knot the target must equal the knot to the
- * last bit. */
+/* A test program that plays one endless motion for hours, along a closed path.
+ * Knots are sent through the whole link as frames. At every knot the target
+ * must equal the knot bit for bit. */
 #include "host_frame.h"
 #include "soak.h"
 
 static struct {
     const ft_msg_knot *path;
-    uint32_t count;     /* knots of one round; the next round begins with the
-                         * first knot */
-    uint64_t sent;      /* knots ever sent */
-    uint64_t at;        /* knots that the target has passed */
+    uint32_t count;     /* number of knots in one cycle; the next cycle begins
+                         * with the first knot */
+    uint64_t sent;      /* total number of sent knots */
+    uint64_t at;        /* number of knots that the target has passed */
     uint32_t phase;     /* ticks since the last knot */
     int moving;
 } soak;
 
-/* Keep the ring nearly full. */
+/* Keep the ring buffer nearly full. */
 static void feed(void)
 {
     while (ft_queue_credit(&ft.control.motion.queue) > 8u) {
@@ -29,7 +29,7 @@ static void feed(void)
     }
 }
 
-/* Return whether the target is a knot of the path. */
+/* Return whether the target equals a knot of the path. */
 static int target_is(uint64_t knot)
 {
     const int64_t *wanted = soak.path[knot % soak.count].position;
@@ -43,7 +43,8 @@ static int target_is(uint64_t knot)
     return 1;
 }
 
-/* Follow the path from knot to knot. Return 0 if the target has left it. */
+/* Compare the target with the path from knot to knot. Return 0 if the target
+ * has left the path. */
 static int on_path(void)
 {
     if (!soak.moving) { /* the motion begins at the second knot */
@@ -74,7 +75,7 @@ uint64_t soak_fill(void)
     return soak.sent;
 }
 
-/* Let the host be heard now and then. */
+/* Send a message of the host from time to time. */
 void soak_poll(uint64_t tick)
 {
     static uint8_t out[65536];
@@ -86,7 +87,7 @@ void soak_poll(uint64_t tick)
     (void)fake_take(out);
 }
 
-/* Let ticks pass. Return the number of ticks before the first error. */
+/* Run ticks. Return the number of ticks before the first error. */
 uint64_t soak_run(uint64_t ticks)
 {
     uint64_t i;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 extern void (*soak_after)(void); /* called after each tick */
-extern uint32_t soak_follow; /* joints are at their targets */
+extern uint32_t soak_follow; /* true if joints are at their targets */
 void soak_begin(const void *path, uint32_t count);
 uint64_t soak_fill(void);
 uint64_t soak_run(uint64_t ticks);
@@ -16,22 +16,23 @@ uint32_t soak_played(void);
 uint32_t soak_tick(void);
 
 typedef struct {
-    uint64_t sent, lost, twice; /* frames */
-    uint64_t unanswered;        /* ticks of a drive */
-    double bias; /* N m, mean of sent torques minus wanted torques */
+    uint64_t sent, lost, twice; /* numbers of frames */
+    uint64_t unanswered;        /* number of ticks in which a drive did not
+                                 * answer */
+    double bias; /* N m, mean of sent torques minus demanded torques */
     uint32_t told_lost, told_late, told_foreign, disabled;
 } bus_soak_t;
 
 void bus_soak_begin(double share, uint64_t seed);
 void bus_soak_see(bus_soak_t *found);
 
-/* A plant's step (hil/plant/plant_steps.h) and its encoders. */
+/* The step function of a plant (hil/plant/plant_steps.h) and its encoders. */
 typedef struct {
     void *arm;
     int64_t (*take)(void *arm, double h, int64_t count);
     double *q, *volts;
     double origin[FT_JOINTS], per_unit[FT_JOINTS];
-    double levels; /* of a duty, from 0 to 1 */
+    double levels; /* number of steps of a duty, from 0 to 1 */
 } contact_soak_plant;
 
 void contact_soak_begin(const contact_soak_plant *plant);

@@ -1,4 +1,6 @@
-"""The compiled driver restarts its controller after a dominant bus is released at any time, and reads error counts."""
+"""Tests of the compiled driver: it restarts its controller after a dominant bus is released at any time, and reads
+error counts.
+"""
 
 import re
 from pathlib import Path
@@ -10,12 +12,14 @@ from tests.firmware.driver_alone import files_of
 from tests.support.bus_arm import described
 
 CDEF = "uint32_t trial(bool off, uint32_t release, uint32_t most); uint32_t counted(uint32_t, uint32_t);"
-PERIOD = 100_000  # us between two tries of the driver
-ENDS = 129 * 11 + 11  # us of the recovery
+PERIOD = 100_000  # us between two attempts of the driver
+ENDS = 129 * 11 + 11  # us until bus-off ends
 
 
 def driver(kind: str, hz: int):
-    """Load the chip's files with variables as registers. A compiler barrier replaces the processor's barrier."""
+    """Load the chip's source files with variables as registers. A compiler barrier replaces the processor's memory
+    barrier.
+    """
     wanted, files = files_of(described(kind))
     wanted["ft_model.h"] = re.sub(r"(#define FT_TICK_HZ) \d+", rf"\1 {hz}", wanted["ft_model.h"])
     text = (Path(__file__).parent / "bus_recovery.c").read_text()
@@ -28,9 +32,9 @@ def driver(kind: str, hz: int):
 @pytest.mark.parametrize("hz", [250, 500, 720, 1000, 2000, 5000])
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
 def test_that_a_controller_is_back_whenever_the_bus_is_let_go(kind, hz):
-    """The release moves over a whole period between two tries, in steps of 10 us. The controller is in bus off, or has
-    not started. By the manuals a controller needs at most 129 sequences of 11 bits. The number doubles if a try begins
-    meanwhile.
+    """The time of the release varies over a whole period between two attempts, in steps of 10 us. The controller is in
+    bus-off, or has not started. According to the manuals a controller needs at most 129 sequences of 11 bits. The
+    number doubles if an attempt begins during this time.
     """
     lib = driver(kind, hz)
     tick = 1_000_000 // hz

@@ -1,12 +1,13 @@
-"""Days of motion, and a minute of each kind in `make assure`.
+"""Soak tests: days of motion, and a minute of each type in `make assure`.
 
-A path loses no knot and does not drift. Drives on a bus with lost and doubled frames have every loss counted, without
-faults or bias. An arm with contact detection has no false touch, with plants of 5 % less and more mass than its file.
+A motion along a path must lose no knot and must not drift. On a bus with lost and doubled frames every loss must be
+counted, without faults or bias. An arm with contact detection must detect no false contact, with plants that have 5 %
+less and 5 % more mass than the file.
 
-The application's C runs on this computer, over a chip made of variables, in single precision without contracted
-operations. The chip gives the same torques bit for bit (tests/hil). The real link, timers, converters and interrupts
-run for minutes on the virtual board instead. In this model every disturbed frame is lost, because no controller repeats
-it.
+The application's C runs on this computer, with variables as the chip's registers, in single precision without fused
+operations. The chip gives the same torques bit for bit (tests/hil). The image with its link, timers, converters and
+interrupts runs for minutes on the virtual board instead. In this model every disturbed frame is lost, because no
+controller repeats it.
 """
 
 import hashlib
@@ -40,15 +41,15 @@ from tests.support.feeling import six_axis
 LONGEST = float(os.environ.get("FEMTORQUE_SOAK_S", "inf"))  # s of one run
 HOUR = 3_600_000  # ticks
 PERIOD_S = 4.0
-SHARE = 1e-4  # of lost frames on a bus, and of doubled frames
-STEP = 2.0 * 28.0 / 4095.0  # N m, of a DM4340's torque field
-ROUND_S = 180.0  # s of about 70 random motions, which a piece repeats
-AWAY = 0.7  # rad from the start pose
-SETTLED = 1000  # ticks, more than from arming until touches count
+SHARE = 1e-4  # fraction of lost frames on a bus, and of doubled frames
+STEP = 2.0 * 28.0 / 4095.0  # N m, resolution of a DM4340's torque field
+ROUND_S = 180.0  # s of about 70 random motions, which each piece repeats
+AWAY = 0.7  # rad, largest distance from the start pose
+SETTLED = 1000  # ticks, more than the time from arming until contacts are detected
 
 
 def files(kind: str) -> list[Path]:
-    """Return the C files of a soak."""
+    """Return the C files of a soak program."""
     names = dict.fromkeys(("soak.h", "../fuzz/host_frame.h", "soak.c", f"{kind}soak.c"))
     return [Path(__file__).parent / name for name in names]
 
@@ -76,7 +77,7 @@ def path(mechanism: Mechanism) -> np.ndarray:
     start = np.array([j.start for j in joints])
     wide, harmonic = np.array([0.6, -0.5, 0.4]), np.array([1, 2, 3])
     x = w * t[:, None]
-    # the second terms make the way back differ from the way there; they also rest at the start
+    # the second terms make the return differ from the outward motion; they are also at rest at the start
     q = start + wide * (1.0 - np.cos(harmonic * x) + 0.3 * (np.sin(x) - 0.5 * np.sin(2.0 * x)))
     rate = wide * w * (harmonic * np.sin(harmonic * x) + 0.3 * (np.cos(x) - np.cos(2.0 * x)))
     acceleration = wide * w**2 * (harmonic**2 * np.cos(harmonic * x) - 0.3 * (np.sin(x) - 2.0 * np.sin(2.0 * x)))
@@ -84,7 +85,7 @@ def path(mechanism: Mechanism) -> np.ndarray:
 
 
 def wander(mechanism: Mechanism, seconds: float, seed: int) -> np.ndarray:
-    """Return random motions for at least some seconds, and back to the start."""
+    """Return random motions for at least some seconds, and a return to the start."""
     rng, start = np.random.default_rng(seed), np.array([j.start for j in mechanism.streamed])
     here, parts, count = start, [], 0
     while count < seconds * mechanism.control.knot_hz:
@@ -116,17 +117,17 @@ class Soak(App):
 
     def soak(self, ticks: int) -> None:
         done = self.lib.soak_run(ticks)
-        self.lib.ft_app_idle()  # the last STATUS, at the same tick
+        self.lib.ft_app_idle()  # gives the last STATUS, at the same tick
         self.take()
         status = self.status
         assert done == ticks, f"left the path after {done} ticks: {status}"
         assert (status.bad_frames, status.wrong_tag, status.out_of_order, status.fault) == (0, 0, 0, 0)
-        # a target is due some ticks after its knot
+        # a target follows its knot after some ticks
         assert abs(self.lib.soak_played() - self.lib.soak_knots()) <= 2
 
 
 class PathSoak(Soak):
-    """The three-link arm. first_tick: the tick counter at the begin."""
+    """The three-link arm. first_tick: the tick counter at the beginning."""
 
     def __init__(self, first_tick: int = 0) -> None:
         super().__init__(three_link())
@@ -140,7 +141,7 @@ class PathSoak(Soak):
 
 
 class BusSoak(Soak, Bussed):
-    """The arm of drives. share: of lost frames, and of doubled frames."""
+    """The arm with drives. share: fraction of lost frames, and of doubled frames."""
 
     kind = "bus_"
 
@@ -157,7 +158,8 @@ class BusSoak(Soak, Bussed):
         before = self.seen()
         super().soak(ticks)
         now = self.seen()
-        assert (now.told_lost - before.told_lost) % 2**32 == pytest.approx(now.unanswered, abs=3)  # of the last tick
+        # number of the last tick
+        assert (now.told_lost - before.told_lost) % 2**32 == pytest.approx(now.unanswered, abs=3)
         assert (now.told_late - before.told_late) % 2**32 == pytest.approx(now.twice, abs=3)
         assert now.told_foreign == now.disabled == 0
         assert now.bias < 1e-3 * STEP
@@ -171,7 +173,9 @@ class BusSoak(Soak, Bussed):
 
 class ContactSoak(Soak):
     """The six-joint arm with the rigid plant, motors and encoders, in random motions. mass: factor of the plant's mass.
-    Joints came to 0.54 to 0.71 of their thresholds in 200 s on the virtual board, and to 0.63 to 0.75 in 600 s here."""
+    The external torques reached 0.54 to 0.71 of the joints' thresholds in 200 s on the virtual board, and 0.63 to 0.75
+    in 600 s here.
+    """
 
     kind = "contact_"
 
@@ -194,7 +198,9 @@ class ContactSoak(Soak):
         self.begin(wander(mechanism, seconds, seed))
 
     def felt(self) -> tuple[list[float], int]:
-        """Return how near each joint has come to a touch, in thresholds, and the number of touches."""
+        """Return the largest ratio of each joint's external torque to its contact threshold, and the number of
+        contacts.
+        """
         worst, touches = self.ffi.new("double[6]"), self.ffi.new("uint32_t *")
         self.lib.contact_soak_see(worst, touches)
         return list(worst), int(touches[0])
@@ -209,12 +215,12 @@ def test_that_a_minute_of_motion_stays_on_its_path_while_the_tick_counter_wraps(
 def test_that_a_knot_that_differs_in_its_last_bit_is_seen():
     app = PathSoak()
     assert app.lib.soak_run(1200) == 1200
-    app.path["position"][500, 1] += 1  # after it was sent, before it is played
+    app.path["position"][500, 1] += 1  # after the knot was sent, before it is played
     assert app.lib.soak_run(2000) == pytest.approx(800, abs=10)
 
 
 def test_that_a_minute_on_a_bus_that_loses_frames_stays_on_its_path_with_every_loss_counted():
-    """The share is a hundred times larger here, so that a minute has losses."""
+    """The fraction of disturbed frames is a hundred times larger here, so that a minute contains losses."""
     seen = BusSoak(100.0 * SHARE).soak(60_000)
     assert seen.sent == 60_000 * 3 * 2
     assert seen.lost == pytest.approx(0.01 * seen.sent, rel=0.1) and seen.twice > 1000
@@ -251,7 +257,7 @@ def an_hour_on_a_bus(piece: int) -> dict[str, Any]:
 
 
 def half_an_hour_of_feeling(piece: int) -> list[float]:
-    """Play the light plant and the heavy plant in turn."""
+    """Play motions with the light plant and the heavy plant in turn."""
     app = ContactSoak((0.95, 1.05)[piece % 2], ROUND_S, 100 + piece)
     app.soak(HOUR // 2)
     worst, touches = app.felt()
@@ -264,7 +270,9 @@ def half_an_hour_of_feeling(piece: int) -> list[float]:
     ("", three_link, an_hour, 24), ("bus_", arm_of_drives, an_hour_on_a_bus, 24),
     ("contact_", six_axis, half_an_hour_of_feeling, 48)], ids=["path", "bus", "contact"])
 def test_that_a_day_of_motion_loses_and_feels_nothing(kind, mechanism, piece, count):
-    """A day consists of pieces. Results are kept for equal sources. FEMTORQUE_SOAK_S bounds one run."""
+    """A day is divided into pieces. Results are stored and reused for equal sources. FEMTORQUE_SOAK_S limits the time
+    of one run.
+    """
     texts = sources(mechanism()) | {path.name: path.read_text() for path in files(kind)}
     identity = hashlib.sha256("".join(texts[n] for n in sorted(texts)).encode()).hexdigest()[:16]
     ledger = cache_directory() / f"{kind}soak-{identity}.json"
@@ -282,7 +290,8 @@ def test_that_a_day_of_motion_loses_and_feels_nothing(kind, mechanism, piece, co
 
 @pytest.mark.soak
 def test_that_minutes_of_the_image_on_a_disturbed_wire_end_without_a_fault():
-    """The arm goes to and fro, and the controller repeats disturbed frames. FEMTORQUE_IMAGE_S: seconds of motion."""
+    """The arm moves forth and back, and the controller repeats disturbed frames. FEMTORQUE_IMAGE_S: seconds of motion.
+    """
     m = arm_of_drives()
     seconds = float(os.environ.get("FEMTORQUE_IMAGE_S", "120"))
     start = np.array([j.start for j in m.streamed])

@@ -1,8 +1,8 @@
-"""Both stacks run for half an hour with virtual boards in real time. Memory, threads, files and sockets do not grow
-after the first minutes. FEMTORQUE_SOAK_S bounds the time.
+"""Both integrations (LeRobot and ROS 2) run for half an hour with virtual boards in real time. After the first minutes
+the numbers of threads, files and sockets and the memory do not grow. FEMTORQUE_SOAK_S limits the time.
 
 LeRobot's classes run in LeRobot's environment (assurance.bench.lerobot.busy), with 30 actions a second and a new
-connection every minute. For ROS 2 `femtorque ros` gets one goal after the other.
+connection every minute. For ROS 2 `femtorque ros` receives one goal after another.
 """
 
 import os
@@ -23,13 +23,14 @@ from tests.support.suite import ROOT
 pytestmark = pytest.mark.soak
 
 SECONDS = min(1800.0, float(os.environ.get("FEMTORQUE_SOAK_S", "inf")))
-FIRST = 0.2  # share of the time, until all lasting objects exist
+FIRST = 0.2  # fraction of the time after which all permanent objects exist
 LOOK = 10.0  # s between two measurements
-MEGABYTES, FEW = 12.0, 2  # growth of memory, and of threads and open files, beyond the first part's largest values
+# allowed growth of memory, and of threads and open files, above the largest values before this time
+MEGABYTES, FEW = 12.0, 2
 
 
 def held(pid: int) -> tuple[float, int, int]:
-    """Return a process's memory, MB, threads, and open files with sockets."""
+    """Return a process's memory, MB, number of threads, and number of open files and sockets."""
     lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     return (int(lines["VmRSS"].split()[0]) / 1024.0, int(lines["Threads"]),
             len(list(Path(f"/proc/{pid}/fd").iterdir())))

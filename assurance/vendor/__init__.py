@@ -1,1 +1,1 @@
-"""ST's own drivers as judges of the virtual chips."""
+"""A comparison of the virtual chips with ST's drivers."""

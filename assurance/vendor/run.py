@@ -1,7 +1,9 @@
-"""Runs small programs of ST's own drivers on the virtual chips: `python -m assurance.vendor.run FOLDER [PROGRAM ...]`.
+"""Runs small programs that use ST's drivers on the virtual chips: `python -m assurance.vendor.run FOLDER [PROGRAM
+...]`.
 
-The drivers work on millions of chips and are independent of this project. If a program finds another value than it
-expects, the virtual chip is wrong. FOLDER holds the five repositories of SOURCES, which are no part of this tree.
+These drivers are proven on millions of chips and are independent of this project. If a program finds another value than
+it expects, the virtual chip is incorrect. FOLDER contains the five repositories of SOURCES, which are not part of this
+tree.
 """
 
 import argparse
@@ -24,7 +26,7 @@ from femtorque.hil.chip.stm32f4.chip import Stm32F405
 from femtorque.hil.chip.stm32g4.chip import Stm32G474
 
 HIL = Path(__file__).resolve().parents[2] / "hil" / "femtorque" / "hil"
-MODELS = ("chip", "bus", "clock")  # the judged folders of hil
+MODELS = ("chip", "bus", "clock")  # the folders of hil that these programs test
 PROGRAMS = Path(__file__).parent / "programs"
 RESULTS = Path(__file__).parent / "results.json"
 GITHUB = "https://github.com/STMicroelectronics"
@@ -32,8 +34,8 @@ GCC = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-
        "-ffunction-sections", "-fdata-sections", "-w")
 LINK = ("-nostartfiles", "--specs=nano.specs", "--specs=nosys.specs", "-Wl,--gc-sections", f"-T{PROGRAMS / 'link.ld'}",
         "-lc", "-lgcc")
-ROWS = 256  # of the reports in judge.c
-BOUND_S = 5.0  # s of the chip's time
+ROWS = 256  # maximum number of the reports in judge.c
+BOUND_S = 5.0  # s, limit of the simulated time
 FAULTS = {*range(HARD_FAULT, USAGE_FAULT + 1)}
 ALWAYS = ("hal", "hal_cortex", "hal_rcc", "hal_rcc_ex", "hal_pwr", "hal_pwr_ex", "hal_gpio", "hal_flash",
           "hal_flash_ex", "hal_dma", "hal_dma_ex")
@@ -41,8 +43,8 @@ ALWAYS = ("hal", "hal_cortex", "hal_rcc", "hal_rcc_ex", "hal_pwr", "hal_pwr_ex",
 
 @dataclass(frozen=True)
 class Family:
-    """A family of chips. device, drivers: ST's repositories. prefix: of the drivers' files. part: its name in ST's
-    macros."""
+    """A chip family. device, drivers: ST's repositories. prefix: of the drivers' files. part: its name in ST's macros.
+    """
 
     device: str
     drivers: str
@@ -63,7 +65,7 @@ FAMILIES = {
 CORE = "cmsis-core"
 SOURCES = (CORE, *(name for family in FAMILIES.values() for name in family.sources))
 
-World = Callable[[Stm32], object]  # sets up the surroundings of a chip
+World = Callable[[Stm32], object]  # function that sets up the surroundings of a chip
 
 
 def _one_wire_of_can(chip: Stm32) -> None:
@@ -73,19 +75,21 @@ def _one_wire_of_can(chip: Stm32) -> None:
 
 
 def _break_on_a_pin(chip: Stm32) -> None:
-    """Wire PB0 to TIM1's break input."""
+    """Connect PB0 to the break input of TIM1."""
     port = chip.gpio["B"]
     port.hear(0xFFFF, lambda: chip.timers["TIM1"].set_break(not port.driven(0)))
 
 
 def _tenths_of_volts(chip: Stm32) -> None:
-    """Give each channel n of the converters a voltage of n tenths of a volt."""
+    """Apply a voltage of n tenths of a volt to each channel n of the converters."""
     for converter in chip.converters:
         converter.volts = lambda channel: 0.1 * channel
 
 
 class _Partner(ServoInPython):
-    """A partner on a half-duplex wire. The partner answers six bytes in reverse, 100 us after the last byte."""
+    """A simulated device on a half-duplex serial line. It answers each six bytes in reverse order, 100 us after the
+    last byte.
+    """
 
     id, delay, listening = 1, 100e-6, True
     FRAMING = Framing(split=lambda burst: (0, len(burst)),
@@ -105,7 +109,9 @@ def _partner(chip: Stm32) -> None:
 
 @dataclass(frozen=True)
 class Program:
-    """A program. file: below PROGRAMS. drivers: in addition to ALWAYS. world: sets up the chip's surroundings."""
+    """A test program. file: path relative to PROGRAMS. drivers: ST's drivers in addition to ALWAYS. world: sets up the
+    chip's surroundings.
+    """
 
     file: str
     family: str
@@ -141,9 +147,10 @@ class Judged:
 
 
 def sources(folder: Path) -> dict[str, Path]:
-    """Return the repositories in a folder by the names of SOURCES, with - or _ in the folders' names.
+    """Return the paths of the repositories in a folder, by the names of SOURCES. The names of the folders may have - or
+    _.
 
-    Raises Refused with the missing repositories and the commands that fetch them.
+    Raise Refused with the missing repositories and the commands that fetch them.
     """
     found = {name: path for name in SOURCES for path in (folder / name, folder / name.replace("-", "_"))
              if path.is_dir()}
@@ -155,12 +162,12 @@ def sources(folder: Path) -> dict[str, Path]:
 
 
 def clones(folder: Path, names: Iterable[str]) -> list[str]:
-    """Return the commands that get ST's repositories into a folder."""
+    """Return the commands that clone ST's repositories into a folder."""
     return [f"    git clone --depth 1 {GITHUB}/{name} {folder / name}" for name in names]
 
 
 def commit(repository: Path) -> str:
-    """Return the checked out commit, with a mark if files have changed since."""
+    """Return the checked-out commit, with a mark if files have changed since."""
     def git(*arguments: str) -> str:
         return subprocess.run(["git", "-C", str(repository), *arguments], capture_output=True, text=True,
                               check=True).stdout.strip()
@@ -207,7 +214,9 @@ def compiled(program: Program, found: dict[str, Path], folder: Path) -> Path:
 
 
 def played(program: Program, elf: Path) -> Iterator[Judged]:
-    """Run a program to its end, and yield its reports. Raises Refused without an end, or by the virtual chip."""
+    """Run a program to its end, and yield its reports. Raise Refused if the program does not end, or if the virtual
+    chip refuses an access.
+    """
     family = FAMILIES[program.family]
     region = family.model.REGIONS[0]
     image = Image.load(elf, region.start, region.size)
@@ -238,7 +247,9 @@ def played(program: Program, elf: Path) -> Iterator[Judged]:
 
 
 def run(folder: Path, names: list[str]) -> int:
-    """Run programs and print their reports. Return the number of programs that differ. RESULTS keeps a run of all."""
+    """Run programs and print their reports. Return the number of programs with a difference. The file RESULTS stores a
+    run of all programs.
+    """
     found = sources(folder)
     commits = {name: commit(path) for name, path in found.items()}
     for name, which in commits.items():

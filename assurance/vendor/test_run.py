@@ -1,4 +1,4 @@
-"""The runner of ST's drivers without the drivers: its refusals, its reports, and its page."""
+"""Tests of the runner of ST's drivers, without the drivers: its error messages, its reports, and its page."""
 
 import json
 
@@ -19,7 +19,7 @@ def test_without_a_folder_it_names_the_sources_and_the_commands(capsys):
 
 
 def test_exactly_the_missing_repositories_are_named(tmp_path, capsys):
-    """A repository may have - or _ in its name."""
+    """The name of a repository's folder may have - or _."""
     for name in ("cmsis-core", "cmsis_device_g4", "stm32g4xx_hal_driver"):
         (tmp_path / name).mkdir()
     assert main([str(tmp_path)]) == 1

@@ -1,4 +1,4 @@
-"""The five arms of the benchmark for generators of inverse dynamics."""
+"""The five arms of the benchmark of inverse dynamics code generators."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -12,7 +12,7 @@ HERE = Path(__file__).parent / "arms"
 
 @cache
 def robots() -> Path:
-    """Return the folder in which the package example-robot-data keeps its URDF files."""
+    """Return the folder in which the package example-robot-data stores its URDF files."""
     pinocchio = find_spec("pinocchio")  # both packages are installed in the same tree
     assert pinocchio is not None and pinocchio.origin is not None, "pin is missing: pip install pin"
     root = Path(pinocchio.origin).parents[4] / "share" / "example-robot-data" / "robots"
@@ -21,7 +21,7 @@ def robots() -> Path:
 
 
 def from_urdf(path: Path, *, rate_hz: int = 1000, lock: tuple[str, ...] = ()) -> Mechanism:
-    """Return a mechanism from only a URDF file, with the named joints locked at zero."""
+    """Return a mechanism from a URDF file alone, with the named joints locked at zero."""
     locked = ", ".join(f'"{name}" = 0.0' for name in lock)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "mechanism.toml"

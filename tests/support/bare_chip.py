@@ -1,4 +1,4 @@
-"""A whole virtual chip with an idle processor. A test writes the registers that an image would write."""
+"""A whole virtual chip with an idle processor. A test writes the registers that a flash image would write."""
 
 import struct
 
@@ -26,7 +26,7 @@ class Bare:
         part.write(address - part.base, size, value)
 
     def writes(self, base: int, *values: tuple[int, int]) -> None:
-        """Write values one after another. A register is given by its distance from the base."""
+        """Write values one after another. A register is given by its offset from the base address."""
         for at, value in values:
             self.write(base + at, value)
 
@@ -34,7 +34,7 @@ class Bare:
         self.chip.run(self.chip.seconds + seconds)
 
     def wire(self) -> Wire:
-        """Return a wire with the first two CAN controllers."""
+        """Return a bus to which the first two CAN controllers are connected."""
         wire = Wire(self.chip.clock())
         for name in list(self.chip.cans)[:2]:
             self.chip.cans[name].plug(wire)

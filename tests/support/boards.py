@@ -15,7 +15,7 @@ DRIVING = ("f405rg-4", "f405rg-6", "nucleo-g474re-6", "odrive-v3.6")
 
 
 def three_link(name: str, folder: Path) -> Mechanism:
-    """Return three_link with another board. On a board with two channels its last joint is locked."""
+    """Return three_link with another board. On a board with two channels the last joint of the arm is locked."""
     if len(boards.load_board(name).channels) != 2:
         mechanism = load_mechanism(FILE)
         assert mechanism.board is not None
@@ -28,7 +28,7 @@ def three_link(name: str, folder: Path) -> Mechanism:
 
 
 def on_buses(name: str) -> Mechanism:
-    """Return an arm with drives of three families, for a board with only buses."""
+    """Return an arm with drives of three families, for a board that has only buses."""
     mechanism = load_mechanism(FILE.with_name("damiao_arm.toml"))
     assert mechanism.board is not None
     kinds = (("damiao-4340", 0x11), ("robstride-02", None), ("cubemars-ak80-9", 3))
@@ -38,13 +38,13 @@ def on_buses(name: str) -> Mechanism:
 
 
 def arm_for(name: str, folder: Path) -> Mechanism:
-    """Return an arm that a board can move."""
+    """Return an arm whose motors a board can drive."""
     board = boards.load_board(name)
     return on_buses(name) if board.can and not board.channels else three_link(name, folder)
 
 
 def driven(mechanism: Mechanism, drive: str) -> Mechanism:
-    """Return the mechanism with the same kind of `drive` at every motor."""
+    """Return the mechanism with `drive` as the drive of every motor."""
     return replace(mechanism, joints=tuple(
         replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints))
 

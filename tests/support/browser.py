@@ -24,7 +24,7 @@ FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshade
 
 @dataclass(frozen=True)
 class Browser:
-    """A browser with one page at a time. root: the address of chromedriver's session."""
+    """A browser with one page at a time. root: the address of the chromedriver session."""
 
     root: str
 
@@ -35,11 +35,11 @@ class Browser:
         self._call("url", {"url": url})
 
     def run(self, script: str) -> Any:
-        """Run a function body and return its result."""
+        """Run the body of a JavaScript function and return its result."""
         return self._call("execute/sync", {"script": script, "args": []})
 
     def until(self, script: str) -> None:
-        """Wait until a function body returns true."""
+        """Wait until the body of a JavaScript function returns true."""
         until(lambda: bool(self.run(script)))
 
     def console(self) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ class Browser:
             "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}})
 
     def mouse(self, what: str, x: float, y: float, shift: bool = False) -> None:
-        """Send mousePressed, mouseMoved or mouseReleased of the left button at a place of the window, px."""
+        """Send mousePressed, mouseMoved or mouseReleased of the left button at a position in the window, px."""
         self._input("Mouse", {"type": what, "x": x, "y": y, "button": "left", "clickCount": 1, "modifiers": 8 * shift,
                               "buttons": int(what != "mouseReleased")})
 
@@ -66,13 +66,13 @@ class Browser:
         self._call("goog/cdp/execute", {"cmd": f"Input.dispatch{device}Event", "params": event})
 
     def shown(self, path: Path) -> Path:
-        """Write a picture of the window as PNG."""
+        """Write an image of the window as PNG."""
         shot = self._call("goog/cdp/execute", {"cmd": "Page.captureScreenshot", "params": {}})
         path.write_bytes(base64.b64decode(shot["data"]))
         return path
 
     def screenshot(self, path: Path) -> Path:
-        """Write a picture of the whole page as PNG."""
+        """Write an image of the whole page as PNG."""
         height = self.run("return document.documentElement.scrollHeight")
         self._call("goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
             "width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}})
@@ -87,7 +87,7 @@ class Browser:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Open a browser with a fresh profile, and remove the profile afterwards."""
+    """Open a browser with a new profile, and remove the profile afterwards."""
     for tool in ("chromium", "chromedriver"):
         assert shutil.which(tool), f"{tool} is missing: apt install chromium chromium-driver"
     with socket.create_server(("127.0.0.1", 0)) as free:

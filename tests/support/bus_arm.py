@@ -1,4 +1,4 @@
-"""An arm with drives on a bus, and its image, for each family on classic CAN, and on CAN FD."""
+"""An arm with drives on a bus, and its flash image, for each drive family on classic CAN, and on CAN FD."""
 
 from dataclasses import replace
 from functools import cache
@@ -16,7 +16,7 @@ PLACE = ROOT / "build" / "boards"
 OTHERS = {"robstride": ("robstride-02", "robstride-00"), "cubemars": ("cubemars-ak10-9", "cubemars-ak80-9"),
           "mini-cheetah": ("mini-cheetah", "mini-cheetah"),
           "moteus": ("moteus-r4", "moteus-c1"),
-          "odrive-can": ("odrive-pro", "odrive-s1")}  # drives of shoulder and elbow, drive of the wrist
+          "odrive-can": ("odrive-pro", "odrive-s1")}  # drives of shoulder and elbow, then the drive of the wrist
 OWN = {"moteus": (', torque = 28.0, kp = 120.0, kd = 6.0, firmware = "1.1.0"', ", torque = 10.0, kp = 16.0, kd = 0.6"),
        "odrive-can": (', torque = 28.0, inertia = 0.01, firmware = "0.6.10"', ", inertia = 0.005")}
 
@@ -27,9 +27,9 @@ def file_of() -> Mechanism:
 
 
 def described(kind: str = "damiao") -> Mechanism:
-    """Return the arm with drives of another family, which close their loops, and with published rotors. fd: use a chip
-    with CAN FD, as families need that speak only CAN FD. robomaster, three: use a board that has only buses, with
-    drives on each bus.
+    """Return the arm with drives of another family and with published rotor inertias. The drives close the position
+    loops. fd: use a chip with CAN FD, for families that support only CAN FD. robomaster, three: use a board that has
+    only buses, with drives on each bus.
     """
     file = ARM
     if kind in OTHERS:
@@ -70,9 +70,9 @@ def described(kind: str = "damiao") -> Mechanism:
 
 
 def at_rate(board: str, rate: int) -> Mechanism:
-    """Return the arm with its drives set to a rate.
+    """Return the arm with its drives set to a bit rate.
 
-    Rates up to 1 Mbit/s are for classic CAN, higher rates for the data phase of CAN FD.
+    Rates up to 1 Mbit/s are for classic CAN, higher rates are for the data phase of CAN FD.
     """
     mechanism = file_of()
     assert mechanism.board is not None
@@ -82,7 +82,7 @@ def at_rate(board: str, rate: int) -> Mechanism:
 
 
 def five_moteus() -> Mechanism:
-    """Return an arm of OpenArm's size with as many moteus controllers as a bus can carry at 1 kHz.
+    """Return an arm of the size of the OpenArm with as many moteus controllers as a bus can carry at 1 kHz.
 
     The last two joints are locked. Each controller is configured for twice the stiffness and damping that the board
     commands.

@@ -1,4 +1,6 @@
-"""A bench for CAN controllers, with register writes on one side, and a wire with a simple node on the other side."""
+"""A test bench for CAN controllers: tests write registers on one side, and a simple node is on the other side of the
+bus.
+"""
 
 from collections.abc import Callable
 
@@ -13,7 +15,7 @@ FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)
 
 
 class Other(Node):
-    """A partner of the controllers on the wire, which acknowledges and keeps frames, and sends frames."""
+    """A node on the bus that acknowledges and stores the controllers' frames, and sends frames."""
 
     timing, fast = MEGABIT, FIVE_MEGABITS
 
@@ -47,7 +49,7 @@ class Other(Node):
 
 
 class Bench:
-    """A bench with time, registers and a wire. hz: rate of the processor's clock."""
+    """A bench with a clock, registers and a bus. hz: rate of the processor's clock."""
 
     def __init__(self, family: str, hz: float) -> None:
         self.hz, self.events = hz, Events()
@@ -61,7 +63,7 @@ class Bench:
         return self.events.now / self.hz
 
     def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Run until until() is true, but at most for this time. Return until()."""
+        """Run until until() is true, or until the time has passed. Return until()."""
         end = self.events.now + round(seconds * self.hz)
         while not until() and self.events.next() <= end:
             self.events.now = self.events.next()
@@ -79,6 +81,6 @@ class Bench:
         part.write(address - part.base, 4, value)
 
     def writes(self, base: int, *values: tuple[int, int]) -> None:
-        """Write values in turn, at offsets from the base."""
+        """Write values in turn, at offsets from the base address."""
         for at, value in values:
             self.write(base + at, value)

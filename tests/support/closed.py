@@ -1,15 +1,16 @@
-"""An oracle for closed mechanisms, made of Pinocchio's terms. Tests compare inverse model, emitted C and plant with
-this oracle.
+"""Reference dynamics of mechanisms with closed loops, computed with Pinocchio. Tests compare the inverse model, the
+emitted C and the plant with this reference.
 
-Pinocchio gives the terms of the spanning tree: mass matrix, rnea, frame Jacobians and frame accelerations. This module
-writes each closure as residuals r(q) between two frames. Their derivatives r' and r'' follow from the motion of the
-frames. The other steps are linear algebra with singular values, which can handle dependent rows:
+Pinocchio computes the terms of the spanning tree: mass matrix, rnea, frame Jacobians and frame accelerations. This
+module writes the constraint of each loop as residuals r(q) between two frames. The derivatives r' and r'' follow from
+the motion of the frames. All further steps are linear algebra with singular value decompositions, which also handle
+dependent equations:
 
     assembly     r(q) = 0                      Gauss-Newton, some joints held
     inverse      b(q, v, a) = S' tau + J' lambda,  tau of the active joints alone, least tau' W tau
     forward      [M  -J'; J  0] [a; lambda] = [tau - b; -Jdot v]
 
-The oracle shares only links, joints and anchors of the mechanism with the inverse model and the plant.
+Of the mechanism, this module shares only links, joints and anchors with the inverse model and the plant.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,7 @@ from femtorque.codegen.reference.pinocchio import pinocchio_of
 Array = NDArray[np.float64]
 
 WORLD = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-DEPENDENT = 1e-9  # smaller singular values, relative to the largest, count as zero
+DEPENDENT = 1e-9  # smaller singular values, relative to the largest singular value, count as zero
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Side:
     dw: Array
 
     def axis(self, k: int) -> tuple[Array, Array, Array]:
-        """Return axis k of the frame, and the axis's two time derivatives."""
+        """Return axis k of the frame, and the first two time derivatives of this axis."""
         u = self.R[:, k]
         return u, np.cross(self.w, u), np.cross(self.dw, u) + np.cross(self.w, np.cross(self.w, u))
 
@@ -51,8 +52,8 @@ class Side:
 
 
 class Closed:
-    """A mechanism in its first mode with closed loops. n: number of moving joints, which have the mechanism's order.
-    active: numbers of the actuated joints. passive: numbers of the other joints.
+    """A mechanism with closed loops, in its first mode. n: number of moving joints, in the mechanism's order. active:
+    numbers of the driven joints. passive: numbers of all further joints.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -94,7 +95,7 @@ class Closed:
         return [(side(a), side(b)) for a, b in self._frames]
 
     def _rows(self, q: Array, v: Array, a: Array) -> Array:
-        """Return r, r' and r'' of all closures, (3, rows)."""
+        """Return r, r' and r'' of all loop constraints, (3, rows)."""
         rows: list[Array] = []
         for loop, (a_side, b_side) in zip(self.mechanism.loops, self._sides(q, v, a), strict=True):
             gap = [y - x for x, y in zip(a_side.point(), b_side.point(), strict=True)]
@@ -109,12 +110,12 @@ class Closed:
         return np.array(rows).reshape(-1, 3).T
 
     def residual(self, q: ArrayLike) -> Array:
-        """Return r (rows,), in m or, for axes that turn, as the sine of the angle."""
+        """Return r (rows,), in m. For constraints on rotation, r is the sine of the angle."""
         q = np.asarray(q, float)
         return self._rows(q, 0.0 * q, 0.0 * q)[0]
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """Return r' of unit rates, (rows, n)."""
+        """Return the derivative of r with respect to q, (rows, n)."""
         q = np.asarray(q, float)
         return np.array([self._rows(q, unit, 0.0 * q)[1] for unit in np.eye(self.n)]).reshape(self.n, -1).T
 
@@ -129,7 +130,7 @@ class Closed:
     # ---- kinematics
 
     def assemble(self, q: ArrayLike, held: Iterable[int] = ()) -> Array:
-        """Return the pose near q that closes the loops. The joints in `held` stay where they are."""
+        """Return the pose near q in which the loops are closed. The joints in `held` keep their positions."""
         q = np.array(q, float)
         free = np.setdiff1d(np.arange(self.n), np.asarray(list(held), int))
         for _ in range(60):
@@ -144,8 +145,9 @@ class Closed:
 
     def follow(self, active: ArrayLike, rates: ArrayLike, accelerations: ArrayLike,
                near: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return positions, rates and accelerations (n,) of all joints from the active joints' (active,), on the branch
-        of `near`."""
+        """Return positions, velocities and accelerations (n,) of all joints for a motion of the active joints
+        (active,), on the assembly branch of `near`.
+        """
         q = np.array(near, float)
         q[self.active] = active
         q = self.assemble(q, self.active)
@@ -161,7 +163,7 @@ class Closed:
     def mass(self, q: ArrayLike, rotors: bool = False) -> Array:
         """Return the mass matrix (n, n).
 
-        The columns are computed one by one, because crba would need joints in depth-first order.
+        The columns are computed one by one, because crba would need the joints in depth-first order.
         """
         q, none = np.asarray(q, float), np.zeros(self.n)
         weight = pin.rnea(self.model, self.data, q, none, none).copy()
@@ -176,15 +178,16 @@ class Closed:
 
     def inverse(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike | None = None,
                 rotors: bool = False) -> tuple[Array, Array]:
-        """Return torques (n,), zero at passive joints, and multipliers (rows,) of a motion that keeps the loops closed.
+        """Return torques (n,), zero at passive joints, and multipliers (rows,) for a motion that keeps the loops
+        closed.
 
-        weight: the weights (active,) of tau^2, 1 by default. Weights have an effect if more joints are active than the
-        mechanism has freedoms.
+        weight: the weights (active,) of tau^2, 1 by default. Weights have an effect only if the mechanism has more
+        active joints than degrees of freedom.
         """
         J, tau = self.jacobian(q), self.open_torque(q, v, a, rotors) + self.rubbing(np.asarray(v, float))
-        C = _row_space(J)  # directions that the loops constrain, without dependent rows
+        C = _row_space(J)  # directions that the loops constrain, without dependent equations
         root = np.sqrt(np.ones(len(self.active)) if weight is None else np.asarray(weight, float))
-        # C' (particular + N z): `particular` removes the passive torques, and z minimises the active torques.
+        # C' (particular + N z): `particular` cancels the passive torques, and z minimises the active torques.
         particular = _solve(C[:, self.passive].T, tau[self.passive])
         N = _null_space(C[:, self.passive].T)
         left = (tau - C.T @ particular)[self.active]
@@ -196,7 +199,8 @@ class Closed:
 
     def rubbing(self, v: Array) -> Array:
         """Return the torque (n,) that overcomes the friction of joints without motors. As in the control law of driven
-        joints, the Coulomb part fades out below 0.01 rad/s or 0.001 m/s."""
+        joints, the Coulomb friction is reduced to 0 below 0.01 rad/s or 0.001 m/s.
+        """
         found = np.zeros(self.n)
         for i, joint in enumerate(self.mechanism.moving):
             if joint.motor is None and joint.drive is None and not joint.actuated:
@@ -212,7 +216,8 @@ class Closed:
         free = np.linalg.solve(M, np.asarray(tau, float) - b)
         if not len(J):
             return free, np.zeros(0)
-        # The smallest change of `free`, weighted with M, with J a = -Jdot v. C is J without dependent rows.
+        # Find the change of `free` with J a = -Jdot v that is smallest in the norm of M. C is J without dependent
+        # equations.
         C, allowed = _row_space(J), _solve(J, -self.drift(q, v))
         A = np.linalg.solve(M, C.T)
         cut = C.T @ np.linalg.solve(C @ A, C @ (allowed - free))
@@ -240,7 +245,7 @@ def _product(u: Iterable[Array], w: Iterable[Array]) -> Array:
 
 
 def _solve(A: Array, b: Array) -> Array:
-    """Return the shortest least-squares solution."""
+    """Return the least-squares solution with the smallest norm."""
     return np.linalg.lstsq(A, b, rcond=DEPENDENT)[0]
 
 
@@ -256,7 +261,7 @@ def _row_space(A: Array) -> Array:
 
 
 def _placed(mechanism: Mechanism) -> dict[str, tuple[int, pin.SE3]]:
-    """Return the Pinocchio joint of every link, and the link's frame at this joint."""
+    """Return the Pinocchio joint that moves each link, and the link's frame relative to this joint."""
     places = {BASE: (0, pin.SE3.Identity())}
     numbers = {joint.name: k + 1 for k, joint in enumerate(mechanism.moving)}
     for joint in mechanism.joints:

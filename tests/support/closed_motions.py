@@ -1,8 +1,8 @@
-"""The motions of the examples with loops, modes or flexures. `python -m tests.support.closed_motions` writes
-mechanisms/*.csv again. Every motion goes from rest to rest through poses of independent joints, by polynomials of
-seventh order. If more joints are streamed than the mechanism has freedoms, the closed loops give the other joints'
-positions at every millisecond (tests/support/closed.py). A spline through these positions gives velocities and
-accelerations.
+"""The motions of the example mechanisms with loops, modes or flexures. `python -m tests.support.closed_motions`
+rewrites mechanisms/*.csv. Every motion moves the independent joints from rest to rest through given poses, by
+polynomials of seventh order. If the number of streamed joints exceeds the degrees of freedom, the loop constraints give
+the positions of the dependent joints at every millisecond (tests/support/closed.py). A spline through these positions
+gives their velocities and accelerations.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ SEPTIC = np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
 
 @dataclass(frozen=True)
 class Leg:
-    """A piece of a motion. The independent joints move to the pose `to` in `seconds`, or stay if `to` is None."""
+    """A segment of a motion. The independent joints move to the pose `to` in `seconds`, or stay if `to` is None."""
 
     seconds: float
     to: tuple[float, ...] | None = None
@@ -34,9 +34,9 @@ class Leg:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan of a motion. independent: the joints that legs move.
+    """A plan of a motion. independent: the joints that the segments move.
 
-    Other streamed joints follow. by_mode: the independent joints in each mode.
+    The loop constraints give the motion of further streamed joints. by_mode: the independent joints in each mode.
     """
 
     file: str
@@ -47,7 +47,7 @@ class Plan:
 
 
 _FIVE_BAR = (Leg(0.8, (2.6, 1.3)), Leg(0.9, (1.7, 0.5)), Leg(0.7, (2.2, 0.94159265359)))
-# The left tip is 0.05 m left of the middle, and the forearm points 0.5 rad down.
+# The left tip is 0.05 m left of the middle, and the forearm is inclined downwards by 0.5 rad.
 _REACH = float(np.arccos((0.17 - 0.22 * np.cos(0.5)) / 0.22))
 _GRASP = (_REACH, -0.5 - _REACH, np.pi - _REACH, 0.5 + _REACH)
 _PUT = (1.30, -1.80)
@@ -79,7 +79,7 @@ PLANS = (
           Leg(0.1, None, "empty"), Leg(0.8, (0.9, -1.6, -0.6)))),
     Plan("biped", "biped", tuple(
         Leg(seconds, None if lean is None else (np.pi / 2 - lean[0], sum(lean) - np.pi, np.pi / 2 - lean[1]), mode)
-        for seconds, lean, mode in (  # outward lean of the left leg and of the right leg; feet stay level
+        for seconds, lean, mode in (  # outward inclination of the left leg and of the right leg; the feet stay level
             (0.6, (0.0, 0.35), "left"), (0.6, (0.3, 0.3), None), (0.1, None, None),
             (0.1, None, "right"), (0.6, (0.35, 0.0), None), (0.6, (0.2, 0.2), None)))),
 )

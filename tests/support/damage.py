@@ -1,4 +1,4 @@
-"""Files with one flipped bit. A reader must read the same data, report damage, or refuse the file."""
+"""Files with one flipped bit. The reader must read the same data, report the damage, or refuse the file."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from femtorque.host.record import Run
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return True if all data are equal. NaN equals NaN."""
+    """Return True if all data are equal. NaN is regarded as equal to NaN."""
     if isinstance(a, Run | Trajectory):
         return all(same(value, vars(b)[name]) for name, value in vars(a).items() if name not in ("damage", "source"))
     if isinstance(a, dict):
@@ -24,7 +24,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def is_beginning(part: Run, whole: Run) -> bool:
-    """Return True if the remaining samples are the first samples of the whole run."""
+    """Return True if the samples that could be read are the first samples of the whole run."""
     n = len(part.t)
     return all(same(getattr(part, name), getattr(whole, name)[:n])
                for name in ("t", "position", "target", "rate", "torque", "duty", "state"))
@@ -32,8 +32,8 @@ def is_beginning(part: Run, whole: Run) -> bool:
 
 def flipped(path: Path, read: Callable[[Path], Any], number: int, seed: int) -> Counter[str]:
     """Read `number` copies of a file, each with one random flipped bit, and count the outcomes. "the same": the reader
-    read the same data. "said": it reported damage, and the remaining samples are right. "refused": it refused the file.
-    "silent": it read other data without a report.
+    read the same data. "said": the reader reported damage, and the samples that it read are correct. "refused": the
+    reader refused the file. "silent": the reader read other data without a report.
     """
     random, whole, data = np.random.default_rng(seed), read(path), path.read_bytes()
     damaged, found = path.with_stem(f"{path.stem}-flipped"), Counter[str]()

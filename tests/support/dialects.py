@@ -1,4 +1,4 @@
-"""Replies of drives in the MIT mode, by family."""
+"""Replies of drives in the MIT mode, for each drive family."""
 
 from importlib import import_module
 

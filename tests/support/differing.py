@@ -11,8 +11,9 @@ from femtorque.codegen.mechanism import Joint, Mechanism
 
 def differing(mechanism: Mechanism, seed: int = 5, mass: float = 0.2, centre: float = 0.01,
               friction: float = 2.0) -> Mechanism:
-    """Return the true arm of a file. mass: share by which each link is heavier or lighter. centre: m, in a random
-    direction. friction: factor on the file's friction."""
+    """Return the real arm that differs from a file. mass: largest relative error of each link's mass. centre:
+    displacement of the centre of gravity in a random direction, m. friction: factor on the file's friction.
+    """
     rng = np.random.default_rng(seed)
     links = []
     for link in mechanism.links:

@@ -1,4 +1,4 @@
-"""A drive with an inertia on its output, on a wire with a host. Clients of makers use this host as a bus."""
+"""A drive with an inertia on its output, and a host on the same bus. Clients from makers use this host as their bus."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,8 @@ STEP = 100e-6
 
 
 class DriveBench:
-    """A drive on a bench. inertia: kg m^2. load: function from an angle to the torque on the inertia, N m."""
+    """A drive on a test bench. inertia: kg m^2. load: function from the angle to the load torque on the inertia, N m.
+    """
 
     def __init__(self, make: Callable[[Wire], Drive], inertia: float = 0.05,
                  load: Callable[[float], float] = lambda q: 0.0) -> None:
@@ -47,7 +48,9 @@ class DriveBench:
             self.catch_up()
 
     def ask(self, number: int, data: bytes, extended: bool = False, fd: bool = False) -> Frame | None:
-        """Send a frame and return the answer within a millisecond. fd: true for CAN FD with a faster data phase."""
+        """Send a frame, and return the answer if it comes within a millisecond. fd: true for CAN FD with a faster data
+        phase.
+        """
         self.host.got.clear()
         self.host.send(Frame(number, data, extended, fd=fd, fast=fd))
         self.run(1e-3)
@@ -74,10 +77,12 @@ def damped(t: float, inertia: float, kp: float, kd: float, target: float) -> flo
 
 
 class ServoBench:
-    """Servos on a wire, which is the port of a maker's client. Each write takes time on the wire."""
+    """Servos on a half-duplex serial bus. The class replaces the serial port of a maker's client. Each write takes its
+    transmission time on the bus.
+    """
 
     is_using = False
-    wait = 0.01  # s, the time after a write
+    wait = 0.01  # s, pause after a write
     writes: Any = None  # the client's class for writes to several servos
 
     def __init__(self, rate: float, framing: Framing, volts: float, handler: Any) -> None:

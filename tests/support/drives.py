@@ -1,6 +1,6 @@
-"""Fake drives on the buses of the application over a chip of variables.
+"""Simulated drives on the buses of the application. Variables replace the registers of the chip.
 
-Fake drives answer each frame in the same tick.
+The drives answer each frame in the same tick.
 """
 
 import struct
@@ -23,9 +23,10 @@ WRITTEN = 0x55
 
 @dataclass
 class FakeDrive:
-    """A drive. position, velocity: rad, rad/s at its output, set by the test. torque: torque of the last command. deaf:
-    true if the drive does not answer. dull: true if the drive never becomes enabled. down: remaining ticks without
-    power or reception. unlimited: number of commands that the drive obeyed while its watchdog was off.
+    """A simulated drive. position, velocity: rad, rad/s at the output, set by the test. torque: torque of the last
+    command, N m. deaf: true if the drive does not answer. dull: true if the drive never becomes enabled. down:
+    remaining ticks without power or reception. unlimited: number of commands that the drive obeyed while its watchdog
+    was off.
     """
 
     drive: Drive
@@ -43,11 +44,11 @@ class FakeDrive:
 
     def __post_init__(self) -> None:
         t = self.drive.type
-        self.missing = 0  # a parameter that RobStride's drives do not have
+        self.missing = 0  # number of a parameter that RobStride drives do not have
         self.registers = {21: t.position, 22: t.velocity, 23: t.torque, 10: 1, 9: 0, 14: 5017, 0x7005: 0, 0x7028: 0}
 
     def power_up(self) -> None:
-        """Forget the settings that are not stored."""
+        """Reset the settings that are not in permanent memory."""
         self.enabled, self.error = False, 0
         self.registers |= {9: 0, 0x7028: 0}
 
@@ -72,7 +73,7 @@ class FakeDrive:
             self.error = 0
 
     def _command(self, target: Target, step: float) -> None:
-        """Store a command. step: step of the torque's field, N m."""
+        """Store a command. step: resolution of the torque field, N m."""
         asks = bool(target.kp or target.kd or abs(target.torque) > step)
         limit = {"damiao": 9, "robstride": 0x7028}.get(self.drive.type.family)
         self.unlimited += asks and self.enabled and limit is not None and not self.registers[limit]
@@ -91,14 +92,16 @@ class FakeDrive:
         return self._mit(frame, self.error)
 
     def state(self) -> Frame:
-        """Return the state of a Damiao drive."""
+        """Return the state frame of a Damiao drive."""
         assert self.drive.reply is not None
         told = State(self.drive.id, self.position, self.velocity, 0.0)
         return Frame(self.drive.reply, dialects.answer(self.drive.type, self.drive.id, told, error=self.error or
                                                   int(self.enabled), temperature=30))
 
     def _mit(self, frame: Frame, error: int | None) -> Frame | None:
-        """Answer in the MIT mode. error: error code of the state; None reports whether the drive is enabled instead."""
+        """Answer a frame in the MIT mode. error: error code in the state; if None, the state reports whether the drive
+        is enabled.
+        """
         d, last = self.drive, {0xFB: "clear", 0xFC: "enable", 0xFD: "disable"}
         assert d.reply is not None
         if frame.id != d.id or frame.extended:
@@ -115,7 +118,7 @@ class FakeDrive:
         return Frame(d.reply, dialects.answer(d.type, d.id, state, error=code, temperature=30))
 
     def _register(self, data: bytes) -> bytes | None:
-        """Return the answer about a register, or None for an unknown one."""
+        """Return the answer to a register access, or None for an unknown register."""
         number, kind = data[3], "I" if data[3] in (7, 8, 9, 10, 14) else "f"
         if data[2] == WRITTEN:
             self.heard.append(f"write {number}")
@@ -163,7 +166,7 @@ class Bussed(App):
     """The application with its drives, run tick by tick."""
 
     def __init__(self, *args, **how) -> None:
-        self.told: Any = None  # the last DRIVES
+        self.told: Any = None  # the last DRIVES message
         super().__init__(*args, **how)
         self.frames = self.ffi.new("ft_frame[64]")
         self.names = [b.name for b in self.mechanism.buses if b.kind != "sts"]
@@ -203,7 +206,7 @@ class Bussed(App):
                     self.bring(answer, number)
 
     def counts(self) -> Any:
-        """Run until the next DRIVES, and return it."""
+        """Run until the next DRIVES message, and return it."""
         self.told = None
         while self.told is None:
             self.run(1)

@@ -1,4 +1,6 @@
-"""Virtual Dynamixel X servos on the wire of the application. Variables replace the chip."""
+"""Virtual Dynamixel X servos on the half-duplex serial bus of the application. Variables replace the registers of the
+chip.
+"""
 
 from typing import Any
 
@@ -29,5 +31,5 @@ class Wired(Served):
         return Dynamixel(self.clock, drive.id, model, RATE, 0.0, lambda: self.volts)
 
     def goal(self, name: str) -> int:
-        """Return a servo's goal current in steps."""
+        """Return a servo's goal current in units of its register."""
         return int(self.servos[name].get(102, 2, signed=True))

@@ -1,10 +1,10 @@
-"""A program that writes every emitted byte of mechanisms. In another process NumPy may choose the code of another
-processor.
+"""A program that writes all emitted files of mechanisms. In another process, environment variables can make NumPy use
+the code for another processor.
 
     python -m tests.support.emitted_bytes FOLDER NAME ...
 
-NAME is a case of tests/codegen/step/test_same_torques.py. FOLDER gets one file per case: sources of the image, files of
-`generate`, and text of the digest. The file `kernels` identifies NumPy's code in this process.
+NAME is a case of tests/codegen/step/test_same_torques.py. FOLDER gets one file per case, with the sources of the image,
+the files of `generate`, and the text of the digest. The file `kernels` identifies NumPy's code in this process.
 """
 
 import os
@@ -21,7 +21,7 @@ from femtorque.codegen.mechanism import Mechanism, canonical
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = "kernels"
-BESIDE = "ft_rnea", "ft_wrench", "ft_units"  # files that only a generated folder has
+BESIDE = "ft_rnea", "ft_wrench", "ft_units"  # files that only the folder of `generate` has
 
 
 def emitted(mechanism: Mechanism, folder: Path) -> str:
@@ -36,7 +36,8 @@ def emitted(mechanism: Mechanism, folder: Path) -> str:
 
 
 def kernels() -> str:
-    """Return a digest of results of NumPy (matrix product, sines, decomposition) and the C library on this processor.
+    """Return a digest of results of NumPy (matrix product, sines, decomposition) and of the C library on this
+    processor.
     """
     A = np.random.default_rng(0).standard_normal((40, 40))
     numbers = A @ A, np.sin(A), np.linalg.svd(A)[0]
@@ -44,7 +45,7 @@ def kernels() -> str:
 
 
 def elsewhere(folder: Path, names: list[str], environment: dict[str, str]) -> dict[str, str]:
-    """Return {name: text} of cases and of KERNELS, from a process with these environment variables.
+    """Return {name: text} of the cases and of KERNELS, from a process with these environment variables.
 
     An empty value unsets a variable.
     """

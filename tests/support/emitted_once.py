@@ -1,6 +1,6 @@
-"""A memory of emitted steps for all tests, because the search for a step's frames takes a second. The emitted files are
-kept under a hash that includes this program, for the other workers. Tests of the emission emit again: the tests in
-ANEW, and tests that change a constant of the emission.
+"""A cache of emitted steps for all tests, because the search for a step's frames takes a second. The emitted files are
+stored under a hash that includes this program, so all workers can use them. Tests of the emission do not use the cache:
+the tests in ANEW, and tests that change a constant of the emission.
 """
 
 import functools
@@ -22,7 +22,7 @@ ANEW = ("tests/codegen/emit/", "tests/codegen/reference/test_rigid.py", "tests/c
 
 
 def once(render):
-    """Return the function with a memory. For bitwise equal arguments it returns the remembered files."""
+    """Return the function with a cache. For bitwise equal arguments the function returns the cached files."""
     known = {}
 
     @functools.wraps(render)
@@ -39,7 +39,7 @@ def once(render):
 
 
 def from_cache(key, render):
-    """Return {file name: text} under a key."""
+    """Return {file name: text} for a key."""
     def make(entry):
         (entry / "files.json").write_text(json.dumps(render()), encoding="utf-8")
 

@@ -1,17 +1,18 @@
-"""The exact slew of a flexible link with a point mass at its tip, without elements, modes or time steps.
+"""The exact slew of a flexible link with a point mass at its tip. The solution uses neither elements nor modes nor time
+steps.
 
 v(x, t) is the small deflection of an Euler-Bernoulli beam from the direction of the tip's path. The root is clamped in
-the hub, and c is the strain-proportional damping. In the frequency domain:
+the hub, and c is the strain-proportional damping. The equations in the frequency domain are:
 
     E v'''' = rho w^2 v,  E = EI (1 + i w c);    v(0) = 0,  v(L) = L psi,  v''(L) = 0,  E v'''(L) = -load w^2 v(L).
 
 These four conditions on four exponentials give v. The joint turns by v'(0) and needs the torque -E v''(0). The Fourier
-integral of the path's law and an inverse transform give functions of time. The motion decays within the window of the
-transform. The result is the inverse with infinitely many elements. This inverse is acausal, because it has poles in
-both half planes.
+integral of the path's velocity and an inverse transform give functions of time. The motion decays within the time
+window of the transform. The result equals the inverse with infinitely many elements. This inverse is acausal, because
+it has poles in both half planes.
 
-In the other direction, the motion of the root is given. The deflection of the clamped beam is then a sum over the roots
-of the frequency equation.
+`swing` computes the forward problem, in which the motion of the root is given. The deflection of the clamped beam is
+then a sum over the roots of the frequency equation.
 """
 
 from dataclasses import dataclass
@@ -23,8 +24,9 @@ from scipy.special import beta
 
 Array = NDArray[np.float64]
 
-WINDOW, SAMPLES, BEFORE = 2.0, 2**13, 0.75  # s, samples, and s before the path begins, of the transform
-HIGHEST = 1500.0  # rad/s: beyond it the law's spectrum is below 1e-12 of its maximum
+# duration of the transform in s, number of samples, and time in s before the path begins
+WINDOW, SAMPLES, BEFORE = 2.0, 2**13, 0.75
+HIGHEST = 1500.0  # rad/s: above this frequency the spectrum of the path is below 1e-12 of its maximum
 GAUSS = 500
 
 
@@ -54,7 +56,7 @@ class Link:
         return k * (B - C + e * D), -E * k**2 * (-A + C + e * D)
 
     def slewed(self, way: float, duration: float) -> tuple[Array, Array, Array]:
-        """Return times (T,) from the path's beginning, and the joint's acceleration, rad/s^2, and torque, N m.
+        """Return times (T,) from the beginning of the path, s, and the joint's acceleration, rad/s^2, and torque, N m.
 
         The tip turns by `way` rad, with a velocity proportional to x^5 (1 - x)^5.
         """
@@ -70,7 +72,7 @@ class Link:
     def swing(self, times: Array, turn: Array, after: Array, modes: int = 3) -> Array:
         """Return the deflection of the tip, m, at times `after`.
 
-        The root has turned before with the accelerations `turn` (T,) at the equidistant `times`.
+        Before these times the root has moved with the accelerations `turn` (T,), rad/s^2, at the equidistant `times`.
         """
         rho, L, ratio = self.mass / self.length, self.length, self.load / self.mass
         tip = np.zeros_like(after)
@@ -98,7 +100,7 @@ class Link:
 
 
 def spectrum(w: Array, way: float, duration: float) -> Array:
-    """Return the Fourier integral (W,), rad, of the velocity of a path that begins at 0."""
+    """Return the Fourier integral (W,), rad, of the velocity of a path that begins at time 0."""
     u, weight = np.polynomial.legendre.leggauss(GAUSS)
     x, weight = 0.5 * (1.0 + u), 0.5 * weight
     rate = way * (x * (1.0 - x)) ** 5 / beta(6, 6)

@@ -1,6 +1,7 @@
-"""A board in Python for tests of the host: ring, credit, states, faults, and a lossy wire. The board moves in whole
-ticks, and only while the clock sleeps. Every test is therefore exact and takes no real time. The board plays knots
-without interpolation or dynamics, because these tests examine the messages, not the motion.
+"""A simulated board in Python for tests of the host: ring buffer, credit, states, faults, and a lossy line. The board
+moves in whole ticks, and only while the host's clock sleeps. Therefore every test is deterministic and takes no real
+time. The board plays knots without interpolation or dynamics, because these tests concern the messages and not the
+motion.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ HOST_TIMEOUT = 0.1  # s
 
 
 class ManualClock:
-    """A clock that moves only while a host sleeps. The `boards` then run through every tick."""
+    """A clock that advances only while a host sleeps. During a sleep the `boards` run through every tick."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -36,7 +37,9 @@ class ManualClock:
 
 
 class Wire:
-    """One direction of the line. Frames arrive a tick late. Some frames are dropped, and some have flipped bits."""
+    """One direction of the line. Frames arrive with a delay of a tick. Some frames are lost, and some have flipped
+    bits.
+    """
 
     def __init__(self, rng: np.random.Generator, drop: float = 0.0, flip: float = 0.0) -> None:
         self.rng, self.drop, self.flip = rng, drop, flip
@@ -71,7 +74,7 @@ def configuration(joints: int = 3, digest: bytes = bytes(range(1, 33)), **keys) 
 
 
 class FakeBoard:
-    """A board, which is also the device that a Link opens: read, write, close."""
+    """A simulated board, which is also the device that a Link opens: read, write, close."""
 
     def __init__(
         self, clock: ManualClock, conf: Configuration | None = None, ring: int = 256, seed: int = 0,
@@ -84,19 +87,19 @@ class FakeBoard:
         self.to_board, self.to_host = Wire(rng, drop, flip), Wire(rng, drop, flip)
         self.codec = Codec(self.joints)
         self.delay = 0.0  # s, delay of every frame to the board
-        self.paced, self.free_at = False, 0.0  # true if frames to the board take the time of the baud rate
+        self.paced, self.free_at = False, 0.0  # true if frames to the board take the transmission time of the baud rate
         self.silent = False  # true if the board neither receives nor sends
-        self.gone = False  # true if the cable is unplugged, so reads and writes fail
-        self.refuse_with: dict[int, tuple[str, int]] = {}  # {command: (refusal, joint) at its next use}
-        self.deaf_to: set[int] = set()  # commands that never reach the board
+        self.gone = False  # true if the cable is unplugged, so that reads and writes fail
+        self.refuse_with: dict[int, tuple[str, int]] = {}  # {command: (refusal, joint) for the next use of the command}
+        self.deaf_to: set[int] = set()  # commands that are lost on their way to the board
         self.unique, self.crash = unique, {}
         self.position0 = np.zeros(self.joints)
-        self.received: list = []  # every knot taken, in order
-        self.commands: list[int] = []  # every command executed
+        self.received: list = []  # every accepted knot, in order
+        self.commands: list[int] = []  # every executed command
         self.targets: list = []  # each FOLLOW target with its time
-        self.asked: list = []  # every FOLLOW taken
-        self.timeout, self.ending, self.starved_at = 0.25, False, 0.0  # s without a target until FOLLOW ends
-        self.ends_in = self.ends_at = 0.0  # s from the END until the joints are at rest
+        self.asked: list = []  # every accepted FOLLOW command
+        self.timeout, self.ending, self.starved_at = 0.25, False, 0.0  # s without a target after which FOLLOW ends
+        self.ends_in = self.ends_at = 0.0  # s from the END command until the joints are at rest
         self.reset("POWER")
         clock.boards.append(self)
 

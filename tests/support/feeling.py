@@ -19,14 +19,14 @@ from femtorque.host.stream import stream
 from tests.support.rig import ROOT, connected, pump
 
 Array = NDArray[np.float64]
-SETTLED = 1.0  # s, longer than the time from power on until touches count
-# Thresholds of each joint: N m, slightly more than twice its dry friction; N m per rad/s; N m per rad/s^2.
+SETTLED = 1.0  # s, longer than the time from power-up until contacts are detected
+# Thresholds of each joint: N m, slightly above twice the joint's dry friction; N m per rad/s; N m per rad/s^2.
 THRESHOLDS = (Contact(7.5, 1.0, 0.3), Contact(8.5, 1.5, 0.5), Contact(5.0, 0.8, 0.2), Contact(1.4, 0.05, 0.01),
               Contact(1.4, 0.05, 0.01), Contact(1.0, 0.05, 0.01))
 
 
 def six_axis(reaction: str = "none", bandwidth_hz: float = 30.0) -> Mechanism:
-    """Return the six-joint arm with [feel], on a board with six bridges."""
+    """Return the six-joint arm with [feel], on a board with six motor bridges."""
     it = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
     assert it.board is not None
     joints = tuple(replace(j, contact=c) for j, c in zip(it.joints, THRESHOLDS, strict=True))
@@ -36,7 +36,7 @@ def six_axis(reaction: str = "none", bandwidth_hz: float = 30.0) -> Mechanism:
 
 @dataclass
 class Feeling:
-    """A settled arm in HOLD, and all its later FELT reports."""
+    """An arm in HOLD after its transients have decayed, and all FELT reports from then on."""
 
     board: VirtualBoard
     session: Session
@@ -47,7 +47,7 @@ class Feeling:
             pump(self.board, self.session, 1)
 
     def push(self, torque: Array) -> int:
-        """Push with an external torque on the joints from now on. Return the number of the next tick."""
+        """Apply an external torque to the joints from now on. Return the number of the next tick."""
         self.board.plant.hand = lambda plant: torque  # type: ignore[attr-defined]
         return self.board.ticks
 
@@ -67,7 +67,7 @@ class Feeling:
 
 @contextmanager
 def feeling(mechanism: Mechanism, plant: Plant | None = None) -> Iterator[Feeling]:
-    """Run the arm on a virtual board and keep its reports."""
+    """Run the arm on a virtual board and store its reports."""
     with connected(mechanism, plant=plant, armed=True) as (board, session):
         arm = Feeling(board, session, [])
         pumped = session.pump

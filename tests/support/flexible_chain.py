@@ -1,9 +1,9 @@
-"""Mechanisms with flexible links, and an oracle for these mechanisms: a chain of rigid segments with springs. The
-oracle does not use equations of beams. Pinocchio moves a chain of short rigid segments. Springs of stiffness EI / h
-join the segments, and the springs' positions are integrated. The chain is geometrically exact: it has rotations of any
-size, the tension of spinning links, and the weight along the links. The chain's error falls with the square of the
-segments' length. If the link bends in two planes, the order of the springs about y and z alternates. In a fixed order
-the chain would twist with an error of order h.
+"""Mechanisms with flexible links, and a reference for their dynamics: a chain of rigid segments connected by springs.
+The reference does not use beam equations. Pinocchio computes the dynamics of a chain of short rigid segments. Springs
+of stiffness EI / h connect the segments, and this module integrates the springs' positions. The chain is geometrically
+exact: it includes rotations of any size, the tension of rotating links, and the weight along the links. The chain's
+error falls with the square of the segments' length. If the link bends in two planes, the order of the springs about y
+and z alternates from segment to segment. With a fixed order the chain would twist with an error of order h.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Z = np.array([0.0, 0.0, 1.0])
 
 
 def beam_link(name: str, elements: int, stiffness: float | tuple[float, float] = EI, damping: float = 0.0) -> Link:
-    """Return a uniform beam along x. A single EI bends only about z."""
+    """Return a uniform beam along x. A single number EI means bending only about z."""
     across = M * L**2 / 12.0
     pair = (np.inf, stiffness) if isinstance(stiffness, float) else stiffness
     return Link(name, M, np.array([L / 2.0, 0.0, 0.0]), np.diag([0.0, across, across]),
@@ -46,8 +46,9 @@ def single(elements: int, load: float = 0.05, *, rate_hz: int = 1000, gravity: A
 
 
 def sheared(mechanism: Mechanism, GA_s: float | tuple[float, float]) -> Mechanism:
-    """Return the mechanism with a shear stiffness, N, in every flexible link. A single GA_s belongs to bending about
-    z."""
+    """Return the mechanism with a shear stiffness, N, in every flexible link. A single number GA_s applies to bending
+    about z.
+    """
     pair = GA_s if isinstance(GA_s, tuple) else (np.inf, GA_s)
     return replace(mechanism, links=tuple(x if x.beam is None else replace(x, beam=replace(x.beam, GA_s=pair))
                                           for x in mechanism.links))
@@ -56,8 +57,8 @@ def sheared(mechanism: Mechanism, GA_s: float | tuple[float, float]) -> Mechanis
 def by_chance(seed: int, payload: str, EI: float) -> Mechanism:
     """Return a link that bends in two planes, on two joints with random axes.
 
-    Gravity is zero or has a random direction. payload: the load at the tip: a point, a long body along the link, or a
-    body beside the link.
+    Gravity is zero or has a random direction. payload: the load at the tip is a point mass, a long body along the link,
+    or a body off the link's axis.
     """
     rng = np.random.default_rng(seed)
     gravity = rng.normal(size=3)
@@ -72,8 +73,9 @@ def by_chance(seed: int, payload: str, EI: float) -> Mechanism:
 
 def two_link(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
              stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z) -> Mechanism:
-    """Return a flexible upper arm and a rigid forearm with a skew elbow. The forearm's centre of gravity is beside its
-    axis."""
+    """Return a flexible upper arm and a rigid forearm whose elbow axis is skew. The forearm's centre of gravity is off
+    its axis.
+    """
     fore = Link("fore", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4]))
     joints = [_joint("shoulder", BASE, "arm", 0.0, Z), _joint("elbow", "arm", "fore", L, axis)]
     return _of([beam_link("arm", elements, stiffness, damping), fore], joints, (), rate_hz, gravity)
@@ -82,7 +84,7 @@ def two_link(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -
 def beam_second(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
                 stiffness: float | tuple[float, float] = EI, damping: float = 0.0,
                 axes: tuple[ArrayLike, ArrayLike] = (Z, Z), load: float = 0.05) -> Mechanism:
-    """Return a rigid upper arm and a flexible link with a body, not only a point, at its tip."""
+    """Return a rigid upper arm and a flexible link whose tip carries a body with rotary inertia."""
     upper = Link("upper", 0.5, np.array([0.1, 0.0, 0.01]), np.diag([2e-4, 2e-3, 2e-3]))
     joints = [_joint("shoulder", BASE, "upper", 0.0, axes[0]), _joint("elbow", "upper", "arm", 0.2, axes[1])]
     hand = Payload("hand", "arm", load, np.array([L + 0.02, 0.01, 0.015]), load * 4e-4 * np.eye(3))
@@ -91,10 +93,10 @@ def beam_second(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0
 
 def flexible_joints(*, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0), axis: ArrayLike = Z,
                     slides: bool = False) -> Mechanism:
-    """Return two driven joints with a spring behind each, as rotor and link of a flexible-joint arm. The second joint
-    is skew.
+    """Return two driven joints, each followed by a spring, as rotor and link of a flexible-joint arm. The axis of the
+    second joint is skew.
 
-    slides: the second spring acts along the link.
+    slides: true if the second spring acts along the link.
     """
     rotor = 1e-3 * np.eye(3)
     links = [Link("rotor1", 0.1, np.zeros(3), rotor), Link("upper", 0.6, np.array([0.15, 0.01, 0.0]), 4e-3 * np.eye(3)),
@@ -111,7 +113,8 @@ def flexible_joints(*, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.
 
 def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0), stiffness: float = EI,
              axis: ArrayLike = Z) -> Mechanism:
-    """Return a rigid arm, a flexible arm with a hand on a spring at its end, and one more driven joint behind the hand.
+    """Return a rigid arm, then a flexible arm, a hand that a spring connects to its end, and a driven joint after the
+    hand.
     """
     one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness)
     hand = Link("hand", 0.05, np.array([0.05, 0.0, 0.01]), 1e-4 * np.eye(3))
@@ -125,8 +128,9 @@ def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -
 def double(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
            stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z,
            load: float = 0.05) -> Mechanism:
-    """Return two links that both bend. The elbow's motor is at the tip of the first link. The second link carries a
-    body at its tip, or nothing."""
+    """Return two flexible links. The elbow's motor is at the tip of the first link. The second link has a body at its
+    tip, or no load.
+    """
     links = [beam_link(name, elements, stiffness, damping) for name in ("arm", "fore")]
     joints = [_joint("shoulder", BASE, "arm", 0.0, Z), _joint("elbow", "arm", "fore", L, axis)]
     loads = [Payload("motor", "arm", 0.3, np.array([L, 0.0, 0.0]), 1e-4 * np.eye(3))]
@@ -137,7 +141,7 @@ def double(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.
 
 def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
             stiffness: float | tuple[float, float] = (3.0, 4.0)) -> Mechanism:
-    """Return a link that turns about two axes and carries a mass beside its axis.
+    """Return a link that rotates about two axes and carries a mass off its axis.
 
     The mass twists the link, unless GJ is None.
     """
@@ -150,8 +154,9 @@ def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: Ar
 
 def springs_between(elements: int, *, stiffness: float | tuple[float, float] = EI, axis: ArrayLike = Z,
                     gravity: ArrayLike = (1.0, -5.0, -2.0)) -> Mechanism:
-    """Return bending parts in a row: a spring behind the motor, a flexible link, a driven hand, and a flexible tail on
-    a spring."""
+    """Return elastic elements in series: a spring after the motor, a flexible link, a driven hand, and a flexible last
+    link on a spring.
+    """
     links = [Link("rotor", 0.1, np.zeros(3), 1e-3 * np.eye(3)), beam_link("arm", elements, stiffness),
              Link("hand", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4])),
              beam_link("tail", elements, stiffness)]
@@ -188,8 +193,9 @@ class Moving(Protocol):
 
 @dataclass(frozen=True)
 class Chain:
-    """A chain. model: Pinocchio's model. active (J,): velocity indices of the driven joints. The other arrays (k,)
-    belong to the springs."""
+    """A chain of rigid segments. model: Pinocchio's model. active (J,): velocity indices of the driven joints. The
+    further arrays (k,) describe the springs.
+    """
 
     model: pin.Model
     active: Array
@@ -202,7 +208,8 @@ class Chain:
     def of(mechanism: Mechanism, segments: int, GJ: float | None = None) -> Chain:
         """Return the chain of a mechanism, with this number of segments for each flexible link.
 
-        The links twist if GJ is given. Pieces and frames come from femtorque.codegen.model.tree_of_pieces.
+        If GJ is given, the links can twist. The rigid bodies and their frames come from
+        femtorque.codegen.model.tree_of_pieces.
         """
         tree = flexible_tree(mechanism)
         model = pin.Model()
@@ -250,14 +257,14 @@ class Chain:
         return Chain(model, *map(np.array, (active, passive, stiffness, damping, rest)))
 
     def slopes(self, bent: Array) -> Array:
-        """Return the slope (...) of the tip of a single flexible link, to first order, from the springs' positions
-        (..., k). The result is the root of the sum of squares of the slopes about y and z.
+        """Return the slope (...) at the tip of a single flexible link, to first order, computed from the springs'
+        positions (..., k). The result is the root of the sum of squares of the slopes about y and z.
         """
         names = {self.model.joints[i].idx_v: name for i, name in enumerate(self.model.names) if i}
         return np.hypot(*(bent[..., [names[at][-1] == a for at in self.passive]].sum(axis=-1) for a in "yz"))
 
     def torque(self, motion: oracle.Motion, t: ArrayLike) -> Array:
-        """Return the torques (len(t), n) of the joints that follow the motion from the chain's static sag."""
+        """Return the torques (len(t), n) of the driven joints for a motion that starts in the chain's static sag."""
         data, size, k = self.model.createData(), self.model.nv, len(self.passive)
 
         def solve(now: float, x: Array) -> tuple[Array, Array]:
@@ -279,7 +286,8 @@ class Chain:
 
     def sag(self, at: Array) -> Array:
         """Return the springs' positions (k,) at rest with the driven joints at `at` (J,), by Newton's method on the
-        remaining forces."""
+        residual forces.
+        """
         data, q, k = self.model.createData(), np.zeros(self.model.nv), len(self.passive)
         q[self.active], q[self.passive] = at, self.rest
         for _ in range(30):
@@ -294,9 +302,10 @@ class Chain:
         return q[self.passive].reshape(k)
 
     def marched(self, motion: Moving, start: float, ticks: int, dt: float) -> tuple[Array, Array]:
-        """Return the torques (ticks + 1, n) at start + k dt of the driven joints that follow a motion from the static
-        sag, and the springs' positions (ticks + 1, k). Newmark's average acceleration is solved to rounding. The method
-        is of second order in dt, and quicker than `torque` for many segments."""
+        """Return the torques (ticks + 1, n) of the driven joints at start + k dt, and the springs' positions (ticks +
+        1, k). The motion starts in the static sag. Each step of Newmark's method with constant average acceleration is
+        solved to rounding. The method is of second order in dt, and is faster than `torque` for many segments.
+        """
         data, size, k = self.model.createData(), self.model.nv, len(self.passive)
         q, v, a = np.zeros(size), np.zeros(size), np.zeros(size)
         x, rate, change = self.sag(motion.at(start)[0]), np.zeros(k), np.zeros(k)

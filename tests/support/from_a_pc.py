@@ -1,6 +1,6 @@
-"""A mechanism's drives on their buses, with a PC's adapter in place of the board.
+"""The drives of a mechanism on their buses, with a PC and its adapter in place of the board.
 
-A loop on the PC sends set points like users of three families. Each drive closes its loop.
+A loop on the PC sends set points as users of three drive families do. Each drive closes its position loop.
 """
 
 import math
@@ -26,15 +26,15 @@ from femtorque.hil.plant import plant_of
 TURN, COUNTS = math.tau, 4096
 STEP = 1e-3  # s between two samples of the joints
 BOOT = 0.11  # s for which a person holds the arm
-SETTLED = 1.5  # s before a motion begins, so that integrals settle
-JITTER = Jitter(late=0.5e-3, pause=10e-3, share=0.01, work=1e-3)  # chosen; work: one direction of a USB adapter
+SETTLED = 1.5  # s before a motion begins, so that integral terms settle
+JITTER = Jitter(late=0.5e-3, pause=10e-3, share=0.01, work=1e-3)  # chosen values; work: one direction of a USB adapter
 DELAYS = np.arange(0.0, 0.15, 1e-3)  # s
 
 
 class FromAPc:
     """A PC with an adapter. hz: rate of the set points.
 
-    A family's class enables the drives and sends the same messages as users of the family.
+    The class of a family enables the drives and sends the same messages as users of this family.
     """
 
     hz: float
@@ -75,9 +75,9 @@ class FromAPc:
             self.catch_up()
 
     def play(self, motion: Trajectory) -> Ran:
-        """Hold the start, then follow the motion.
+        """Hold the start pose, then follow the motion.
 
-        In each round the PC wakes late and sends the set points of its present time.
+        In each cycle the PC wakes late and sends the set points for the time at which it woke.
         """
         q, v, _ = motion.at(0.0)
         self.clock.run(BOOT)
@@ -95,7 +95,7 @@ class FromAPc:
             while wakes < t + STEP:
                 set_points = motion.at(min(wakes, motion.duration))[:2]
                 self.clock.after(began + wakes + JITTER.work - self.clock.seconds, partial(self.send, *set_points))
-                rounds = max(rounds + 1, int(wakes * self.hz) + 1)  # a missed round is left out
+                rounds = max(rounds + 1, int(wakes * self.hz) + 1)  # a missed cycle is skipped
                 wakes = max(rounds / self.hz + self._lateness(), wakes)
             self.run(began + t + STEP - self.clock.seconds)
         return Ran(np.array(seconds), motion.at(np.array(seconds))[0], np.array(places), 0.0)
@@ -106,8 +106,9 @@ class FromAPc:
 
 
 class AlohaLike(FromAPc):
-    """Goal positions at 50 Hz without a profile, like ALOHA's for servos with default gains
-    (aloha_scripts/constants.py: DT = 0.02; one_side_teleop.py: mode position). ROBOTIS' client makes the packets."""
+    """Goal positions at 50 Hz without a profile, as ALOHA's program sends them to servos with default gains
+    (aloha_scripts/constants.py: DT = 0.02; one_side_teleop.py: mode position). ROBOTIS' client encodes the packets.
+    """
 
     hz = 50.0
     is_using = False
@@ -116,7 +117,7 @@ class AlohaLike(FromAPc):
         super().__init__(mechanism)
         self.handler = PacketHandler(2.0)
 
-    # These methods are the client's port.
+    # The client uses these methods as its serial port.
     def clearPort(self) -> None: ...
 
     def writePort(self, packet: list[int]) -> int:
@@ -145,9 +146,9 @@ class AlohaLike(FromAPc):
 
 
 class MoteusExample(FromAPc):
-    """Positions and velocities at 50 Hz over an fdcanusb, like the maker's example of several drives
-    (lib/python/examples/multiservo.py: 20 ms between cycles). The maker's package makes the frames. The limits of the
-    drive's motion planning are off, since they would delay the target.
+    """Positions and velocities at 50 Hz over an fdcanusb, as in the maker's example for several drives
+    (lib/python/examples/multiservo.py: 20 ms between cycles). The maker's package encodes the frames. The limits of the
+    drive's trajectory generator are disabled, since they would delay the target.
     """
 
     hz = 50.0
@@ -170,7 +171,7 @@ class MoteusExample(FromAPc):
 
 
 def moteus_position(own: Controller, joint: Joint, turns: float, velocity: float, **more: float) -> bytes:
-    """Return the package's command of a position, in turns and turns/s, with the joint's gains."""
+    """Return the package's position command, in turns and turns/s, with the joint's gains."""
     kind = drive_of(joint).type
     data: bytes = own.make_position(
         position=turns, velocity=velocity, kp_scale=joint.gains.ku / kind.kp, kd_scale=joint.gains.kv / kind.kd,
@@ -184,10 +185,10 @@ def moteus_frame(number: int, data: bytes) -> Frame:
 
 
 class OdriveRos(FromAPc):
-    """Positions at 100 Hz, like ODrive's plugin for ros2_control (odrive_ros2_control: Set_Input_Pos, without velocity
-    for position controllers). 100 Hz is the default rate of ros2_control (controller_manager_parameters.yaml).
-    own_gains: the drive has its default gains. Otherwise the drive gets the file's gains, and also velocities. The
-    table of the package odrive-can makes the messages.
+    """Positions at 100 Hz, as ODrive's plugin for ros2_control sends them (odrive_ros2_control: Set_Input_Pos, without
+    velocity for position controllers). 100 Hz is the default rate of ros2_control (controller_manager_parameters.yaml).
+    own_gains: the drive has its default gains. Otherwise the drive gets the file's gains, and the PC also sends
+    velocities. The message table of the package odrive-can encodes the messages.
     """
 
     hz = 100.0
@@ -235,9 +236,9 @@ def rms(ran: Ran) -> NDArray[np.float64]:
 
 
 def rms_beside_its_delay(ran: Ran) -> NDArray[np.float64]:
-    """Return the rms tracking error (J,), rad, against targets with a constant delay.
+    """Return the rms tracking error (J,), rad, relative to targets with a constant delay.
 
-    The delay gives the least error of all joints together.
+    The delay minimises the error of all joints together.
     """
     def off(steps: int) -> NDArray[np.float64]:
         target = np.concatenate([np.repeat(ran.target[:1], steps, axis=0), ran.target[:len(ran.target) - steps]])

@@ -1,4 +1,4 @@
-"""An arm with drives of three families behind belts of 3:1."""
+"""An arm with drives of three families, each with a belt of 3:1."""
 
 
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
@@ -41,7 +41,7 @@ bus = [{ name = "can1", kind = "can" }, { name = "servos", kind = "sts" }]
 
 
 def read(text: str, name: str) -> Mechanism:
-    """Return a mechanism, read from a file with this name in the folder of images."""
+    """Return a mechanism that is read from a file with this name in the folder of images."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     path = IMAGES / f"{name}.toml"
     path.write_text(text.replace('"geared_arm"', f'"{name}"'), encoding="utf-8")

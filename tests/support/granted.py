@@ -1,6 +1,7 @@
-"""`femtorque` as a process whose time is the time of a TcpBoard: granted.py PORT ARGUMENT... At PORT the board grants
-time. Host and board share one clock, which moves only while the host sleeps. On a busy machine neither waits in vain
-for the other. The clock never runs ahead of the machine's clock, so that a user can press keys.
+"""`femtorque` as a process that shares the clock of a TcpBoard: granted.py PORT ARGUMENT... The board's server at PORT
+advances this clock. The clock of host and board advances only while the host sleeps. So neither times out on a busy
+computer because the partner is slow. If `paced` is set, the clock never runs ahead of the wall clock, so that a user
+can press keys.
 """
 
 import socket
@@ -18,10 +19,10 @@ SECONDS = struct.Struct("d")
 
 
 class GrantedClock:
-    """The host's clock.
+    """The clock that the host uses.
 
-    A sleep asks the board to run for this time, and lasts until the board has run. paced: the clock never runs ahead of
-    the machine's clock.
+    A sleep asks the board to run for this time, and returns when the board has run. paced: the clock never runs ahead
+    of the wall clock.
     """
 
     def __init__(self, port: int, paced: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""The emitted ft_rnea and ft_gravity on this computer, called row after row in the given order."""
+"""The emitted ft_rnea and ft_gravity on this computer, called for one row after another in the given order."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def sources(model: Model) -> dict[str, str]:
 
 
 class Compiled:
-    """The compiled functions. made: the number of rows that the last call answered.
+    """The compiled functions. made: the number of rows for which the last call returned a torque.
 
     After a refused row, `made` is smaller than the number of rows.
     """
@@ -57,7 +57,7 @@ class Compiled:
 
     def torque(self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None,
                mode: int = 0) -> NDArray[Any]:
-        """Return the torques (N, J) of rows q, qd, qdd (N, J). Without qd and qdd they hold the weight."""
+        """Return the torques (N, J) of rows q, qd, qdd (N, J). Without qd and qdd, the torques hold the weight."""
         rows = [None if x is None else np.ascontiguousarray(x, self.real) for x in (q, qd, qdd)]
         assert rows[0] is not None
         tau: NDArray[Any] = np.full_like(rows[0], np.nan)

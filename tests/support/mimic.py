@@ -1,4 +1,6 @@
-"""A gripper whose fingers follow one motor: a second finger turns, and a thumb slides as the second finger turns."""
+"""A gripper whose motor moves three fingers: the second finger turns with the first, and the thumb slides as the second
+finger turns.
+"""
 
 from pathlib import Path
 
@@ -77,7 +79,7 @@ mimic = { joint = "other", ratio = -0.04, offset = 0.01 }
 
 
 def gripper_in(folder: Path, old: str = "", new: str = "") -> Mechanism:
-    """Return the gripper from a file in a folder, with one text in the file replaced."""
+    """Return the gripper that is read from a file in a folder, with one text in the file replaced."""
     assert old in GRIPPER
     path = folder / "gripper.toml"
     path.write_text(GRIPPER.replace(old, new, 1))

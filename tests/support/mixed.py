@@ -1,4 +1,4 @@
-"""Two arms with drives of many families: four drives on CAN, and two servos on a wire."""
+"""Two arms with drives of many families: four drives on CAN, and two servos on a half-duplex serial bus."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,8 @@ NEWER = (Drive(replace(DRIVES["moteus-r4"], position=12.5, kp=60.0, kd=3.0), "ca
 
 
 def newer() -> Mechanism:
-    """Return the arm with drives of newer families and two Dynamixel servos, one with a current, one with a duty."""
+    """Return the arm with drives of newer families and two Dynamixel servos, one commanded by current and one by duty.
+    """
     text = SO101.read_text(encoding="utf-8").replace('kind = "sts"', 'kind = "dynamixel"')
     head, last = text.replace('"feetech-sts3215-12v"', '"dynamixel-xm430-w210"').rsplit('"dynamixel-xm430-w210"', 1)
     file = PLACE / "newer.toml"
@@ -35,10 +36,10 @@ def newer() -> Mechanism:
 
 
 def arm(file: Path = SO101) -> Mechanism:
-    """Return the SO-101 with other drives at its first four joints.
+    """Return the SO-101 with drives instead of servos at its first four joints.
 
-    The first joint may be parked beyond half a turn from zero. The second joint is near a limit, and the last joint has
-    a small torque limit. Drives brake after a fault.
+    The first joint may be parked more than half a turn from zero. The second joint is near a limit, and the last joint
+    has a small torque limit. The drives brake after a fault.
     """
     m = load_mechanism(file)
     joints = [replace(j, drive=drive, motor=None) for j, drive in zip(m.joints, CAN, strict=False)]

@@ -1,8 +1,8 @@
 """References for the tests: Pinocchio, random mechanisms, smooth motions.
 
-Pinocchio computes inverse and forward dynamics by algorithms that share nothing with this project. Only the description
-of the mechanism is common. `pinocchio_model` uses the bodies of a Model. codegen's `pinocchio_of` uses the links and
-joints of a Mechanism, so that it reveals errors in the union of bodies.
+Pinocchio computes inverse and forward dynamics by algorithms that share no code with this project. Only the description
+of the mechanism is shared. `pinocchio_model` uses the bodies of a Model. `pinocchio_of` in codegen uses the links and
+joints of a Mechanism, so it also reveals errors in the fusion of links into bodies.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ GRAVITY = np.array([0.0, 0.0, -9.81])
 
 
 def pinocchio_model(model: Model) -> pin.Model:
-    """Return the bodies of a Model as a Pinocchio model. Joint j of both is the same joint, and q is in rad or m."""
+    """Return the bodies of a Model as a Pinocchio model. Joint j of the Model is joint j of Pinocchio's model, and q is
+    in rad or m.
+    """
     result = pin.Model()
     result.gravity.linear = np.asarray(model.gravity, float)
     ids: list[int] = []
@@ -43,7 +45,9 @@ def pinocchio_model(model: Model) -> pin.Model:
 
 
 def rnea(model: Model | pin.Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    """Return joint torques (n,) or (samples, n), N m or N, of positions, rates and accelerations of the same shape."""
+    """Return joint torques (n,) or (samples, n), N m or N, for positions, velocities and accelerations of the same
+    shape.
+    """
     oracle = pinocchio_model(model) if isinstance(model, Model) else model
     data = oracle.createData()
     q, v, a = (np.asarray(x, float) for x in (q, v, a))
@@ -58,7 +62,7 @@ def aba(model: Model | pin.Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike) ->
 
 
 def torque_at(model: Model | pin.Model, motion: Motion | Trajectory, t: ArrayLike) -> Array:
-    """Return rnea along a motion at the times t (samples,), with shape (samples, n)."""
+    """Return rnea's torques along a motion at the times t (samples,), with shape (samples, n)."""
     t = np.asarray(t, float)
     return rnea(model, *motion.at(t))
 
@@ -72,7 +76,7 @@ def random_rotation(rng: np.random.Generator) -> Array:
 
 
 def random_inertia(rng: np.random.Generator, mass: float, size: float) -> Array:
-    """Return an inertia (3, 3) about the centre of gravity that is possible for a body of about this size, m."""
+    """Return an inertia tensor (3, 3) about the centre of gravity that a body of about this size, m, can have."""
     second = mass * (size * rng.uniform(0.1, 0.5, 3)) ** 2  # integrals of x^2 dm, y^2 dm and z^2 dm
     R = random_rotation(rng)
     return product(R, np.sum(second) * np.eye(3) - np.diag(second), R.T)
@@ -85,7 +89,7 @@ def random_chain(rng: np.random.Generator, n: int, *, rate_hz: int = 1000, gravi
 
 def random_tree(rng: np.random.Generator, n: int, prismatic: bool = True, *, rate_hz: int = 1000,
                 gravity: ArrayLike = GRAVITY) -> Mechanism:
-    """Return a random tree of n moving joints. With `prismatic`, about a third of the joints slide."""
+    """Return a random tree of n moving joints. With `prismatic`, about a third of the joints are prismatic."""
     parents = [int(rng.integers(-1, i)) if i else GROUND for i in range(n)]
     types = ["prismatic" if prismatic and rng.random() < 1.0 / 3.0 else "revolute" for _ in range(n)]
     return _random(rng, parents, types, rate_hz, gravity)
@@ -145,14 +149,14 @@ class Motion:
         return self.position(t)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return position, velocity and acceleration like Trajectory.at."""
+        """Return position, velocity and acceleration as Trajectory.at does."""
         return self.position(t), self.rate(t), self.acceleration(t)
 
 
 def quintic(start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Motion:
     """Return a motion from rest to rest with zero acceleration at both ends.
 
-    The motion rests outside [0, duration]. The jerk jumps at 0.
+    Outside [0, duration] the motion is at rest. The jerk jumps at 0.
     """
     return _rest_to_rest(start, end, duration, [0, 0, 0, 10, -15, 6])
 
@@ -181,7 +185,8 @@ def _rest_to_rest(start: ArrayLike, end: ArrayLike, duration: float, coefficient
 def sines(amplitude: ArrayLike, frequency: ArrayLike, phase: ArrayLike, offset: ArrayLike = 0.0,
           duration: float = 1.0) -> Motion:
     """Return offset + amplitude sin(frequency t + phase), with one value for each joint, in rad, rad/s and rad. The
-    motion begins with a rate."""
+    motion does not start from rest.
+    """
     A, w, p, o = (np.asarray(x, float) for x in (amplitude, frequency, phase, offset))
 
     def angle(t: ArrayLike) -> Array:
@@ -192,12 +197,13 @@ def sines(amplitude: ArrayLike, frequency: ArrayLike, phase: ArrayLike, offset: 
 
 
 def random_quintic(rng: np.random.Generator, n: int, duration: float = 1.0, travel: float = 1.5) -> Motion:
-    """Return a quintic between two random poses. Each joint moves by up to `travel` rad, or a tenth of this in m if the
-    joint slides."""
+    """Return a quintic between two random poses. Each joint moves by up to `travel` rad, or by up to a tenth of
+    `travel` in m if the joint is prismatic.
+    """
     start = rng.uniform(-np.pi, np.pi, n)
     return quintic(start, start + rng.uniform(-travel, travel, n), duration)
 
 
 def peak(tau: Array) -> float:
-    """Return the largest torque of a motion, which is the unit of errors."""
+    """Return the largest torque of a motion, by which tests divide errors."""
     return float(np.max(np.abs(tau)))

@@ -1,4 +1,4 @@
-"""A virtual board at a USB port, for the command line in this process. `--port auto` finds the board."""
+"""A virtual board at a simulated USB port, for the command line in this process. `--port auto` finds this board."""
 
 import os
 import re
@@ -28,9 +28,9 @@ def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | 
                world: Mechanism | None = None) -> Iterator[VirtualBoard]:
     """Build an image and boot a virtual board with it. folder: folder of the image.
 
-    By default the tests of this mechanism share an image. world: the arm at the board, if it differs from the file. The
-    host's time is the board's time. Bytes arrive at once, without a TCP port whose timing depends on the operating
-    system. Every run is therefore equal.
+    By default all tests of this mechanism share an image. world: the real arm at the board, if it differs from the
+    file. The host's clock is the board's clock. Bytes arrive immediately. There is no TCP port, whose timing would
+    depend on the operating system. Every run therefore gives the same result.
     """
     opened = link.open_port
     elf = platformio.build_image(mechanism, folder or ROOT / "build" / mechanism.name).elf
@@ -46,7 +46,7 @@ def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | 
 
 
 class Terminal:
-    """A standard error stream that keeps its last line for a reader."""
+    """A replacement for standard error that stores its last line for a reader."""
 
     def __init__(self, others: TextIO) -> None:
         self._others, self.text = others, ""
@@ -64,22 +64,22 @@ class Terminal:
 
 
 def ctrl_c(board: VirtualBoard, seconds: float) -> None:
-    """Press Ctrl-C after the board has run for further `seconds`."""
+    """Press Ctrl-C after the board has run for `seconds` more."""
     board.at(board.seconds + seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
 
 
 class Hand:
-    """A person in front of a terminal, in place of sys.stdin.
+    """A simulated person at a terminal, in place of sys.stdin.
 
-    The last line on the terminal asks the person to turn a joint or to put a joint at its start. The person moves the
-    joint, with the arm's brakes off, and presses Enter. push: the largest torque of the hand, N m.
+    The last line on the terminal asks the person to turn a joint or to move a joint to its start. The person releases
+    the arm's brakes, moves the joint, and presses Enter. push: the largest torque of the hand, N m.
     """
 
     def __init__(self, board: VirtualBoard, push: float = 3.0) -> None:
         self.board, self.push = board, push
 
     def asked(self) -> tuple[int, float]:
-        """Return the number of the joint to move, and the joint's new position."""
+        """Return the number of the joint that the person is asked to move, and the joint's new position."""
         line = cast(Terminal, sys.stderr).last
         found = re.match(r"(?:move|put) (\S+) by hand (?:where it stands at )?(\S+)", line)
         assert found, line
@@ -101,7 +101,7 @@ class Hand:
 
 
 class Steady(Hand):
-    """A person who holds a joint at its new position until the joint rests. stiffness N m/rad, damping N m s/rad,
+    """A person who holds a joint at its new position until the joint is at rest. stiffness N m/rad, damping N m s/rad,
     seconds s.
     """
 

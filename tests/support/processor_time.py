@@ -1,6 +1,6 @@
-"""The cost of the tests: seconds of processor time of every row, and of the programs that the row ran. On a busy
-machine wall-clock time depends on other programs. The time of a program counts after the test has waited for its end.
-`pytest --cpu` writes all figures to build/rows.json, and fails if a run costs more than `make test` may.
+"""A measurement of the processor time of each test row, and of the programs that the row started. Wall-clock time would
+also depend on unrelated programs on the computer. The time of a program is included after the test has waited for its
+end. `pytest --cpu` writes all figures to build/rows.json, and fails if a run exceeds the limits of `make test`.
 """
 
 import json
@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-ROW, FILE, ALL = 5.0, 20.0, 900.0  # s, largest cost of `make test`
+ROW, FILE, ALL = 5.0, 20.0, 900.0  # s, limits of `make test`
 
 
 def spent() -> float:
-    """Return the seconds of processor time of this process and of its finished children."""
+    """Return the processor time, s, of this process and of its finished children."""
     return sum(os.times()[:4])
 
 
 class ProcessorTime:
-    """A plugin that assigns the seconds since the previous report to each report of a test.
+    """A plugin that adds to each test report the processor time, s, since the previous report.
 
-    At the end the plugin sums the seconds by row and by file.
+    At the end of the run the plugin adds up the times by row and by file.
     """
 
     def __init__(self, config):
@@ -54,7 +54,7 @@ class ProcessorTime:
                 session.exitstatus = 1
 
     def beyond(self):
-        """Return the rows, files and runs that cost more than `make test` may."""
+        """Return the rows, files and runs that exceed the limits of `make test`."""
         return [f"{seconds:8.1f}  {name}, of {most:g}" for most, found in (
             (ROW, self.rows), (FILE, self.files()), (ALL, {"all": sum(self.rows.values())}))
             for name, seconds in found.items() if seconds > most]

@@ -30,7 +30,7 @@ def three_link() -> Mechanism:
 
 @cache
 def image(feedforward: bool = True) -> Path:
-    """Return the ELF file, built in the same folder as by the command line."""
+    """Return the ELF file, built in the same folder as the command line uses."""
     return platformio.build_image(three_link(), place(feedforward), feedforward=feedforward).elf
 
 
@@ -64,7 +64,7 @@ def short_motion() -> Trajectory:
 
 
 def long_motion() -> Trajectory:
-    """Return the experiment's motion of 3 s, which is longer than the board's ring."""
+    """Return the experiment's motion of 3 s, which does not fit into the board's ring buffer."""
     return Trajectory.load(ROOT / "mechanisms" / "three_link.csv", three_link())
 
 
@@ -78,8 +78,8 @@ def play(fault: str | None = None, *, motion: Trajectory | None = None, feedforw
 def connected(mechanism: Mechanism | None = None, elf: Path | None = None, plant: Plant | None = None, *,
               armed: bool = False) -> Iterator[tuple[VirtualBoard, Session]]:
     """Connect a host to a virtual board. elf: the image, by default the image that all tests of this mechanism share.
-    plant: by default a rigid plant. armed: bring the board to HOLD at its start. Brakes hold the arm until the board is
-    armed.
+    plant: by default a rigid plant. armed: bring the board to HOLD in its start pose. Brakes hold the arm until the
+    board is armed.
     """
     mechanism = mechanism or three_link()
     elf = elf or platformio.build_image(mechanism, ROOT / "build" / mechanism.name).elf
@@ -97,19 +97,21 @@ def connected(mechanism: Mechanism | None = None, elf: Path | None = None, plant
 
 
 def arm(board: VirtualBoard, session: Session) -> None:
-    """Home the joints at their start, and arm the board."""
+    """Home the joints at their start pose, and arm the board."""
     session.home([joint.start for joint in board.mechanism.streamed])
     session.arm()
 
 
 def pump(board: VirtualBoard, session: Session, times: int) -> None:
-    """Let board and host run for `times` hundredths of a second."""
+    """Run board and host for `times` hundredths of a second."""
     for _ in range(times):
         board.run(0.01)
         session.pump()
 
 
 def along_path(positions: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the share (T,) of the straight line at positions (T, 3), and the largest distance from the line, rad."""
+    """Return the fraction (T,) of the straight line that is reached at positions (T, 3), and the largest distance from
+    the line, rad.
+    """
     share = (positions - start()) @ REACH / (REACH @ REACH)
     return share, float(np.abs(positions - start() - share[:, None] * REACH).max())

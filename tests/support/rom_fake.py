@@ -1,6 +1,6 @@
-"""A fake of the boot loader in an STM32's ROM, byte by byte after ST's AN3155.
+"""A simulation of the boot loader in an STM32's ROM, byte by byte after ST's AN3155.
 
-The loader's state decides the meaning of a byte. The fake has the calls of a serial port that the host uses.
+The loader's state decides the meaning of a byte. The class has the methods of a serial port that the host calls.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ COMMANDS = bytes([0x00, 0x01, 0x02, 0x11, 0x21, 0x31, 0x44, 0x63, 0x73, 0x82, 0x
 
 
 class RomFake:
-    """The fake at a port. timeout: as in pyserial. flash: the content of the chip's flash. log: the received commands.
-    echo: true if the line sends every byte back. to_chip, to_host: functions that change the bytes of each call.
+    """The simulated boot loader at a port. timeout: as in pyserial. flash: the content of the chip's flash. log: the
+    received commands. echo: true if the line sends every byte back. to_chip, to_host: functions that change the bytes
+    of each call.
     """
 
     def __init__(self, chip: Chip, number: int | None = None, protected: bool = False, echo: bool = False) -> None:
@@ -30,7 +31,7 @@ class RomFake:
         self.unique = b"ABCDEFGHIJKL"
         self.to_chip: Callable[[bytes], bytes] = lambda data: data
         self.to_host: Callable[[bytes], bytes] = lambda data: data
-        self.stuck_page: int | None = None  # a sector that cannot be erased
+        self.stuck_page: int | None = None  # number of a sector that cannot be erased
         self._out = bytearray()
         self._machine = self._loader()
         next(self._machine)
@@ -68,7 +69,7 @@ class RomFake:
     # -- the loader ---------------------------------------------------------
 
     def _loader(self) -> Generator[None, int, None]:
-        while (yield) != 0x7F:  # finds the baud rate
+        while (yield) != 0x7F:  # detects the baud rate
             pass
         self._say(ACK)
         handlers = {0x00: self._get, 0x02: self._get_id, 0x11: self._read, 0x21: self._go, 0x31: self._write,

@@ -1,7 +1,7 @@
-"""A chip behind a serial server (socket://).
+"""A simulated chip behind a serial server (socket://).
 
-If an image is given, the chip first runs this image. After the image has started the boot loader in ROM, the loader
-answers. After its start, the flashed image answers.
+If an image is given, the chip first runs this image. When this image has started the boot loader in ROM, the boot
+loader answers. When the flashed image has been started, that image answers.
 """
 
 import select
@@ -25,10 +25,10 @@ class _Chip:
         self.stop = threading.Event()
 
     def serve(self) -> None:
-        """Serve one host after the other."""
+        """Serve one host after another."""
         while not self.stop.is_set():
             if select.select([self.server], [], [], 0.05)[0]:
-                with self.server.accept()[0] as host, suppress(ConnectionError):  # a host may disconnect at any byte
+                with self.server.accept()[0] as host, suppress(ConnectionError):  # a host may disconnect after any byte
                     self.talk(host)
 
     def talk(self, host: socket.socket) -> None:

@@ -1,7 +1,7 @@
-"""Assignment of each test row to one suite: `make test`, `make assure` or `make bench`. LONG: tests and rows of tests/
-that take long. `make assure` runs these. HERE: parametrised tests whose rows are expensive, and differ only in
-mechanism, board or drive. The named rows stay, one of each kind, and `make bench` runs the other rows. A row has the
-name that pytest shows in brackets, and * means any text. A name that fits no row is an error.
+"""Assignment of each test row to one suite: `make test`, `make assure` or `make bench`. LONG: slow tests and rows in
+tests/. `make assure` runs these. HERE: parametrised tests with expensive rows that differ only in mechanism, board or
+drive. `make test` runs the named rows, one of each type, and `make bench` runs the remaining rows. A row has the name
+that pytest shows in brackets, and * matches any text. A name that matches no row is an error.
 """
 
 from fnmatch import fnmatchcase
@@ -134,7 +134,7 @@ LONG = frozenset(Path(__file__).with_name("long_rows.txt").read_text(encoding="u
 
 
 def leave_to_assure(items: list[pytest.Item], whole: bool) -> None:
-    """Mark tests and rows of tests/ that are too long for `make test`. whole: true if each name must fit a test."""
+    """Mark tests and rows of tests/ that are too slow for `make test`. whole: true if each name must match a test."""
     found, files = set(), set()
     for item in items:
         name = item.nodeid.removeprefix("tests/")
@@ -150,7 +150,7 @@ def leave_to_assure(items: list[pytest.Item], whole: bool) -> None:
 
 def leave_to_bench(items: list[pytest.Item], whole: bool) -> None:
     """Mark the rows that HERE does not name. whole: true if the run has all tests of each file, so that each name must
-    fit a row.
+    match a row.
     """
     named = {(test, row) for test, rows in HERE.items() for row in rows}
     files, found = set(), set()

@@ -1,4 +1,4 @@
-"""Motions in the samples of the step: positions at the middles of the ticks."""
+"""Motions sampled as the step needs them: positions at the middles of the ticks."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,12 +19,12 @@ def asking(mechanism: Mechanism, **control: object) -> Mechanism:
 
 
 def sprung(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with the same spring at every joint."""
+    """Return the mechanism with an equal spring at every joint."""
     return replace(mechanism, joints=tuple(replace(j, stiffness=30.0, rest=0.2) for j in mechanism.joints))
 
 
 def slides(model: Model) -> Array:
-    """Return a factor (n,) on random positions: 1 for a joint that turns, 0.1 for a joint that slides."""
+    """Return a factor (n,) on random positions: 1 for a revolute joint, 0.1 for a prismatic joint."""
     return np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
 
 
@@ -37,7 +37,7 @@ def random_travel(model: Model, seed: int, duration: float = 1.0,
 
 
 def moved(model: Model, seed: int = 0, duration: float = 1.0, curve: Callable[..., Motion] = quintic) -> Array:
-    """Return s_-1..s_N of `random_travel`."""
+    """Return the positions of `random_travel` at s_-1..s_N."""
     return random_travel(model, seed, duration, curve)(middles(model, duration))
 
 
@@ -47,8 +47,9 @@ def middles(model: Model, duration: float) -> Array:
 
 
 def sampled_quintic(model: Model, start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Array:
-    """Return a quintic from rest to rest at s_-1..s_N, (N+2, J). The two samples outside lie on the polynomial too.
-    With rest there, the jump of the jerk would add M jerk dt / 48 to the first and last torque.
+    """Return the positions of a quintic from rest to rest at s_-1..s_N, (N+2, J). The first and the last sample,
+    outside the motion, also lie on the polynomial. If they were at rest, the jump of the jerk would add M jerk dt / 48
+    to the first and last torque.
     """
     start, end = np.asarray(start, float), np.asarray(end, float)
     s = middles(model, duration)[:, None] / duration

@@ -1,4 +1,6 @@
-"""Virtual servos on the wire of the application. Variables replace the chip, and the servos have another clock."""
+"""Virtual servos on the half-duplex serial bus of the application. Variables replace the registers of the chip, and the
+clock of the servos differs from the board's.
+"""
 
 import math
 from dataclasses import replace
@@ -68,7 +70,7 @@ def so101() -> Mechanism:
 
 @cache
 def arm(board: str = "f405rg-6", feedforward: bool = True, cutoff: bool = True) -> tuple[Mechanism, Path]:
-    """Return the arm on a board, and its image. cutoff: true if the board switches the servos' supply."""
+    """Return the arm on a board, and its flash image. cutoff: true if the board can switch off the servos' supply."""
     m = so101()
     assert m.board is not None
     m = replace(m, board=replace(m.board, use=board))
@@ -79,15 +81,15 @@ def arm(board: str = "f405rg-6", feedforward: bool = True, cutoff: bool = True) 
 
 class Served(App):
     """The application with its servos, run tick by tick. angle: angle of each servo's output, rad, set by the test.
-    spoil: function that changes the bytes that come back in a tick. packets: all packets to servos. byte: time of a
-    byte, s.
+    spoil: function that changes the bytes that return in a tick. packets: all packets to servos. byte: transmission
+    time of a byte, s.
     """
 
     byte, framing = BYTE, FAMILY.framing
 
     def __init__(self, mechanism: Mechanism | None = None, **how: Any) -> None:
         mechanism = mechanism or so101()
-        self.told: Any = None  # the last DRIVES
+        self.told: Any = None  # the last DRIVES message
         self.clock = OwnClock()
         self.line = OneWire(self.clock, 10.0 / self.byte, self.framing)
         self.volts = SUPPLY
@@ -110,7 +112,7 @@ class Served(App):
         self.buffer = self.ffi.new("uint8_t[512]")
 
     def made(self, drive: Drive) -> Any:
-        """Return a servo with factory settings and its owner's limit."""
+        """Return a servo with factory settings and with the limit that its owner has set."""
         assert drive.servo is not None
         servo = Sts3215(self.clock, drive.id, SUPPLY, 0.0, lambda: self.volts)
         servo.stored[16:18] = round(1000 * drive.servo.limit).to_bytes(2, "little")
@@ -124,7 +126,7 @@ class Served(App):
         return record
 
     def _pass_a_tick(self) -> None:
-        """Carry the bytes of a tick. Bytes after the end of the tick are lost."""
+        """Transfer the bytes of a tick. Bytes after the end of the tick are lost."""
         size = self.lib.fake_wire_sent(0, self.buffer)
         self.sent, self.came = bytes(self.buffer)[:size], b""
         self.line.sent(self.sent, self.byte)
@@ -142,15 +144,15 @@ class Served(App):
         return found
 
     def duty(self, name: str) -> float:
-        """Return the signed duty of a servo's last command."""
+        """Return the signed duty of the last command to a servo."""
         told = self.servos[name].get(44, 2)
         return (told & 0x3FF) / (-1000.0 if told & 0x400 else 1000.0)
 
     @property
     def found(self) -> np.ndarray:
-        """Return the positions of the joints on the board, rad."""
+        """Return the positions of the joints that the board reads, rad."""
         return np.array(self.see().position) / 2.0**32 * math.tau
 
     def place(self, name: str, counts: float) -> None:
-        """Turn an output to a count. 2048 is the middle."""
+        """Turn a servo's output to a count. 2048 is the middle."""
         self.angle[name] = (counts - TURN // 2) * math.tau / TURN

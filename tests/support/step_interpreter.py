@@ -1,4 +1,4 @@
-"""An interpreter of a step's graph in float64, statement by statement: the recursions without C."""
+"""An interpreter that evaluates a step's graph in float64, statement by statement, without C."""
 
 import math
 from itertools import pairwise
@@ -11,14 +11,14 @@ from femtorque.codegen.step.graph import Const, Expr, Input, Place, Result, Stor
 
 
 class Interpreter:
-    """A step's graph in float64. The rotations of frames are exact."""
+    """A step's graph in float64. The interpreter rotates frames by exact sines and cosines."""
 
     def __init__(self, step: NodalStep) -> None:
         self.graph_step, self.tree = step, step.tree
         self.stores = [s for s in step.graph.statements if isinstance(s, Store)]
 
     def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return torques (N, J) at all positions (N+2, J) but the first and the last."""
+        """Return torques (N, J) at all positions (N+2, J) except the first and the last."""
         self.u = np.zeros(len(self.tree.bodies))
         return np.array([self.step(b, 0.5 * (b - a)) for a, b in pairwise(positions)])[1:]
 

@@ -1,6 +1,5 @@
-"""Shared parts of all tests. Linear algebra runs in one thread. The matrices are small, and threads that wait for each
-other cost more than they save, most of all in parallel tests. The number of threads must be set before NumPy is
-imported.
+"""Set-up that all tests share. Linear algebra runs in one thread. The matrices are small, so synchronising threads
+costs more than they save, especially in parallel tests. The number of threads must be set before NumPy is imported.
 """
 
 import os
@@ -27,7 +26,7 @@ from tests.support.processor_time import ProcessorTime  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 HANG = 600.0  # s until a test stops waiting for another process; no result depends on this time
-LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
+LONG = (  # files that need more than 6 s of processor time (--cpu), the longest first
     "test_drives", "test_lab", "test_identify_arms", "test_mutants", "test_discrete_flexible", "test_current",
     "test_web", "test_platformio", "test_bringup_gears", "test_bringup_servos", "test_verify", "test_closed_plan",
     "test_readme",
@@ -43,7 +42,7 @@ LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
 
 
 def until(true: Callable[[], bool], look_s: float = 0.05) -> None:
-    """Wait until another process or thread has made `true` true. look_s: the time between two calls of `true`."""
+    """Wait until another process or thread makes `true` return true. look_s: time between two calls of `true`."""
     end = time.monotonic() + HANG
     while not true():
         assert time.monotonic() < end
@@ -56,9 +55,9 @@ if hypothesis.settings.get_current_profile_name() == "default":
 
 
 def pytest_sessionstart(session):
-    """Let each worker import other test files first. pytest's rewriting of asserts costs more than all imports.
+    """Let each worker import different test files first. Rewriting the asserts by pytest costs more than all imports.
 
-    The other workers use the resulting bytecode.
+    The remaining workers use the resulting bytecode.
     """
     worker = getattr(session.config, "workerinput", None)
     if worker and not sys.dont_write_bytecode:
@@ -69,9 +68,9 @@ def pytest_sessionstart(session):
 
 
 def pytest_collection_finish():
-    """Freeze the objects of the tests.
+    """Exclude the objects of the tests from garbage collection.
 
-    These objects stay until the end, so the garbage collector need not examine them again.
+    These objects exist until the end, so the garbage collector need not examine them repeatedly.
     """
     gc.collect()
     gc.freeze()
@@ -86,9 +85,9 @@ def pytest_configure(config):
     config.pluginmanager.register(ProcessorTime(config))
 
 
-@pytest.hookimpl(tryfirst=True)  # before marks choose tests
+@pytest.hookimpl(tryfirst=True)  # runs before marks select tests
 def pytest_collection_modifyitems(config, items):
-    """Put long files first. If a long file began last, all but one processor would wait for it."""
+    """Run long files first. If a long file began last, all but one processor would wait for its end."""
     for item in items:
         if item.path.is_relative_to(ROOT / "assurance"):
             item.add_marker(pytest.mark.assure)
@@ -100,7 +99,9 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def here(capfd, monkeypatch):
-    """Run a verb in the checkout like a user. The verb runs in this process, which has already imported everything."""
+    """Run a `femtorque` command in the checkout as a user would. The command runs in this process, which has already
+    imported all modules.
+    """
     monkeypatch.chdir(ROOT)
 
     def run(*arguments):
@@ -112,7 +113,7 @@ def here(capfd, monkeypatch):
 
 
 class PatientClock(WallClock):
-    """A slow clock for a host. A process that a busy machine delays is then not late for this host."""
+    """A slow clock for a host. With this clock a host does not time out if a busy computer delays another process."""
 
     def now(self) -> float:
         return super().now() / 100.0
@@ -120,8 +121,8 @@ class PatientClock(WallClock):
 
 @pytest.fixture
 def patient(monkeypatch):
-    """Give the slow clock to hosts in this process whose board is in another thread or process.
+    """Use the slow clock for hosts in this process whose board is in another thread or process.
 
-    These hosts move nothing.
+    These hosts do not move an arm.
     """
     monkeypatch.setattr(link, "WallClock", PatientClock)

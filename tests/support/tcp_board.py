@@ -1,5 +1,5 @@
-"""The Python board behind a TCP port, for tests that run the command line in another process, like a user. The board's
-time is the host's time (granted.py), so no result depends on the load of this machine.
+"""The simulated Python board behind a TCP port, for tests that run the command line in another process, as a user does.
+Board and host share one clock (granted.py), so no result depends on the load of the computer.
 """
 
 import select
@@ -17,8 +17,8 @@ PROGRAM = Path(__file__).with_name("granted.py")
 
 
 class TcpBoard:
-    """A server of one board at socket://127.0.0.1:port until its end. Hosts may connect and disconnect. command: the
-    beginning of a host's command line. hold: function that stops time while it returns true.
+    """A server of one board at socket://127.0.0.1:port until the server is closed. Hosts may connect and disconnect.
+    command: the beginning of a host's command line. hold: function that stops the clock while it returns true.
     """
 
     def __init__(self, conf, **keys) -> None:
@@ -47,7 +47,7 @@ class TcpBoard:
                     self._grant(one)
 
     def _grant(self, asking: socket.socket) -> None:
-        """Run the board for the time of a host's sleep."""
+        """Run the board for the duration of a host's sleep."""
         try:
             asked = asking.recv(SECONDS.size, socket.MSG_WAITALL)
             if len(asked) < SECONDS.size:

@@ -1,4 +1,4 @@
-"""A shell in a pseudo-terminal of a given size. Tests type into this terminal like a user, and read its text."""
+"""A shell in a pseudo-terminal of a given size. Tests type into this terminal as a user would, and read its text."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ CTRL_C = "\x03"
 
 
 class Terminal:
-    """A terminal that takes lines and returns text. fd: the terminal's other end."""
+    """A terminal that accepts lines and returns text. fd: file descriptor of the terminal's master side."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -33,7 +33,7 @@ class Terminal:
         os.write(self._fd, text.encode())
 
     def until(self, word: str) -> str:
-        """Return the output up to this word. Wait up to HANG for the word."""
+        """Return the output up to this word. Wait for the word for at most HANG."""
         end = time.monotonic() + HANG
         while word not in self._shown:
             assert time.monotonic() < end, f"{word!r} is not shown:\n{self._shown}"
@@ -43,12 +43,14 @@ class Terminal:
         return shown
 
     def begin(self, line: str) -> None:
-        """Type a line, and do not wait for its end."""
+        """Type a line, and do not wait until its command ends."""
         self.keys(line + "\n")
         self.until(line[-40:])
 
     def type(self, line: str) -> tuple[int, str]:
-        """Type a line. Return the exit status and the shown text. A line that was drawn over has its last text."""
+        """Type a line and wait until its command ends. Return the exit status and the shown text. A line that was
+        overwritten appears with its last text.
+        """
         self.begin(line)
         shown = self.until(PROMPT)
         self.keys("echo $?\n")

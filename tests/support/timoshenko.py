@@ -2,8 +2,8 @@
 
     EI theta'' + GA_s (w' - theta) = 0,    GA_s (w' - theta)' = -rho W^2 w
 
-theta is the slope of the section. With a = rho W^2 / GA_s and b = rho W^2 / EI these equations give w'''' + a w'' - b w
-= 0. w is a sum of cosh, sinh, cos and sin, and theta' = w'' + a w. The shear force EI theta'' equals -GA_s (w' -
+theta is the rotation of the section. With a = rho W^2 / GA_s and b = rho W^2 / EI these equations give w'''' + a w'' -
+b w = 0. w is a sum of cosh, sinh, cos and sin, and theta' = w'' + a w. The shear force EI theta'' equals -GA_s (w' -
 theta).
 """
 
@@ -16,8 +16,9 @@ Array = NDArray[np.float64]
 
 def frequencies(count: int, *, length: float, mass: float, EI: float, GA_s: float, load: float = 0.0,
                 pinned: bool = False) -> Array:
-    """Return the lowest `count` frequencies, rad/s, with a clamped or pinned root and a point mass `load`, kg, at the
-    tip."""
+    """Return the lowest `count` frequencies, rad/s, for a clamped or pinned root and a point mass `load`, kg, at the
+    tip.
+    """
     rho = mass / length
     pace = np.sqrt(EI / rho) / length**2
 

@@ -1,1 +1,1 @@
-"""Programs around LeRobot's own scripts."""
+"""Programs that use LeRobot's original scripts."""

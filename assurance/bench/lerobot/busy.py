@@ -1,4 +1,4 @@
-"""Uses LeRobot's robot until an error: `python -m assurance.bench.lerobot.busy MECH URL`."""
+"""Uses LeRobot's robot class until an error occurs: `python -m assurance.bench.lerobot.busy MECH URL`."""
 
 import itertools
 import math

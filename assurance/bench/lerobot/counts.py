@@ -1,4 +1,4 @@
-"""Converts counts of servos to LeRobot's units, by LeRobot's bus and by a mechanism file with the same calibration.
+"""Converts servo counts to LeRobot's units, by LeRobot's bus class and by a mechanism file with the same calibration.
 
 `python -m assurance.bench.lerobot.counts MECH.toml CALIBRATION.json` prints the joint, the count, and both results.
 """

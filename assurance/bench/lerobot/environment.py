@@ -1,7 +1,7 @@
-"""Environments with LeRobot, made once by pip and kept in the cache.
+"""Environments with LeRobot, installed once by pip and stored in the cache.
 
 LeRobot 0.4.4 is the newest release for Python 3.11. LeRobot 0.6.1 is for Python 3.12, and is installed with all its
-dependencies (6 GB). Torchvision is a stand-in in this folder, as no test looks at pictures.
+dependencies (6 GB). Torchvision is replaced by a stand-in in this folder, as no test examines images.
 """
 
 import os
@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 OLD, NEW = "0.4.4", "0.6.1"
 NEWER = (f"lerobot[core-scripts,feetech]=={NEW}", "python-can>=4.3", "setuptools>=71,<82", "pytest", "hypothesis")
 ALONE = (f"lerobot=={OLD}", "draccus==0.10.0", "pyyaml-include<2", "diffusers<0.36", "accelerate==1.14.0",
-         "safetensors", "psutil", "torch")  # without their dependencies
+         "safetensors", "psutil", "torch")  # installed without their dependencies
 BESIDE = ("torch==2.13.0", "numpy<2.3", "huggingface-hub<0.36", "datasets<5", "mergedeep", "typing-inspect", "toml",
           "deepdiff", "termcolor", "einops", "opencv-python-headless<4.13", "pyserial", "av<16", "jsonlines",
           "gymnasium", "pandas", "pyarrow", "imageio", "rerun-sdk<0.27", "pynput", "python-can>=4.3",
@@ -25,7 +25,7 @@ BESIDE = ("torch==2.13.0", "numpy<2.3", "huggingface-hub<0.36", "datasets<5", "m
 
 
 def made(version: str) -> Path | None:
-    """Return the environment's bin folder, with the present plugin, or None without the right Python.
+    """Return the environment's bin folder, with the present plugin, or None if the required Python is missing.
 
     The first call takes minutes.
     """
@@ -40,7 +40,8 @@ def made(version: str) -> Path | None:
             python312.pip(place, "--no-deps", *ALONE)
 
     place = python312.kept("lerobot", python, lines, fill)
-    python312.pip(place, "--no-deps", "--no-build-isolation", "--editable", ROOT)  # the checkout, with its metadata
+    # the checkout, with its package metadata
+    python312.pip(place, "--no-deps", "--no-build-isolation", "--editable", ROOT)
     for name, folder in (("plugin", PLUGIN), ("wave", HERE / "wave")):
         source = place / name
         shutil.rmtree(source, ignore_errors=True)
@@ -50,7 +51,7 @@ def made(version: str) -> Path | None:
 
 
 def variables(bin: Path, home: Path) -> dict[str, str]:
-    """Return environment variables for programs in the environment. home: LeRobot's folder for data."""
+    """Return environment variables for programs in the environment. home: LeRobot's data folder."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PYTEST_"))}
     return own | {"PATH": f"{bin}:{os.environ['PATH']}", "PYTHONPATH": f"{ROOT}:{HERE}", "HF_LEROBOT_HOME": str(home),
                   "HF_HUB_OFFLINE": "1", "FEMTORQUE_LEROBOT": "installed", "COLUMNS": "200"}

@@ -1,7 +1,8 @@
-"""Runs a virtual board in real time, with a hand that leads its arm: `python -m assurance.bench.lerobot.led MECH`.
+"""Runs a virtual board in real time, with a simulated hand that guides its arm: `python -m assurance.bench.lerobot.led
+MECH`.
 
-The program prints the board's url. When the arm floats, the hand moves every joint by springs along a sum of sines
-about the start pose. The sum begins at rest.
+The program prints the board's url. When the arm is in FLOAT, the hand moves every joint through springs along a sum of
+sines about the start pose. At first the sum is at rest.
 """
 
 import sys
@@ -20,7 +21,7 @@ STIFF, DAMP = (20.0, 12.0, 4.0), (1.0, 0.5, 0.1)  # N m/rad, N m s/rad of the ha
 
 
 def way(t: float, joints: int) -> np.ndarray:
-    """Return the displacement (J,), rad, from the start pose, t s after the hand's begin."""
+    """Return the displacement (J,), rad, from the start pose, t s after the hand's motion begins."""
     k = np.arange(1, joints + 1)
     share = min(max(t, 0.0) / RAMP, 1.0) ** 2
     return share * REACH / k * sum(np.sin(2.0 * np.pi * hz * t + j * k) - np.sin(j * k) for j, hz in enumerate(HZ))

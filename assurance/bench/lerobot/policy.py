@@ -1,4 +1,5 @@
-"""Saves the untrained waving policy for a robot of three joints: `python -m assurance.bench.lerobot.policy FOLDER`."""
+"""Saves the untrained waving policy for a robot with three joints: `python -m assurance.bench.lerobot.policy FOLDER`.
+"""
 
 import sys
 

@@ -1,6 +1,7 @@
-"""A client of the node on a real rclpy, like MoveIt's. assurance/bench/test_ros.py runs this program in ROS 2's Python.
+"""A client of the node that uses the real rclpy, as MoveIt does. assurance/bench/test_ros.py runs this program in ROS
+2's Python.
 
-usage: client.py START..., the pose of three_link. The client prints the answers as JSON, and ends during one of its
+Usage: client.py START..., the pose of three_link. The client prints the answers as JSON, and exits during one of its
 goals. Without a pose the client prints the joints' positions and the board's state.
 """
 
@@ -66,7 +67,7 @@ def trajectory(times, rows, names):
 
 
 def goal(times, rows, names=ARM, **more):
-    """Send a goal that is accepted. Return the goal's handle, the future of its result, and its feedback."""
+    """Send a goal that the node accepts. Return the goal's handle, the future of its result, and its feedback."""
     feedback: list = []
     handle = wait(follow.send_goal_async(
         FollowJointTrajectory.Goal(trajectory=trajectory(times, rows, names), **more),
@@ -127,4 +128,4 @@ told["described"] = heard["/robot_description"][0].data[:200]
 told["diagnosed"] = [row.value for row in heard["/diagnostics"][-1].status[0].values]
 goal([2.0], [START[:2]])
 print(json.dumps(told), flush=True)
-os._exit(0)  # the client dies; the goal is played to its end
+os._exit(0)  # the client exits; the goal is played to its end

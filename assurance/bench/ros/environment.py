@@ -1,6 +1,7 @@
-"""A real ROS 2, made once by pip and kept in the cache: wheels of Kilted for Python 3.12, with rclpy over Fast DDS.
+"""A real ROS 2 environment, installed once by pip and stored in the cache: wheels of Kilted for Python 3.12, with rclpy
+over Fast DDS.
 
-The wheels lack control_msgs. ROS 2's generators build its messages here, from the definitions of
+The wheels do not contain control_msgs. ROS 2's generators build its messages here, from the definitions of
 host/ros/interfaces.py. tests/host/ros/test_interfaces.py compares their hashes with the maker's.
 """
 
@@ -23,12 +24,12 @@ PACKAGES = [f"ros-kilted-{name}" for name in (
 BESIDE = ["catkin_pkg", "empy<4", "cmake<4", "lark", "numpy", "rosbags>=0.10"]
 CLIENT = Path(__file__).with_name("client.py")
 NEEDS = ("builtin_interfaces", "trajectory_msgs", "std_msgs", "geometry_msgs", "action_msgs")
-# paths where the wheels were built
+# paths at which the wheels were built
 BUILT = re.compile(r"/opt/python/cp312-cp312/(include/python3.12|lib/python3.12/site-packages)")
 
 
 def made() -> Path | None:
-    """Return the environment's folder, with the checkout's femtorque, or None without a Python 3.12.
+    """Return the environment's folder, with the checkout's femtorque, or None if Python 3.12 is missing.
 
     The first call takes two minutes.
     """

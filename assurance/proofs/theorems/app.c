@@ -1,6 +1,6 @@
-/* The tick and the main loop, ft_app.c: the order of their calls, and safety's
- * gate before the chip. Every other module is a stub that may do anything
- * within its contract. */
+/* The order of calls in the tick and the main loop, ft_app.c, and the safety
+ * check before duties reach the chip. Every other module is replaced by a stub
+ * that may do anything within its contract. */
 #include "proof.h"
 
 #include "ft_app.c"
@@ -8,12 +8,12 @@
 
 /* ---- observations ------------------------------------------------------ */
 
-static uint32_t given;   /* times that the chip got duties */
+static uint32_t given;   /* number of times that the chip got duties */
 static bool torque_free; /* the last duties were all zero */
-static uint32_t fed;     /* times that the watchdog was fed */
-static bool linked, watched; /* this round of the main loop has run link and
-                              * watch */
-static bool judged;      /* the tick has looked at its faults */
+static uint32_t fed;     /* number of times that the watchdog was fed */
+static bool linked, watched; /* link and watch have run in this cycle of the
+                              * main loop */
+static bool judged;      /* the tick has checked for faults */
 static bool off;         /* outputs were switched off before anything else */
 
 void ft_chip_duties(const float duty[])
@@ -151,7 +151,7 @@ bool ft_step_reach(ft_step_state *t, const ft_turn q[FT_JOINTS],
 
 #if FT_BUS_DRIVES > 0
 
-static uint32_t begun, heard, formed; /* times in this tick */
+static uint32_t begun, heard, formed; /* number of calls in this tick */
 
 void ft_bus_begin(ft_bus *b)
 {
@@ -201,7 +201,7 @@ static uint32_t started; /* number of started modules */
 
 void ft_report_start(uint32_t chip_errors)
 {
-    CLAIM(off && started == 0u); /* before the start latches anything */
+    CLAIM(off && started == 0u); /* before the start latches any fault */
     started++;
 }
 
@@ -241,10 +241,10 @@ static void any_state(void)
     m->now = m->newest = m->before = m->due;
 }
 
-/* Every tick gives the chip its duties once, after the check for faults. The
- * duties are all zero unless the state at the end of the tick has a source of
- * torque. The tick counter rises by one in each tick and wraps from its largest
- * value to 0. Drives on buses get this state once, after the board has taken in
+/* In every tick the chip gets its duties once, after the check for faults. The
+ * duties are all zero unless the state at the end of the tick permits torque.
+ * The tick counter rises by one in each tick and wraps from its largest value
+ * to 0. Drives on buses get this state once, after the board has processed
  * their answers.
  * Run: unwind=5 mechanisms=three_link,drives,five_bar */
 void prove_app_outputs(void)
@@ -263,10 +263,10 @@ void prove_app_outputs(void)
     END;
 }
 
-/* A round of the main loop feeds the watchdog if the tick counter has changed
- * since the last feed, and only after the link and the watch have run. If the
- * tick stands still, the watchdog is never fed again. The theorem holds at any
- * value of the tick counter.
+/* A cycle of the main loop feeds the watchdog only if the tick counter has
+ * changed since the last feed, and only after the link and the watch have run.
+ * If the tick stops running, the watchdog is never fed again. The theorem holds
+ * for any value of the tick counter.
  * Run: unwind=5 */
 void prove_app_watchdog(void)
 {
@@ -288,8 +288,8 @@ void prove_app_watchdog(void)
     END;
 }
 
-/* The start switches the outputs off before anything else. The start keeps the
- * data from before the reset, and judges the chip after all other modules have
+/* The start switches the outputs off before anything else. It keeps the data
+ * from before the reset, and checks the chip after all other modules have
  * started. A missed tick raises an alarm and changes no state.
  * Run: unwind=5 */
 void prove_app_start(void)

@@ -1,8 +1,8 @@
-/* Bring-up, ticks and watchdog, chip/stm32/ft_tick.c, and the identity of the
+/* Start-up, ticks and watchdog, chip/stm32/ft_tick.c, and the identity of the
  * chip, ft_identity.c.
  *
- * Each part of the chip may fail to come up. A register has any value at each
- * read. */
+ * Each unit of the chip may fail to start. Each read of a register may return
+ * any value. */
 #define OWN_INTERRUPTS
 #include "proof.h"
 
@@ -14,15 +14,15 @@
 
 static uint32_t key;
 
-/* True if the watchdog stops with the processor. */
+/* True if the watchdog stops while a debugger halts the processor. */
 #define STOPS_IN_HALT ((DBGMCU_WATCHDOG & DBGMCU_WATCHDOG_STOP) != 0u)
 
 ft_keepsake ft_kept;
 
 static uint32_t errors_of_clock;
-static bool safe, drivers, port, sense, others; /* parts that came up */
-static bool again;          /* a reset is asked for */
-static uint32_t wanted_off; /* times */
+static bool safe, drivers, port, sense, others; /* started without error */
+static bool again;          /* the program has requested a reset */
+static uint32_t wanted_off; /* number of requests to switch off the outputs */
 
 static bool comes(bool *good)
 {
@@ -37,7 +37,7 @@ uint32_t ft_clock_start(void)
     errors_of_clock = nondet_u32();
     GIVEN(errors_of_clock == FT_CHIP_GOOD || errors_of_clock == FT_CHIP_SUPPLY
           || errors_of_clock == FT_CHIP_CLOCK
-          || errors_of_clock == FT_CHIP_CRYSTAL); /* clock_start */
+          || errors_of_clock == FT_CHIP_CRYSTAL); /* proved by clock_start */
     return errors_of_clock;
 }
 
@@ -45,7 +45,7 @@ uint32_t ft_reset_cause(void)
 {
     const uint32_t cause = nondet_u32();
 
-    GIVEN(cause <= FT_RESET_OTHER); /* clock_asked */
+    GIVEN(cause <= FT_RESET_OTHER); /* proved by clock_asked */
     return cause;
 }
 
@@ -116,16 +116,16 @@ void ft_chip_outputs(bool enabled)
 #include "ft_tick.c"
 #undef for
 
-/* The model stops where the processor would reset. */
+/* The model ends where the processor would reset. */
 #define for(...) if (again = true, true)
 #include "ft_identity.c"
 #undef for
 
-/* For any register values, and for any part that does not come up, the start
- * ends and reports each failed part. The watchdog runs afterwards. The watchdog
- * is started, unlocked, set and fed, in this order, with values that its
- * registers can hold. The watchdog stops with the processor if no other part
- * goes on in a halt.
+/* For any register values, and for any unit that fails to start, the start ends
+ * and reports each failed unit. The watchdog runs afterwards. The watchdog is
+ * started, unlocked, set and fed, in this order, with values that its registers
+ * can hold. If no unit drives motors while a debugger halts the processor, the
+ * watchdog stops during the halt.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,damiao_arm,so101_sts */
 void prove_start_tells(void)
 {
@@ -150,10 +150,11 @@ void prove_start_tells(void)
     END;
 }
 
-/* A tick takes over, computes, and hands its duties over, in this order. A late
- * hand-over is reported as a missed tick. The only value that is written to the
- * watchdog is the key that feeds it. If a part goes on while a debugger halts
- * the processor, the watchdog goes on too, for any setting of the debugger.
+/* A tick takes the measurements, computes, and passes its duties to the timers,
+ * in this order. Passing the duties too late is reported as a missed tick. The
+ * only value that is written to the watchdog is the key that feeds it. If a
+ * unit continues to drive motors while a debugger halts the processor, the
+ * watchdog also continues, for any setting of the debugger.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage */
 void prove_tick_order(void)
 {
@@ -189,10 +190,10 @@ void prove_interrupt_enable(void)
     END;
 }
 
-/* A crash, or a failure of the clock or supply, is reported once. The kept
- * words come with the report if their check sum is right. The remembered word
- * is returned once. The boot loader is entered by a reset, with the outputs
- * off.
+/* A crash, or a failure of the clock or supply, is reported once. The stored
+ * words are part of the report if their check sum is correct. The stored word
+ * for the next start is returned once. The boot loader is entered by a reset,
+ * with the outputs off.
  * Run: unwind=14 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_start_kept(void)
 {

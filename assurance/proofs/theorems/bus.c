@@ -1,11 +1,12 @@
-/* Drives on buses, bus/: the schedule, and the frames to each family.
+/* Drives on buses, bus/: the schedule, and the frames to each drive family.
  *
- * One invariant, well(), holds at the start. Every frame that a bus brings
- * keeps the invariant. Taking in the answers of a tick and forming the tick's
- * frames keep the invariant too. Received frames have any id, any size and any
- * bytes. Drives are on CAN, or they are servos on a wire. On a wire, ft_sts.c
- * makes any frames of a tick's bytes. servos.c shows that ft_sts.c makes these
- * frames without a run-time error. */
+ * One invariant, well(), holds at the start. Every frame received from a bus
+ * keeps the invariant. Processing the answers of a tick and forming the tick's
+ * frames also keep the invariant. Received frames have any identifier, any size
+ * and any bytes. Drives are on CAN, or they are servos on a half-duplex serial
+ * bus. For the servos, the stub for ft_sts.c makes any frames from the bytes of
+ * a tick. servos.c proves that ft_sts.c makes these frames without a run-time
+ * error. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -23,8 +24,9 @@
 
 #include "ft_field.h"
 
-/* Two functions of ft_field.h get other bodies. The tick calls these inline
- * functions several times for each drive, so the linker cannot replace them. */
+/* Two functions of ft_field.h are replaced by stubs. They are inline functions
+ * that the tick calls several times for each drive, so the linker cannot
+ * replace them. */
 static uint32_t numbered(const ft_field_range *r, float value);
 static uint32_t carried_on(const ft_field_range *r, float value,
                            float *carried);
@@ -38,7 +40,8 @@ static uint32_t carried_on(const ft_field_range *r, float value,
 #include "ft_travel.c"
 #include "ft_robstride.c"
 
-/* The families of the arms of these proofs. */
+/* True for drives of the family Damiao. The arms of these proofs use this
+ * family and the families below. */
 #define IS_DAMIAO(i) (ft_drive[i].family == FT_FAMILY_DAMIAO)
 #ifdef FT_FAMILY_ROBSTRIDE
 #define IS_ROBSTRIDE(i) (ft_drive[i].family == FT_FAMILY_ROBSTRIDE)
@@ -71,7 +74,8 @@ ft_bus_drive nondet_drive(void);
 
 /* ---- neighbours --------------------------------------------------------- */
 
-/* Return whether a place is within half a turn of the joint's drive. */
+/* Return whether a position is within half a turn of the position of the
+ * joint's drive. */
 static bool within_half(uint32_t joint, int64_t wire)
 {
     uint32_t i;
@@ -101,8 +105,8 @@ ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
 
 /* ---- the invariant ------------------------------------------------------ */
 
-/* Return whether the observer got a valid place. For each tick without an
- * answer, the place may be off by one more guess. */
+/* Return whether the observer got a valid position. For each tick without an
+ * answer, the position may be off by the distance of one more extrapolation. */
 static bool near(const ft_bus_drive *d, uint32_t j)
 {
     const int64_t most = (int64_t)ft_joint[j].counts * d->age;
@@ -110,7 +114,7 @@ static bool near(const ft_bus_drive *d, uint32_t j)
     return d->fed >= -most && d->fed <= (int64_t)LAST_PLACE + most;
 }
 
-/* Return whether the mechanism's file decides the requested setting. */
+/* Return whether the mechanism's file specifies the requested setting. */
 static bool to_write(const ft_bus_drive *d, uint32_t i)
 {
     const uint32_t step = step_of(d, i);
@@ -159,7 +163,8 @@ static bool same_state(const ft_bus_drive *d, const ft_bus_drive *was)
            || (was->enabled && d->state == (uint8_t)FT_BUS_SEEN);
 }
 
-/* Return whether a frame changed only members of a drive that it may change. */
+/* Return whether a frame changed only those members of a drive that it may
+ * change. */
 static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
 {
     return d->held == was->held && d->questions == was->questions
@@ -173,8 +178,8 @@ static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
            && (was->enabled || d->sure == was->sure);
 }
 
-/* Let frames come. Frames change the drives to any well state, and change
- * nothing else. */
+/* Model the receipt of frames. The frames change the drives to any state that
+ * keeps the invariant, and change nothing else. */
 static void any_frames(void)
 {
     uint32_t i;
@@ -194,8 +199,8 @@ static void any_frames(void)
 
 static uint32_t packed, sent;
 
-/* Let any number of frames come. By bus_frame, each frame leaves a state that
- * is well. */
+/* Model the receipt of any number of frames. By the theorem bus_frame, each
+ * frame keeps the invariant. */
 bool ft_sts_next(ft_sts *w, ft_frame *f)
 {
     CLAIM(w >= bus.wire && w < bus.wire + FT_WIRES);
@@ -206,7 +211,7 @@ bool ft_sts_next(ft_sts *w, ft_frame *f)
 void ft_sts_came(ft_sts *w, uint32_t came)
 {
     CLAIM(w >= bus.wire && w < bus.wire + FT_WIRES && came <= FT_STS_IN);
-    CLAIM(packed == 0u); /* the received frames answer the frames sent last */
+    CLAIM(packed == 0u); /* the received frames answer the last frames sent */
 }
 
 void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
@@ -215,7 +220,7 @@ void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
     CLAIM(__CPROVER_r_ok(frames, count * sizeof *frames));
     packed++;
     w->size = nondet_u32();
-    GIVEN(w->size <= FT_STS_OUT); /* sts_pack */
+    GIVEN(w->size <= FT_STS_OUT); /* proved by sts_pack */
 }
 
 uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most)
@@ -243,8 +248,9 @@ void ft_chip_wire_health(uint32_t wire, ft_bus_health *h)
 
 static ft_findings found;
 
-/* Calls of ft_field.h and their results. A result is any number of the field.
- * fields_numbers and fields_carry show the right number. */
+/* Calls of ft_field.h and their results. A result is any number that the field
+ * can hold. The theorems fields_numbers and fields_carry prove that the
+ * function returns the correct number. */
 static struct {
     ft_field_range range;
     float value;
@@ -280,7 +286,8 @@ static bool same_float(float a, float b)
     return a == b || (a != a && b != b);
 }
 
-/* Return whether ft_field.h returned this number for this value and range. */
+/* Return whether the stub for ft_field.h returned this number for this value
+ * and range. */
 static bool stands_for(uint32_t number, float value, float low, float high,
                        uint32_t top)
 {
@@ -297,8 +304,8 @@ static bool stands_for(uint32_t number, float value, float low, float high,
 static bool sent[FT_BUSES];
 static uint32_t frames_sent;
 
-/* Let any number of frames come. By bus_frame, each frame leaves a state that
- * is well. */
+/* Model the receipt of any number of frames. By the theorem bus_frame, each
+ * frame keeps the invariant. */
 bool ft_chip_bus_take(uint32_t which, ft_frame *f)
 {
     CLAIM(which < FT_BUSES);
@@ -327,10 +334,11 @@ void ft_chip_bus_send(uint32_t which, const ft_frame frames[], uint32_t count)
 
 /* ---- received frames ---------------------------------------------------- */
 
-/* A bus may bring any frame, of any id, size and content, in any state. The
- * frame is taken in without a run-time error. The frame changes at most one
- * drive, which is on that bus, and keeps the invariant. A drive that reports an
- * error is FAULTED afterwards, from any state.
+/* A bus may deliver any frame, of any identifier, size and content, in any
+ * state. The board processes the frame without a run-time error. The frame
+ * changes at most one drive, which is on that bus, and keeps the invariant. A
+ * drive that reports an error is in the state FAULTED afterwards, for any
+ * earlier state.
  * Run: unwind=30 floats mechanisms=damiao_arm,drives,so101_sts */
 void prove_bus_frame(void)
 {
@@ -355,12 +363,13 @@ void prove_bus_frame(void)
     END;
 }
 
-/* Taking in the answers of a tick ends and keeps the invariant, for any answers
- * and any measured velocity, NaN included. A joint moves by no more than its
- * drive reports, or by no more than the joint can move. A servo that answers
- * moves its joint by at most half a turn. A drive that has not answered for
- * FT_SILENT_TICKS ticks is SILENT in the next tick. The board then forgets the
- * joint's zero and all requests to the drive. The board also forgets zero and
+/* Processing the answers of a tick terminates and keeps the invariant, for any
+ * answers and any measured velocity, NaN included. The estimated position of a
+ * joint changes by at most the change that its drive reports, or by at most the
+ * possible motion of the joint. If a servo answers, the position of its joint
+ * changes by at most half a turn. A drive that has not answered for
+ * FT_SILENT_TICKS ticks is SILENT in the next tick. The board then discards the
+ * joint's zero and all requests to the drive. The board also discards zero and
  * requests if an enabled drive is no longer enabled, or has lost its settings.
  * Run: unwind=30 floats mechanisms=damiao_arm,drives,so101_sts */
 void prove_bus_hear(void)
@@ -393,8 +402,8 @@ void prove_bus_hear(void)
     END;
 }
 
-/* No joint is armed if its drive is silent, reports an error, is on a bus that
- * is off, or has not reported all its settings as right.
+/* A joint cannot be armed if its drive is silent, reports an error, is on a bus
+ * in bus-off, or has not confirmed all its settings.
  * Run: unwind=30 mechanisms=drives,so101_sts */
 void prove_bus_arming(void)
 {
@@ -418,17 +427,17 @@ void prove_bus_arming(void)
 
 #if FT_WIRES > 0
 
-/* Return whether the board may set a register: the lock, the mode, the delay
+/* Return whether the board may write a register: the lock, the mode, the delay
  * of answers. */
 static bool ours(uint32_t number)
 {
     return number == 55u || number == 33u || number == 7u;
 }
 
-/* With the outputs off no servo's frame says that its motor runs, in any state
- * of the servo, the motion and the law. sts_pack gives a duty only to a servo
- * whose frame says that its motor runs. A frame sets at most one byte, of a
- * register that the board may set.
+/* While the outputs are off, no servo's frame contains the flag that its motor
+ * runs, in any state of the servo, the motion and the control law. sts_pack
+ * proves that only a servo with this flag gets a duty. A frame sets at most one
+ * byte, in a register that the board may write.
  * Run: unwind=30 floats mechanisms=so101_sts */
 void prove_wire_rests(void)
 {
@@ -447,13 +456,13 @@ void prove_wire_rests(void)
     END;
 }
 
-/* With the outputs on there are four cases. A servo with unknown or wrong
- * settings is not commanded to run. A servo that reports to be off, or does not
- * report its state, is switched on and gets no duty. A servo that may have lost
- * its settings gets only the rest of rounding as duty. Every other servo is
- * commanded to run. For any output of law and motion and any reported supply
- * voltage, no duty is larger than the file allows, and no run-time error
- * occurs.
+/* While the outputs are on there are four cases. A servo with unknown or
+ * incorrect settings is not commanded to run. A servo that reports to be off,
+ * or does not report its state, is switched on and gets no duty. A servo that
+ * may have lost its settings gets only the rounding remainder as duty. Every
+ * other servo is commanded to run. For any output of control law and motion and
+ * any reported supply voltage, no duty exceeds the file's limit, and no
+ * run-time error occurs.
  * Run: unwind=30 floats mechanisms=so101_sts */
 void prove_wire_commands(void)
 {
@@ -478,8 +487,8 @@ void prove_wire_commands(void)
     END;
 }
 
-/* A tick first takes in the bytes that came. Then the tick sends the frames of
- * the last tick, once on every wire.
+/* A tick first processes the bytes received since the last tick. Then it sends
+ * the frames of the last tick, once on every serial bus.
  * Run: unwind=30 mechanisms=so101_sts */
 void prove_wire_begin(void)
 {
@@ -491,11 +500,11 @@ void prove_wire_begin(void)
 
 #else
 
-/* While the outputs are on, four conditions of a drive are noted in the same
- * tick. The drive is silent. The drive's bus is off. The drive reports an
+/* While the outputs are on, the board detects four conditions of a drive in the
+ * same tick. The drive is silent. The drive's bus is off. The drive reports an
  * error. The drive is not enabled, although it was enabled before or
- * ENABLE_TICKS have passed. The faults are DRIVE_SILENT, BUS_OFF and
- * DRIVE_FAULT, of this joint or of an earlier joint.
+ * ENABLE_TICKS have passed. The reported faults are DRIVE_SILENT, BUS_OFF and
+ * DRIVE_FAULT, for this joint or for a joint with a smaller number.
  * Run: unwind=10 mechanisms=drives */
 void prove_bus_find(void)
 {
@@ -523,7 +532,7 @@ void prove_bus_find(void)
     END;
 }
 
-/* Layouts of frames by the makers' manuals. */
+/* Frame layouts according to the makers' manuals. */
 static bool everywhere_ones(const ft_frame *f)
 {
     uint32_t n;
@@ -575,11 +584,11 @@ static bool commands(const ft_frame *f, uint32_t i)
 
 static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t);
 
-/* With the outputs off every drive gets the frame that disables it. A drive
- * that answers and is disabled may get a question instead, or the setting that
- * the file decides. No drive gets a frame that enables it or asks for torque,
- * in any state of the drive, the motion and the law. In the tick in which the
- * outputs go off these frames are sent at once, to every drive.
+/* While the outputs are off every drive gets the frame that disables it. A
+ * drive that answers and is disabled may get a query instead, or a setting that
+ * the file specifies. No drive gets a frame that enables it or commands torque,
+ * in any state of the drive, the motion and the control law. In the tick in
+ * which the outputs go off, these frames are sent immediately, to every drive.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_rests(void)
 {
@@ -598,12 +607,12 @@ void prove_bus_rests(void)
     END;
 }
 
-/* With the outputs on there are four cases. A drive with unknown or wrong
- * settings gets a frame that disables it, or a question. A drive that does not
- * report that it is enabled gets a frame that enables it, and no command. A
- * drive that may have lost its settings gets a question about them, or a
- * command of zero torque. Every other drive gets a command. For any output of
- * law and motion, NaN included, there is no run-time error.
+/* While the outputs are on there are four cases. A drive with unknown or
+ * incorrect settings gets a frame that disables it, or a query. A drive that
+ * does not report that it is enabled gets a frame that enables it, and no
+ * command. A drive that may have lost its settings gets a query about them, or
+ * a command of zero torque. Every other drive gets a command. For any output of
+ * control law and motion, NaN included, no run-time error occurs.
  * Run: unwind=20 floats mechanisms=damiao_arm,drives */
 void prove_bus_commands(void)
 {
@@ -628,7 +637,8 @@ void prove_bus_commands(void)
 
 /* ---- commands ----------------------------------------------------------- */
 
-/* Return the bytes of a frame as one number, the first byte highest. */
+/* Return the bytes of a frame as one number, with the first byte as the most
+ * significant. */
 static uint64_t word_of(const ft_frame *f)
 {
     uint64_t word = 0;
@@ -639,8 +649,8 @@ static uint64_t word_of(const ft_frame *f)
     return word;
 }
 
-/* Return whether a frame asks a drive for this target, by the ranges of its
- * file. */
+/* Return whether a frame commands this target, by the ranges of the drive in
+ * the mechanism file. */
 static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
 {
     const bool mit = !IS_ROBSTRIDE(i);
@@ -663,9 +673,9 @@ static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
            && stands_for(torque, t->torque, -c->torque, c->torque, top);
 }
 
-/* For any command, NaN included, each field of the frame holds the number of
- * its value in the file's range. The field is at the maker's place and leaves
- * its neighbours unchanged.
+/* For any command, NaN included, each field of the frame contains the number
+ * that encodes its value in the file's range. The field has the position of the
+ * maker's manual, and the neighbouring fields do not change.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_fields(void)
 {
@@ -682,7 +692,7 @@ void prove_bus_fields(void)
     END;
 }
 
-/* Return whether a drive is enabled and reports all its settings. */
+/* Return whether a drive is enabled and has confirmed all its settings. */
 static bool is_commanded(const ft_bus_drive *d, uint32_t i)
 {
     return !setup_lost(d, i) && d->asked == ft_drive[i].steps
@@ -690,10 +700,11 @@ static bool is_commanded(const ft_bus_drive *d, uint32_t i)
 }
 
 /* In the lab modes, and if the board closes the loop, a command to an enabled
- * drive has only the law's torque, with zero stiffness and zero damping.
- * law_torque and lab_law bound this torque. If no source makes torques while
- * the outputs are on, an enabled drive brakes. The drive's command then has
- * zero velocity, the file's damping, zero stiffness and zero torque.
+ * drive contains only the torque of the control law, with zero stiffness and
+ * zero damping. The theorems law_torque and lab_law bound this torque. If the
+ * state of the board requests no torque while the outputs are on, an enabled
+ * drive brakes. Its command then contains zero velocity, the file's damping,
+ * zero stiffness and zero torque.
  * Run: unwind=20 floats mechanisms=drives */
 void prove_bus_torque(void)
 {

@@ -1,12 +1,13 @@
-/* Controllers of buses, ft_can.c of each family. The controllers' registers
- * hold any value. */
+/* Bus controllers, ft_can.c of each chip family. The controllers' registers
+ * contain any value. */
 #include "proof.h"
 
 #include "peripherals.h"
 
 #include <string.h>
 
-/* A controller's memory is cleared word by word. Four words stand for all. */
+/* A controller's memory is cleared word by word. Four words represent all
+ * words. */
 #ifdef FDCAN_MEMORY_WORDS
 enum { MEMORY_WORDS = FDCAN_MEMORY_WORDS };
 #undef FDCAN_MEMORY_WORDS
@@ -47,10 +48,11 @@ static void asked(uint32_t bus)
     }
 }
 
-/* For any register values, another value at each read, a controller is started,
+/* For any register values, different at each read, a controller is started,
  * read and written without a run-time error, and each wait for it ends. The
  * size of a frame from the controller fits into four bits. If frames may have
- * more than 8 bytes, the size is at most 64. The id has only bits of an id.
+ * more than 8 bytes, the size is at most 64. The identifier has only the bits
+ * that an identifier can have.
  * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd,can:long */
 void prove_can_asked(void)
 {
@@ -67,8 +69,9 @@ void prove_can_asked(void)
 }
 
 /* A frame is written to at most one mailbox, which the controller has just
- * reported empty. Every word is written before the request to send. No frame is
- * written if the controller reports no room. No other mailbox changes.
+ * reported as empty. Every word is written before the transmission request. No
+ * frame is written if the controller reports no free mailbox. No other mailbox
+ * changes.
  * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd,can:long */
 void prove_can_room(void)
 {

@@ -1,8 +1,8 @@
-/* The link's buffers, chip/stm32/ft_port_dma.c, and the measurements,
+/* The buffers of the link, chip/stm32/ft_port_dma.c, and the measurements,
  * ft_sense.c.
  *
- * The families' drivers are stubs. The stubs report any number of remaining
- * bytes and any count. */
+ * The drivers of the chip families are stubs. The stubs report any number of
+ * remaining bytes and any converter count. */
 #include "proof.h"
 
 #include "ft_board.h"
@@ -44,13 +44,13 @@ static bool well(void)
            && ft_handed - ft_done <= ft_queued - ft_done;
 }
 
-/* The controller reports any progress. The board takes received bytes out of
- * the buffer, and never more bytes than it has room for. The board hands bytes
- * to send on in pieces within the buffer, and never more bytes than were
- * queued. Bytes that do not fit are refused. The theorem holds at any total
- * count of bytes.
+/* The DMA controller may report any progress. The board copies received bytes
+ * out of the buffer, and never more bytes than the caller has space for. The
+ * board passes bytes for transmission on in pieces within the buffer, and never
+ * more bytes than were queued. Bytes for which the buffer has no space are
+ * refused. The theorem holds for any total count of bytes.
  * Assumes: at most 4 bytes at a time, and a send buffer of 16 bytes. Longer
- * pieces and buffers run the same loops.
+ * pieces and buffers use the same loops.
  * Run: unwind=8 define=PROOF_PORT mechanisms=f405rg-4:voltage */
 void prove_link_buffers(void)
 {

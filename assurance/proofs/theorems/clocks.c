@@ -1,7 +1,8 @@
-/* The clock of both families: chip/stm32/ft_clock_start.c, ft_crystal.c,
+/* The clock of both chip families: chip/stm32/ft_clock_start.c, ft_crystal.c,
  * ft_supply.c and the family's ft_clock.c.
  *
- * A register has any value at each read. A wait ends with either result. */
+ * Each read of a register may return any value. A wait may succeed or time
+ * out. */
 #define OWN_WAITS
 #define OWN_CLOCK
 #define OWN_INTERRUPTS
@@ -11,8 +12,8 @@
 
 ft_keepsake ft_kept;
 
-static bool in_vain;   /* an awaited event did not come */
-static uint32_t later; /* interrupts let come */
+static bool in_vain;   /* an awaited event did not occur */
+static uint32_t later; /* number of enabled interrupts */
 
 #ifdef CAN1
 #define ON_HSI 0u
@@ -20,8 +21,8 @@ static uint32_t later; /* interrupts let come */
 #define ON_HSI RCC_CFGR_SWS_HSI
 #endif
 
-/* Check that a wait is possible, and note one in vain. A missing HSI has no
- * effect. */
+/* Check that a wait is permitted, and record a wait that timed out. The failure
+ * of HSI has no effect. */
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
 {
     const bool hsi = (reg == &RCC->CR && mask == RCC_CR_HSIRDY)
@@ -40,7 +41,7 @@ void ft_interrupt_enable(uint32_t number, uint32_t priority)
     later++;
 }
 
-/* Values that a timer captures, one after the other. */
+/* Values that a timer captures, one after another. */
 static uint32_t caught[6], catches;
 
 #undef FT_LSI_TIMER_CCR
@@ -51,14 +52,14 @@ static uint32_t caught[6], catches;
 
 #include "ft_clock_start.c"
 
-#define volatile /* of a counter of turns */
+#define volatile /* of a loop counter */
 #include "ft_clock.c"
 #undef volatile
 
 /* For any register values the start of the clock ends. The start reports a good
- * clock only if every wait has ended well. The processor then runs on the PLL,
- * and the voltage detector may interrupt. After an error the processor runs on
- * HSI, with the crystal, the PLL and the clock security system off.
+ * clock only if no wait has timed out. The processor then runs on the PLL, and
+ * the voltage detector may interrupt. After an error the processor runs on HSI,
+ * with the crystal, the PLL and the clock security system off.
  * Run: unwind=42 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_clock_start(void)
 {
@@ -83,9 +84,9 @@ void prove_clock_start(void)
     END;
 }
 
-/* Questions about the clock, the last reset and the supply are free of run-
- * time errors. The cause of a reset is one of the causes in ft_chip.h, and is
- * cleared.
+/* Queries about the clock, the last reset and the supply are free of run-time
+ * errors. The reported cause of a reset is one of the causes in ft_chip.h, and
+ * is then cleared.
  * Run: unwind=42 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_clock_asked(void)
 {

@@ -1,15 +1,17 @@
-/* Byte stuffing by the decoder, wire/ft_cobs.c. cobs_encode.c states the rules.
+/* Byte stuffing: the decoder in wire/ft_cobs.c. cobs_encode.c states the rules
+ * of the encoding.
  *
- * The proof compares the decoder's result with a reference of the whole frame.
- * A frame to a board has at most one block between two zeros. ft_messages.h
- * defines the length of frames, for eight joints too. */
+ * The proof compares the decoder's result with a reference that is computed
+ * from the whole frame. A frame to a board has at most one block between two
+ * zeros. ft_messages.h defines the length of frames, for eight joints too. */
 #include "proof.h"
 
 #include "ft_messages.h" /* FT_FRAME_RX_MAX, FT_FRAME_TX_MAX */
 
 #include <string.h>
 
-#define BLOCK 254u /* bytes without a zero have one code */
+#define BLOCK 254u /* maximum number of bytes without a zero that share one code
+                    * byte */
 _Static_assert(FT_FRAME_TX_MAX <= 380u, "cobs_encode.c has them all");
 
 #define N FT_FRAME_RX_MAX
@@ -17,15 +19,15 @@ _Static_assert(N <= BLOCK, "frames to a board are of no whole block");
 #define PLACES (N + 2u)
 
 static uint8_t frame[N + 1u];
-static uint8_t way[PLACES];       /* distance to the next zero or the end */
-static uint8_t reference[PLACES]; /* the stuffed frame without its last zero */
+static uint8_t way[PLACES];       /* distance to the next zero or to the end */
+static uint8_t reference[PLACES]; /* the stuffed frame without its final zero */
 static struct {
     uint8_t at[PLACES];
 } place; /* the decoder works in this buffer */
 
 #define EVERY(k, claim) __CPROVER_forall { size_t k; (k < PLACES) ==> (claim) }
 
-/* A replacement for memmove. The decoder moves bytes only by one place. */
+/* A replacement for memmove. The decoder shifts bytes only by one byte. */
 static void move_by_one(uint8_t *to, const uint8_t *from, size_t n)
 {
     const size_t at = (size_t)(to - place.at);
@@ -55,7 +57,7 @@ static void move_by_one(uint8_t *to, const uint8_t *from, size_t n)
 
 #undef while
 
-/* Make any frame and its reference, and return the frame's size. */
+/* Make any frame and its encoded reference, and return the frame's size. */
 static size_t any_frame(void)
 {
     size_t size = nondet_size(), i;
@@ -70,7 +72,7 @@ static size_t any_frame(void)
     return size;
 }
 
-/* If a frame to a board is stuffed by the rules, the decoder restores it.
+/* If a frame to a board is encoded by the rules, the decoder restores it.
  * Run: unwind=150 contracts seconds=600 mechanisms=three_link,eight_link */
 void prove_cobs_decode_gives_back(void)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A replacement for memmove. Afterwards all bytes have any value. */
+/* A replacement for memmove. After the call all bytes have any value. */
 static void moved(uint8_t *to, const uint8_t *from, size_t n)
 {
     CLAIM(n == 0u || (__CPROVER_r_ok(from, n) && __CPROVER_w_ok(to, n)));
@@ -23,8 +23,8 @@ static void moved(uint8_t *to, const uint8_t *from, size_t n)
 
 #define MOST 1000u
 
-/* For any bytes the decoder ends. The decoder reads and writes no byte outside
- * the given bytes, and never returns a larger size.
+/* For any bytes the decoder terminates. It reads and writes no byte outside the
+ * given bytes, and never returns a larger size.
  * Assumes: at most 1000 bytes.
  * Run: unwind=4 contracts */
 void prove_cobs_decode_any(void)

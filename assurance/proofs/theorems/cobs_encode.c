@@ -1,29 +1,31 @@
-/* Byte stuffing by the encoder, wire/ft_cobs.c.
+/* Byte stuffing: the encoder in wire/ft_cobs.c.
  *
  * Consistent overhead byte stuffing divides a frame into blocks. A block ends
- * at a zero, after 254 bytes, or with the frame. Before each block is its code,
- * the distance to the next code. The next code takes the place of the zero.
- * After a block of 254 bytes the next code has an additional place. The proof
- * checks any one byte of a frame against these rules. The proof includes no
- * header of a mechanism, so it holds until the encoder changes. */
+ * at a zero, after 254 bytes, or with the frame. Each block is preceded by its
+ * code, the distance to the next code. The next code replaces the zero. After a
+ * block of 254 bytes the next code needs an additional byte. The proof checks
+ * one arbitrary byte of a frame against these rules. The proof includes no
+ * header that depends on a mechanism, so it remains valid until the encoder
+ * changes. */
 #include "proof.h"
 
 #include <string.h>
 
-#define BLOCK 254u /* bytes without a zero have one code */
+#define BLOCK 254u /* maximum number of bytes without a zero that share one code
+                    * byte */
 #define N 380u     /* the longest frame of eight joints, as cobs.c checks */
 #define ROOM (N + N / BLOCK + 2u)
 _Static_assert(N < 2u * BLOCK, "one block at most is whole");
 
 static uint8_t frame[N + 1u], stuffed[ROOM];
 
-/* For each byte: the place in the output, the number of bytes before it in its
- * block, and the size of a block that begins with this byte. */
+/* For each byte: its position in the output, the number of bytes before it in
+ * its block, and the size of a block that begins with this byte. */
 static uint16_t at[N + 2u];
 static uint8_t filled[N + 2u], ahead[N + 2u];
-static size_t k; /* any byte */
+static size_t k; /* number of an arbitrary byte */
 
-/* True if a block is full with this byte, and another block follows. */
+/* True if this byte fills a block, and another block follows. */
 #define FULL(i) (frame[i] != 0u && filled[i] == BLOCK - 1u && (i) + 1u < size)
 /* True if a code follows this byte or replaces it. */
 #define ENDS(i) (frame[i] == 0u || FULL(i))
@@ -31,9 +33,9 @@ static size_t k; /* any byte */
 #define FIRST(i) ((i) - filled[i])
 #define CODE(i) (at[i] + (frame[i] != 0u ? 1u : 0u))
 
-/* Define these three numbers from one byte to the next. Every frame has exactly
- * one sequence of these numbers. The proof uses the definition at the encoder's
- * byte. */
+/* Define these three numbers of one byte from the numbers of the byte before.
+ * For every frame the definition has exactly one solution. The proof uses the
+ * definition at the byte that the encoder processes. */
 static bool defined(size_t i, size_t size)
 {
     GIVEN(at[i + 1u] == at[i] + (FULL(i) ? 2u : 1u));
@@ -80,10 +82,10 @@ static const size_t i; /* unused by the decoder */
 #undef for
 #undef if
 
-/* For any frame that a board sends, the encoder puts every non-zero byte in
- * its place. Before every block is its code, the number of the block's bytes
- * plus one. If a zero precedes the block, the code replaces this zero. One zero
- * follows the last block. No code is zero.
+/* For any frame that a board sends, the encoder writes every non-zero byte at
+ * its defined position. Every block is preceded by its code, the number of the
+ * block's bytes plus one. If a zero precedes the block, the code replaces this
+ * zero. One zero follows the last block. No code is zero.
  * Run: unwind=2 contracts functions seconds=600 mechanisms=eight_link */
 void prove_cobs_encode(void)
 {

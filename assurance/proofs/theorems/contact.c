@@ -1,5 +1,5 @@
-/* External torque, control/ft_contact.c. The step and the law return anything
- * here, NaN included. */
+/* External torque, control/ft_contact.c. The stubs for the step and the control
+ * law return any numbers, NaN included. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -13,7 +13,7 @@ static ft_motion motion;
 static ft_law law_;
 static ft_step_state step;
 static ft_findings found;
-static ft_real needed[FT_JOINTS]; /* the law's answers in this tick */
+static ft_real needed[FT_JOINTS]; /* results of the control law in this tick */
 
 void ft_step(ft_step_state *s, const ft_sample *next, ft_real tau[FT_JOINTS])
 {
@@ -39,7 +39,7 @@ static bool well(uint32_t j)
            && !(f.threshold[j] < ft_contact_joint[j].torque);
 }
 
-/* Return whether the loops failed to close in this tick. */
+/* Return whether the loops could not be closed in this tick. */
 static bool lost(void)
 {
 #if FT_STEP_CLOSED
@@ -49,7 +49,7 @@ static bool lost(void)
 #endif
 }
 
-/* Let everything be anything that keeps the invariant. */
+/* Set all variables to any values that keep the invariant. */
 static void anything(void)
 {
     uint32_t j;
@@ -68,13 +68,14 @@ static void anything(void)
     found.wild = FT_GOOD;
 }
 
-/* For any measured values, plan, law and step, NaN included, the external
- * torque of each joint and its mean are finite. If the needed torque is NaN, or
- * the threshold in force is not finite, this joint or an earlier joint is
- * noted. The noted joint is the fault NOT_FINITE in the same tick
- * (safety_faults). A threshold is never below the file's threshold at rest. If
- * the loops of an arm do not close, the arm reports no external torque and no
- * touch. Open loops are no fault here.
+/* For any measured values, plan, control law and step, NaN included, the
+ * estimated external torque of each joint and its mean are finite. If the
+ * required torque is NaN, or the present threshold is not finite, the fault is
+ * recorded for this joint or for a joint with a smaller number. The recorded
+ * fault is NOT_FINITE, in the same tick (safety_faults). A threshold is never
+ * below the threshold at rest in the file. If the loops of an arm cannot be
+ * closed, the arm reports neither an external torque nor a contact.
+ * This module raises no fault in this case.
  * Run: unwind=8 floats mechanisms=feeling,led,returning,looped */
 void prove_contact_numbers(void)
 {
@@ -94,11 +95,11 @@ void prove_contact_numbers(void)
     END;
 }
 
-/* A touch is noted once the arm has settled, if the joint farthest from its
- * mean is off by more than its threshold. No further touch is noted until all
- * joints are back within half of their thresholds. A touch is counted, with its
- * tick and joint. Without power the external torque is zero, and the touch is
- * over.
+/* A contact is detected if the arm's transients have decayed and the external
+ * torque of one joint differs from its mean by more than its threshold. No
+ * further contact is detected until all joints are below half of their
+ * thresholds. A contact is counted, and its tick and joint are recorded.
+ * Without power the external torque is zero, and the contact has ended.
  * Run: unwind=8 floats mechanisms=feeling,led */
 void prove_contact_touch(void)
 {
@@ -129,10 +130,11 @@ void prove_contact_touch(void)
 
 #if FT_RETURN
 
-/* An arm that gives way may go back if it has tried fewer than FT_RETURN_TRIES
- * times. Otherwise it stays. The count of tries is 0 when the arm gives way for
- * the first time. The arm goes back only after FT_CONTACT_QUIET ticks in a row
- * in which no touch lasts and each joint is at rest.
+/* An arm that yields to a contact may return if it has tried fewer than
+ * FT_RETURN_TRIES times. Otherwise it stays where it is. The number of tries is
+ * 0 when the arm yields for the first time. The arm returns only after
+ * FT_CONTACT_QUIET consecutive ticks without a contact and with each joint at
+ * rest.
  * Run: unwind=8 floats mechanisms=returning */
 void prove_contact_returns(void)
 {

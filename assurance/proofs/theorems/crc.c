@@ -12,7 +12,7 @@
 
 #undef for
 
-/* Return the register after one byte, bit by bit, by the polynomial's
+/* Return the register after one byte, computed bit by bit by the polynomial's
  * definition (IEEE 802.3, reflected). */
 static uint32_t by_bits(uint32_t crc, uint8_t byte)
 {
@@ -24,8 +24,8 @@ static uint32_t by_bits(uint32_t crc, uint8_t byte)
     return crc;
 }
 
-/* For any sum before, one byte changes the check sum bit by bit by the
- * polynomial's definition.
+/* For any previous check sum, one byte changes the check sum as the bitwise
+ * definition of the polynomial does.
  * Run: unwind=10 */
 void prove_crc_step(void)
 {
@@ -37,8 +37,8 @@ void prove_crc_step(void)
 }
 
 /* The check sum of two pieces equals the check sum of the whole.
- * Assumes: at most 3 bytes. Longer pieces follow, because only the sum is
- * carried from byte to byte.
+ * Assumes: at most 3 bytes. The result extends to longer pieces, because only
+ * the check sum is carried from byte to byte.
  * Run: unwind=10 */
 void prove_crc_pieces(void)
 {
@@ -52,8 +52,8 @@ void prove_crc_pieces(void)
     END;
 }
 
-/* For any number of bytes, the check sum reads no byte beyond the given bytes,
- * and the loop ends.
+/* For any number of bytes, the function reads no byte outside the given bytes,
+ * and the loop terminates.
  * Assumes: at most 4096 bytes at a time, as frames and the pieces of
  * ft_watch.c have.
  * Run: unwind=2 contracts define=PROOF_STEPS */

@@ -1,7 +1,8 @@
-/* Current loops, chip/stm32/ft_current.c, on every board that has some.
+/* Current loops, chip/stm32/ft_current.c, on every board that has current
+ * loops.
  *
- * Counts and the loops' values are any numbers, NaN included. The theorems
- * assume nothing about the period before. */
+ * Converter counts and the values of the loops are any numbers, NaN included.
+ * The theorems assume nothing about the previous period. */
 #include "proof.h"
 
 #include "ft_current.c"
@@ -82,9 +83,9 @@ static bool told_right(void)
     return known;
 }
 
-/* In every period each joint gets one duty, for any counts, any set-points and
- * any state of the loops, NaN included. The duty is at most the loop's bound,
- * or is the loop's pulse. While the outputs are off the duty is zero.
+/* In every period each joint gets one duty, for any counts, any set points and
+ * any state of the loops, NaN included. The duty is at most the loop's limit,
+ * or is the loop's test pulse. While the outputs are off the duty is zero.
  * Run: unwind=8 floats mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_current_duty(void)
 {
@@ -99,9 +100,9 @@ void prove_current_duty(void)
     END;
 }
 
-/* If a current is beyond its trip soon after another current beyond its trip,
- * the outputs are dropped in the same period. The first cause is kept until the
- * outputs come on again. The joint of this cause has a loop.
+/* If two currents exceed their trip level within a short time, the outputs are
+ * switched off in the same period. The first cause is stored until the outputs
+ * are enabled again. The stored cause names a joint that has a loop.
  * Run: unwind=8 mechanisms=f405rg-4:current */
 void prove_current_trips(void)
 {
@@ -124,9 +125,9 @@ void prove_current_trips(void)
     END;
 }
 
-/* A kept cause drops the outputs in every period, even if the outputs were
- * switched on again. A converter that has stopped is noticed at the next
- * boundary of two ticks.
+/* While a cause is stored, it switches the outputs off in every period, even if
+ * they were switched on again. A converter that has stopped is detected at the
+ * next boundary between two ticks.
  * Run: unwind=8 mechanisms=f405rg-4:current */
 void prove_current_stays_off(void)
 {
@@ -145,13 +146,13 @@ void prove_current_stays_off(void)
     END;
 }
 
-/* Questions about the loops are free of run-time errors, for any counts. When
- * the outputs come on, cause and integrals are cleared.
+/* The query functions of the loops are free of run-time errors, for any counts.
+ * When the outputs are enabled, the stored cause and the integrals are cleared.
  * Run: unwind=8 mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_current_rest(void)
 {
     const uint32_t i = below(FT_LOOPS);
-    int32_t counts[8]; /* more than a board drives */
+    int32_t counts[8]; /* more than the joints of any board */
     uint32_t joint;
 
     any_state();

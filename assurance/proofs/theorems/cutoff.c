@@ -16,12 +16,12 @@ static bool well(void)
            && (!cut.on || cut.dark == 0u) && (cut.on || cut.doubt == 0u);
 }
 
-/* Servos have no supply at the start, in ESTOP, on the way to the boot loader,
- * and once a servo has been in doubt for more than FT_CUTOFF_TICKS ticks. Each
- * tick of doubt is counted. The supply returns only in DISARMED, after
- * FT_CUTOFF_DARK counted ticks without supply. While no servo is in doubt a
- * supply that is on stays on, except in ESTOP and on the way to the boot
- * loader.
+/* Servos have no supply at the start, in ESTOP, before the change to the boot
+ * loader, and after a servo's state has been unknown for more than
+ * FT_CUTOFF_TICKS ticks. Each tick with an unknown state is counted. The supply
+ * is switched on again only in DISARMED, after FT_CUTOFF_DARK counted ticks
+ * without supply. While the state of every servo is known, the supply stays on,
+ * except in ESTOP and before the change to the boot loader.
  * Run: mechanisms=sts:f405rg-6 */
 void prove_cutoff_tick(void)
 {

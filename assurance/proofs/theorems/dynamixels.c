@@ -1,10 +1,10 @@
-/* A wire of Dynamixel X servos, ft_dxl.c, and the frames to them,
- * ft_dynamixel.c.
+/* A half-duplex serial bus of Dynamixel X servos, ft_dxl.c, and the frames to
+ * the servos, ft_dynamixel.c.
  *
- * Received bytes have any values. The number of received bytes is up to the
- * buffer's size. Frames of a tick are any frames, in any state that well()
- * allows. Tests with noise, not these proofs, show that packing and taking in
- * keep to their buffers. */
+ * Received bytes have any values. The number of received bytes is at most the
+ * buffer's size. The frames of a tick are any frames, in any state that well()
+ * allows. That packing and processing stay within their buffers is shown by
+ * tests with noise, not by these proofs. */
 #include "wires.h"
 
 #include "ft_dxl.c"
@@ -12,7 +12,7 @@
 
 static ft_dxl wire;
 
-/* Return whether a wire keeps the invariant of every tick. */
+/* Return whether the bus state keeps the invariant of every tick. */
 static bool well(void)
 {
     return wire.size <= FT_DXL_OUT && wire.answers <= FT_WIRE_MOST
@@ -27,10 +27,10 @@ static void any_state(void)
     GIVEN(well());
 }
 
-/* In every tick, for any frames, each servo of this kind gets one goal. The
- * goal is zero unless the servo's frame says that it runs.
- * Assumes: the packet is at the buffer's beginning. At other places the code
- * does the same. No byte is stuffed, because no servo has the number 253.
+/* In every tick, for any frames, each servo of this type gets one goal. The
+ * goal is zero unless the servo's frame contains the flag that the motor runs.
+ * Assumes: the packet is at the beginning of the buffer. At other positions the
+ * code does the same. No byte is stuffed, because no servo has the number 253.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_goals(void)
 {
@@ -50,8 +50,8 @@ void prove_dxl_goals(void)
     END;
 }
 
-/* Received bytes are used only if the sent bytes came back, or if only answers
- * came.
+/* Received bytes are used only if they begin with the echo of the sent bytes,
+ * or if they contain only answers.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_behind(void)
 {
@@ -67,7 +67,7 @@ void prove_dxl_behind(void)
     END;
 }
 
-/* Return how many servos may still answer. */
+/* Return the number of servos that may still answer. */
 static uint32_t outstanding(void)
 {
     uint32_t i, count = 0;
@@ -77,8 +77,8 @@ static uint32_t outstanding(void)
     return count;
 }
 
-/* For any bytes, an answer is kept only if the board has asked this servo, and
- * only once. All outstanding answers have room.
+/* For any bytes, an answer is stored only if the board has queried this servo,
+ * and only once. There is space for all outstanding answers.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_keep(void)
 {
@@ -99,7 +99,7 @@ void prove_dxl_keep(void)
     END;
 }
 
-/* Every answer that is taken out was received. Each answer is taken out once.
+/* Every answer that is returned was received. Each answer is returned once.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_next(void)
 {
@@ -112,8 +112,8 @@ void prove_dxl_next(void)
 }
 
 /* For any torque, damping and velocity, NaN included, the current exceeds the
- * file's limit by at most half a step. The rest of rounding is never more than
- * 0.51 of a step.
+ * file's limit by at most half a step. The rounding remainder is never more
+ * than 0.51 of a step.
  * Run: unwind=10 floats mechanisms=aloha_like */
 void prove_dxl_current(void)
 {
@@ -135,8 +135,8 @@ void prove_dxl_current(void)
     END;
 }
 
-/* For any answer, a servo's position is within one turn. A servo takes nothing
- * from another servo's answer.
+/* For any answer, the position of a servo is within one turn. An answer of one
+ * servo does not change the state of another servo.
  * Run: unwind=10 floats mechanisms=aloha_like */
 void prove_dxl_hear(void)
 {

@@ -1,14 +1,15 @@
-/* The rest of rounding that is carried from tick to tick, ft_field.h of
- * bus/. */
+/* The rounding remainder of a torque that is carried from tick to tick,
+ * ft_field.h of bus/. */
 #include "proof.h"
 
 #include "ft_config.c"
 #include "ft_field.h"
 
-/* The rest that is carried on when a torque is encoded is never more than one
- * step of the field. The theorem holds for any torque, NaN included, and any
- * earlier rest. The sent number encodes torque plus rest. fields_numbers shows
- * the right number.
+/* When a torque is encoded, the remainder that is carried to the next tick is
+ * at most one step of the field. The theorem holds for any torque, NaN
+ * included, and any previous remainder. The sent number encodes the torque plus
+ * the previous remainder. The theorem fields_numbers proves that this number is
+ * correct.
  * Run: floats mechanisms=drives */
 void prove_fields_carry(void)
 {

@@ -16,8 +16,8 @@ uint32_t ft_chip_cycles(void) { return nondet_u32(); }
 bool ft_outputs_wanted(void) { return wanted; }
 bool ft_drivers_report(void) { return nondet_bool(); }
 
-/* Check that one driver is selected at a time, and that no driver is reset
- * while switches may move. */
+/* Check that only one driver is selected at a time, and that no driver is reset
+ * while its switches may be operated. */
 void ft_pin_put(uint32_t port, uint32_t pin, bool high)
 {
     CLAIM(port < AT_PORTS && pin < 16u);
@@ -43,10 +43,11 @@ static void any_state(void)
     wanted = nondet_bool();
 }
 
-/* For any bytes over SPI, checking and starting the drivers end. The calls
- * select one driver at a time and release it. No call resets a driver while the
- * outputs are wanted. Lost drivers are not ready before another check. While
- * the outputs are wanted, no driver becomes ready.
+/* For any bytes received over SPI, checking and starting the drivers terminate.
+ * The functions select one driver at a time and deselect it. No function resets
+ * a driver while the outputs are requested. A driver that has failed is not
+ * ready before another check. While the outputs are requested, no driver
+ * becomes ready.
  * Run: unwind=9 registers mechanisms=odrive-v3.6:voltage,odrive-v3.6:current */
 void prove_gates(void)
 {
@@ -71,7 +72,7 @@ void prove_gates(void)
     END;
 }
 
-/* A line that only returns the sent bytes never counts as a ready driver.
+/* If the line only echoes the sent bytes, no driver is regarded as ready.
  * Run: unwind=9 mechanisms=odrive-v3.6:voltage */
 void prove_gates_dead(void)
 {

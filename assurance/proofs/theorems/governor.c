@@ -1,11 +1,12 @@
 /* The governor, control/ft_governor.c, for any reference.
  *
- * The stub for ft_ramp.c allows or forbids any sample, and brakes by any way. A
- * tick of braking ends in any sample. Catching up, ft_catch_up.c, returns any
- * sample, NaN included. So the theorem is about structure: each tick ends in an
- * allowed sample or in a tick of braking. ramp_numbers bounds allowed samples.
- * Braking keeps the limits in real numbers (codegen/THEORY.md, section 11). In
- * float32 this is tested, not proved. */
+ * The stub for ft_ramp.c allows or forbids any sample, and returns any braking
+ * motion. A tick of braking may end in any sample. The stub for ft_catch_up.c
+ * returns any sample, NaN included. So the theorem concerns only the structure:
+ * each tick ends in an allowed sample or in a tick of braking. The theorem
+ * ramp_numbers bounds allowed samples. In real arithmetic braking stays within
+ * the limits (codegen/THEORY.md, section 11). In float32 this property is
+ * tested, but not proved. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -15,16 +16,16 @@ ft_moving nondet_moving(void);
 ft_room nondet_room(void);
 ft_follow_config nondet_limits(void);
 
-static ft_moving before;   /* the tick */
+static ft_moving before;   /* the state before the tick */
 static ft_moving allowed;  /* the last allowed sample */
-static ft_moving braking;  /* the sample of a tick of braking */
+static ft_moving braking;  /* the sample after a tick of braking */
 static bool any_allowed, brakes;
-static uint32_t looks;     /* how many samples were looked at */
+static uint32_t looks;     /* number of checked samples */
 static ft_way way;         /* the known part of the reference */
-static bool wary;          /* the reference has broken a limit */
-static ft_room own;        /* the joint's way of braking */
+static bool wary;          /* the reference has exceeded a limit */
+static ft_room own;        /* the range of the joint's braking motion */
 
-/* Return whether two samples are the same, bit by bit. */
+/* Return whether two samples are equal, bit by bit. */
 static bool same(const ft_moving *x, const ft_moving *y)
 {
     return x->p == y->p && x->v == y->v && x->a == y->a;
@@ -36,7 +37,7 @@ ft_moving ft_catch_up(const ft_moving *now, const ft_follow_config *c,
     return nondet_moving();
 }
 
-/* Brake by any way from the joint's position: see ramp_numbers. */
+/* Return any braking motion from the joint's position: see ramp_numbers. */
 ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
 {
     ft_room room = nondet_room();
@@ -47,8 +48,8 @@ ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
     return room;
 }
 
-/* Return whether a room ends among the trusted places, or on the joint's way
- * of braking. */
+/* Return whether a range ends at known positions, or at the joint's braking
+ * motion. */
 static bool among_these(const ft_room *room)
 {
     const ft_room *places = wary ? &way.known : &way.ahead;
@@ -57,8 +58,8 @@ static bool among_these(const ft_room *room)
            && room->above <= ft_larger(places->above, own.above);
 }
 
-/* Allow or forbid, but never allow NaN: see ramp_numbers. A sample that is
- * allowed in a wider room does not count as allowed. */
+/* Allow or forbid a sample, but never allow NaN: see ramp_numbers. A sample
+ * that is allowed in a wider range is not regarded as allowed. */
 uint32_t ft_ramp_forbids(const ft_moving *now, const ft_follow_config *c,
                          const ft_room *room, const ft_moving *to)
 {
@@ -87,12 +88,13 @@ void ft_ramp_brake(ft_moving *now, const ft_follow_config *c)
 
 /* Each tick ends in a sample that ft_ramp_forbids() has allowed in this tick,
  * or in the sample of a tick of braking. The theorem holds for any reference,
- * limits, room and result of catching up, NaN included. An allowed sample was
- * checked in a room. The room ends among the places known ahead, or on the
- * joint's way of braking. Once the reference breaks a limit, the places known
- * ahead are only the reference's knots. At most four samples are checked.
+ * limits, position range and result of catching up, NaN included. An allowed
+ * sample was checked against a position range. This range ends at positions
+ * that are known in advance, or at the joint's braking motion. If the reference
+ * has exceeded a limit, only its knots are regarded as known in advance. At
+ * most four samples are checked.
  * Assumes: a tick of braking ends in finite numbers, which is true for valid
- * limits. Known places are finite, the lowest first.
+ * limits. The known positions are finite, in ascending order.
  * Run: unwind=6 mechanisms=three_link */
 void prove_governor_allowed(void)
 {

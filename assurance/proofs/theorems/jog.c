@@ -1,8 +1,8 @@
 /* A jog that is no longer requested, lab/ft_lab.c, with the stubs of lab.c. */
 #include "lab.c"
 
-/* In every tick a jog that is to stop is slower by at least half of its ramp's
- * step, until it stands. Then it reports PAUSED.
+/* In every tick a jog that must stop becomes slower by at least half of its
+ * ramp's step, until it has stopped. Then the jog reports PAUSED.
  * Run: unwind=6 floats mechanisms=three_link */
 void prove_jog_slows(void)
 {

@@ -1,8 +1,10 @@
-/* The knot gate and its ring, wire/ft_knots.c and control/ft_queue.c.
+/* The check of received knots and their ring buffer, wire/ft_knots.c and
+ * control/ft_queue.c.
  *
- * The fit of a segment, its speed and its span are stubs that return anything.
- * The proof records the gate's questions. The ring has 8 segments here. The
- * code needs only that its length is a power of two. */
+ * The functions for the fit, the speed and the span of a segment are stubs that
+ * return any value. The proof records the calls of these stubs. In the proof
+ * the ring has 8 segments. The code requires only that the number of segments
+ * is a power of two. */
 #include "proof.h"
 
 #include "ft_config.h"
@@ -21,9 +23,10 @@ static int32_t coarse[FT_JOINTS];
 /* ---- questions about a segment ------------------------------------------ */
 
 static uint32_t built;
-static const ft_quintic *asked[FT_JOINTS]; /* spans that were asked for */
+static const ft_quintic *asked[FT_JOINTS]; /* segments whose spans were
+                                            * requested */
 static uint32_t spans;
-static bool fast, far; /* an answer was beyond its bound */
+static bool fast, far; /* a stub has returned a value above its limit */
 
 void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to)
 {
@@ -82,14 +85,14 @@ static void any_state(void)
 }
 
 /* Return whether a knot is within one joint's limits and less than half a turn
- * from the knot before it. */
+ * from the previous knot. */
 static bool within_limits(uint32_t j, int32_t before)
 {
     const ft_joint_config *c = &ft_joint[j];
     const int32_t at =
         (int32_t)(uint32_t)((uint64_t)message.position[j] >> FT_COARSE);
     const int32_t on = (int32_t)((uint32_t)at - (uint32_t)before);
-    const int32_t half = (int32_t)1 << (31 - FT_COARSE); /* a turn */
+    const int32_t half = (int32_t)1 << (31 - FT_COARSE); /* half of a turn */
     const bool still =
         (message.flags & (FT_KNOT_START | FT_KNOT_END)) != 0;
     const float most = c->speed * (still ? FT_C(0.001) : FT_C(1.001));
@@ -100,14 +103,14 @@ static bool within_limits(uint32_t j, int32_t before)
            && ft_size(message.acceleration[j]) < FT_C(1e30);
 }
 
-/* For any message, a taken knot lies within every joint's limits of position
- * and velocity. The knot's acceleration is finite. A taken knot is less than
- * half a turn from the knot before it, counted in whole turns. At the begin or
- * end of a motion, a taken knot is at rest. For every joint the gate has
- * checked the span of the segment to this knot, and its speed at three places.
- * A refused knot changes no waiting segment. The board then reports a fault of
- * an existing joint, or waits for the knot again. Positions are sent modulo 256
- * turns.
+/* For any message, an accepted knot is within every joint's limits of position
+ * and velocity. The knot's acceleration is finite. An accepted knot is less
+ * than half a turn from the previous knot, counted in whole turns. At the
+ * beginning or end of a motion, an accepted knot is at rest. For every joint,
+ * ft_knots.c has checked the span of the segment to this knot, and its speed at
+ * three points. A rejected knot changes no waiting segment. The board then
+ * reports a fault of an existing joint, or waits until the knot is sent again.
+ * Positions are sent modulo 256 turns.
  * Run: unwind=12 mechanisms=three_link,six_axis */
 void prove_knots_taken(void)
 {
@@ -139,8 +142,8 @@ void prove_knots_taken(void)
     END;
 }
 
-/* An unwanted knot, or a knot without room, is not taken and raises no fault.
- * The host sends it again.
+/* A knot that the board does not expect, or for which the ring has no space, is
+ * not accepted and raises no fault. The host sends it again.
  * Run: unwind=12 */
 void prove_knots_full(void)
 {
@@ -153,9 +156,10 @@ void prove_knots_full(void)
     END;
 }
 
-/* A push makes one more segment wait, at any count, across the wrap from 2^32
- * - 1 to 0 too. The number of waiting ENDs is right. Forgetting leaves no
- * waiting segment.
+/* A push increases the number of waiting segments by one, for any count,
+ * including the wrap from 2^32
+ * - 1 to 0. The number of waiting END marks is correct. After the path is
+ *   discarded no segment waits.
  * Run: unwind=10 */
 void prove_queue_push(void)
 {
@@ -180,9 +184,10 @@ void prove_queue_push(void)
     END;
 }
 
-/* Numbers that are formed ahead for a knot are marked with exactly that step.
- * The numbers with which a motion begins are marked with the motion's first
- * segment. queue_struck covers ticks during the forming.
+/* Numbers that are computed in advance for a knot are marked with exactly the
+ * step to this knot. The numbers with which a motion begins are marked with the
+ * motion's first segment. The theorem queue_struck concerns ticks during this
+ * computation.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_queue_prepare(void)
 {

@@ -1,4 +1,4 @@
-/* The modes for the lab, lab/ft_lab.c: homing, floating, jogging, probing. */
+/* The lab modes, lab/ft_lab.c: homing, floating, jogging, probing. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -34,7 +34,7 @@ void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire)
     CLAIM(joint < FT_JOINTS);
 }
 
-/* Return the largest requested velocity of a joint's target. */
+/* Return the largest velocity that may be requested of a joint's target. */
 static ft_real fastest(uint32_t j)
 {
     const ft_lab_config *c = &ft_lab_joint[j];
@@ -43,7 +43,7 @@ static ft_real fastest(uint32_t j)
                                                : c->jog_velocity;
 }
 
-/* Return whether the modes keep the invariant of requests and ticks. */
+/* Return whether the lab modes keep the invariant of requests and ticks. */
 static bool well(void)
 {
     return lab.joint < FT_JOINTS
@@ -67,9 +67,10 @@ static void any_state(void)
     GIVEN(well());
 }
 
-/* For any counts of the encoders, in every mode and every state of the search,
- * a tick of the lab modes leaves a target within the joint's largest jog or
- * seek velocity. The target converts to steps within their range.
+/* For any encoder counts, in every mode and every state of the search, the
+ * target after a tick of the lab modes moves at most at the joint's largest jog
+ * or seek velocity. The target can be converted to units of position within
+ * their range.
  * Run: unwind=6 floats mechanisms=three_link,braked */
 void prove_lab_plan(void)
 {
@@ -85,8 +86,9 @@ void prove_lab_plan(void)
     END;
 }
 
-/* Requests keep this invariant if they are within the joint's bounds.
- * safety_requests claims that they are, and that a probed joint is at rest.
+/* Requests keep this invariant if they are within the joint's bounds. The
+ * theorem safety_requests proves these bounds, and that a probed joint is at
+ * rest.
  * Run: unwind=6 mechanisms=three_link,braked */
 void prove_lab_requests(void)
 {
@@ -102,7 +104,7 @@ void prove_lab_requests(void)
     case 1:
         ft_lab_seek(&lab, joint);
         break;
-    case 2: /* rests, see safety.c */
+    case 2: /* the joint is at rest, see safety.c */
         GIVEN(lab.wanted == FT_C(0.0) && lab.velocity == FT_C(0.0));
         ft_lab_probe(&lab, joint, nondet_float());
         CLAIM(lab.joint == joint && lab.ticks == FT_HOST_TIMEOUT);
@@ -115,11 +117,12 @@ void prove_lab_requests(void)
     END;
 }
 
-/* In every mode and for any torque of the step, NaN included, a joint's torque
- * is finite and at most the joint's effort. The joint's duty is at most 1.
+/* In every mode and for any torque of the step, NaN included, the torque of a
+ * joint is finite and at most the joint's effort. The joint's duty is at most
+ * 1.
  * Assumes: a bus voltage above 0 and below 1e30 V, and half-increments below
- * 1e6. Other values are OVER_VOLTAGE, UNDER_VOLTAGE and OVERSPEED in the same
- * tick, and ft_chip_duties() takes NaN for 0.
+ * 1e6. Other values raise OVER_VOLTAGE, UNDER_VOLTAGE and OVERSPEED in the same
+ * tick, and ft_chip_duties() replaces NaN by 0.
  * Run: unwind=6 floats mechanisms=three_link,five_bar,flexible_arm */
 void prove_lab_law(void)
 {

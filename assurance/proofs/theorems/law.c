@@ -27,12 +27,12 @@ static void anything(void)
     ANYTHING(counts);
 }
 
-/* For any measured values, plan and state of the tick before, NaN included, a
- * joint's torque is finite and at most the joint's effort. A motor's duty is at
- * most 2. angles_duty has the exact bound, at a voltage no larger than the
- * joint's bound. Assumes: a bus voltage that is no fault. Any other voltage is
- * UNDER_VOLTAGE or OVER_VOLTAGE in the same tick, and no duty is given
- * (safety_faults, app_outputs).
+/* For any measured values, plan and state of the previous tick, NaN included,
+ * the torque of a joint is finite and at most the joint's effort. A motor's
+ * duty is at most 2. The theorem angles_duty gives the exact bound for a
+ * voltage within the joint's limit. Assumes: a bus voltage that raises no
+ * fault. Any other voltage raises UNDER_VOLTAGE or OVER_VOLTAGE in the same
+ * tick, and no duty is output (safety_faults, app_outputs).
  * Run: unwind=8 floats mechanisms=three_link,braked,six_axis,summing,five_bar,flexible_arm,rubbing,odrive_arm */
 void prove_law_torque(void)
 {
@@ -52,9 +52,9 @@ void prove_law_torque(void)
 }
 
 /* If a joint's requested torque, its measured velocity or its planned velocity
- * is NaN, the joint's torque is zero. The fault NOT_FINITE is noted in the same
- * tick, of this joint or of an earlier joint.
- * Assumes: likewise.
+ * is NaN, the joint's torque is zero. The fault NOT_FINITE is reported in the
+ * same tick, for this joint or for a joint with a smaller number.
+ * Assumes: a bus voltage as in law_torque.
  * Run: unwind=6 floats mechanisms=three_link,summing,five_bar,flexible_arm,rubbing,odrive_arm */
 void prove_law_wild(void)
 {
@@ -76,8 +76,9 @@ void prove_law_wild(void)
 
 #if FT_AGED
 
-/* The age of a position has no effect on a target at rest, at any place of the
- * joint. The joint is held like a joint with an encoder on the board.
+/* The age of a measured position has no effect on a target at rest, at any
+ * position of the joint. The joint is held in the same way as a joint whose
+ * encoder is connected to the board.
  * Run: unwind=6 floats mechanisms=odrive_arm */
 void prove_law_age(void)
 {
@@ -98,9 +99,9 @@ void prove_law_age(void)
 
 #endif
 
-/* An overlaid gain ku or kv is at most the file's gain times the largest
- * overlay that the file allows. The shares in force are the shares that the
- * host has sent.
+/* A gain ku or kv that the host overrides is at most the file's gain times the
+ * largest factor that the file allows. The factors in use are the factors that
+ * the host has sent.
  * Run: unwind=6 floats mechanisms=braked */
 void prove_law_overlay(void)
 {
@@ -124,8 +125,8 @@ void prove_law_overlay(void)
     END;
 }
 
-/* Starting, resting and reporting limits are free of run-time errors. A law
- * that rests has zero torque and zero duty.
+/* Starting the law, resetting it and reporting limits are free of run-time
+ * errors. After a reset, torque and duty are zero.
  * Run: unwind=6 */
 void prove_law_rest(void)
 {
@@ -142,10 +143,9 @@ void prove_law_rest(void)
     END;
 }
 
-/* For any counts of the encoders, a joint's position moves by exactly these
- * counts, modulo the range of a fine position. The fault is noted if the counts
- * exceed the joint's possible motion, or if the velocity is NaN or above its
- * limit.
+/* For any encoder counts, a joint's position changes by exactly these counts,
+ * modulo the range of a fine position. A fault is reported if the counts exceed
+ * the joint's possible motion, or if the velocity is NaN or above its limit.
  * Run: unwind=6 floats */
 void prove_observer_tick(void)
 {
@@ -167,9 +167,9 @@ void prove_observer_tick(void)
     END;
 }
 
-/* A joint that is set to a wire position has that position, in a range of 2^20
- * turns. All joints may also be set at once. From this position any position is
- * reached the short way.
+/* A joint that is set to a position of the messages has this position, in a
+ * range of 2^20 turns. All joints can also be set together. From this position
+ * any position is reached by the shorter direction.
  * Run: unwind=6 */
 void prove_observer_place(void)
 {
@@ -196,10 +196,10 @@ void prove_observer_place(void)
     END;
 }
 
-/* A condition that holds in every tick is counted once in each tick. After a
- * tick without the condition the count begins at 1 again. The theorem holds at
- * any value of the tick counter, across its wrap too.
- * Assumes: fewer than 2^32 ticks in a row, 49 days at 1 kHz.
+/* A condition that is true in every tick is counted once in each tick. After a
+ * tick in which the condition is false, the count begins at 1 again. The
+ * theorem holds for any value of the tick counter, including its wrap.
+ * Assumes: fewer than 2^32 consecutive ticks, 49 days at 1 kHz.
  * Run: */
 void prove_law_streak(void)
 {

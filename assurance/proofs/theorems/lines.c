@@ -1,6 +1,6 @@
-/* Lines with DMA, for any register values. The link has the family's
- * ft_usart.c. Wires of servos have the family's ft_half_duplex.c and the
- * buffers of chip/stm32/ft_wires.c. */
+/* Serial lines with DMA, for any register values. The link to the host uses the
+ * chip family's ft_usart.c. Half-duplex buses of servos use the chip family's
+ * ft_half_duplex.c and the buffers of chip/stm32/ft_wires.c. */
 #include "proof.h"
 
 #include "peripherals.h"
@@ -29,9 +29,9 @@
 #define RX STREAM(FT_LINK_RX_DMA, FT_LINK_RX_STREAM)
 #define TX STREAM(FT_LINK_TX_DMA, FT_LINK_TX_STREAM)
 
-/* For any register values, DMA gets the memory and size that the caller names,
- * and is enabled afterwards. Errors of the line are cleared without a waiting
- * loop.
+/* For any register values, DMA gets the memory address and size that the caller
+ * passes, and is enabled afterwards. Errors of the line are cleared without a
+ * loop that waits.
  * Run: unwind=2 registers define=PROOF_LINK mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_line_link(void)
 {
@@ -54,7 +54,7 @@ void prove_line_link(void)
 }
 #endif
 
-/* ---- wires of servos ---------------------------------------------------- */
+/* ---- buses of servos ---------------------------------------------------- */
 
 #ifdef PROOF_WIRES
 #undef FT_WIRE_IN
@@ -98,8 +98,8 @@ void ft_pin_put(uint32_t port, uint32_t pin, bool high)
     level = high;
 }
 
-/* Only the pin that the board file names switches the supply of servos. This
- * pin gets the requested level.
+/* Only the pin that the board file names switches the servos' supply. This pin
+ * gets the requested level.
  * Run: define=PROOF_WIRES mechanisms=sts:f405rg-6 */
 void prove_line_supply(void)
 {
@@ -112,15 +112,16 @@ void prove_line_supply(void)
 #endif
 
 #ifdef CAN1
-#define HOW USART_CR3_HDSEL /* the STM32F4 drives no transceiver */
+#define HOW USART_CR3_HDSEL /* the STM32F4 has no output for the direction of a
+                             * transceiver */
 #define GUARD 0u
 #else
 #define HOW (USART_CR3_HDSEL | USART_CR3_DEM)
 #define GUARD (31u << USART_CR1_DEAT_Pos | 31u << USART_CR1_DEDT_Pos)
 #endif
 
-/* Return whether a USART releases its own pin, or drives a transceiver for a
- * bit before and a bit after its bytes. */
+/* Return whether a USART releases its pin by hardware, or enables a transceiver
+ * from one bit before to one bit after its bytes. */
 static bool lets_go(const ft_line *l)
 {
     const uint32_t how = l->usart->CR3 & HOW, guard = l->usart->CR1 & GUARD;
@@ -134,16 +135,17 @@ static bool well(const ft_wire *w)
     return w->taken < FT_WIRE_IN;
 }
 
-/* For any progress that DMA reports, another value at each read, received bytes
- * are taken out of the buffer once and in order, up to the reported place. The
- * number of these bytes is at most the buffer's size and the caller's room. A
- * reception that has ended starts again. DMA gets the number of bytes to send.
- * Bytes are counted and left out if they do not fit into the buffer, or if the
- * last bytes are still on their way. A USART releases its pin after it has
- * sent, or drives a transceiver for a bit before and a bit after.
- * Assumes: a buffer of 16 bytes to receive and of 8 to send. The size of the
- * receive buffer matters only as a power of two. The other size does not
- * matter.
+/* For any progress that DMA reports, different at each read, received bytes are
+ * copied out of the buffer once and in order, up to the reported position. The
+ * number of these bytes is at most the size of the DMA buffer and of the
+ * caller's buffer. A reception that has ended is started again. DMA gets the
+ * number of bytes to send. Bytes are counted and discarded if they do not fit
+ * into the buffer, or if the previous bytes are still being sent. A USART
+ * releases its pin after it has sent, or enables a transceiver from one bit
+ * before to one bit after its bytes.
+ * Assumes: a receive buffer of 16 bytes and a send buffer of 8 bytes. The size
+ * of the receive buffer matters only as a power of two. The size of the send
+ * buffer does not matter.
  * Run: unwind=18 registers define=PROOF_WIRES mechanisms=so101_sts,sts:nucleo-g474re-6,sts:nucleo-g474-can */
 void prove_line_wires(void)
 {

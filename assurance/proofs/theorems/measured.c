@@ -12,9 +12,9 @@
 #include "ft_converter.c"
 #include "ft_sampling.c"
 
-/* Existing channels convert the board's measurements. There are never more
- * channels than the converter has room for. Each wait for the converter ends,
- * and each result is read from its place.
+/* The board's measurements are assigned to existing channels of the converter.
+ * The number of channels never exceeds the converter's maximum. Each wait for
+ * the converter ends, and each result is read from the correct register.
  * Run: unwind=5 registers define=PROOF_CONVERTERS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_measured_board(void)
 {
@@ -42,9 +42,9 @@ void ft_output_write(uint32_t joint, float duty) { }
 
 #include "ft_current.c"
 
-/* The currents of all loops are converted in the same way, started by their
- * timer. For any register values each loop begins with the zero of the board
- * file.
+/* The currents of all loops are converted in the same way, and their timer
+ * starts the conversions. For any register values each loop begins with the
+ * zero offset of the board file.
  * Run: unwind=5 registers define=PROOF_CURRENTS mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_measured_currents(void)
 {
@@ -68,8 +68,8 @@ void ft_pins_prepare(void) { }
 #include "ft_pins.c"
 
 /* Every pin that the board file names belongs to an existing port. Setting up a
- * pin gives the pin its mode, pull, speed and function, and changes no other
- * pin. Writing a level writes only the pin's bit.
+ * pin sets its mode, pull, speed and function, and changes no other pin.
+ * Writing a level writes only the bit of this pin.
  * Run: unwind=60 define=PROOF_PINS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage,can:robomaster */
 void prove_pins(void)
 {
@@ -127,9 +127,9 @@ void ft_currents_moved(const int32_t counts[]) { }
 
 #include "ft_encoders.c"
 
-/* Counts are the change of an encoder's timer since the last read, across its
- * wrap too. The change is less than half the timer's range. A timer that does
- * not exist gives no counts.
+/* The counts are the change of an encoder's timer since the last read,
+ * including its wrap. Their magnitude is less than half of the timer's range.
+ * An encoder whose timer does not exist gives no counts.
  * Run: unwind=9 define=PROOF_ENCODERS mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_encoders(void)
 {

@@ -1,10 +1,11 @@
-/* The codec, ft_messages.c, emitted for a number of joints. */
+/* The codec of messages, ft_messages.c, emitted for a given number of
+ * joints. */
 #include "proof.h"
 
 #include "ft_messages.c"
 
-/* Unpack and pack any payload of one type. Every byte comes back, so no value
- * of a field is lost in either direction. */
+/* Unpack and then pack any payload of one type. Every byte is restored, so no
+ * value of a field is lost in either direction. */
 #define THERE_AND_BACK(name, NAME) \
     { \
         uint8_t in[FT_MSG_##NAME##_SIZE], out[FT_MSG_##NAME##_SIZE]; \
@@ -18,10 +19,10 @@
         CLAIM(in[k] == out[k]); \
     }
 
-/* For any bytes of any message, unpacking reads no byte beyond the message's
- * size, and packing the result gives the same bytes. The possible values of a
- * message are as many as the possible values of its bytes. So unpacking a
- * packed message gives that message.
+/* For any bytes of any message, unpacking reads no byte outside the message,
+ * and packing the result gives the same bytes. A message has as many possible
+ * values as its bytes have. So unpacking a packed message also gives the same
+ * message.
  * Run: unwind=66 mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_messages_both_ways(void)
 {
@@ -49,8 +50,8 @@ void prove_messages_both_ways(void)
     END;
 }
 
-/* The size of a type of message fits into a frame, or says that the type does
- * not exist.
+/* The size of each message type fits into a frame, or indicates that the type
+ * does not exist.
  * Run: mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_messages_sizes(void)
 {

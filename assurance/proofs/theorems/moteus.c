@@ -4,7 +4,7 @@
 #include "ft_config.c"
 #include "ft_moteus.c"
 
-/* Return a signed number of four bytes of a frame. */
+/* Return a signed number of four bytes in a frame. */
 static int32_t whole(const ft_frame *f, uint32_t at)
 {
     return (int32_t)get(f, at, 4u);
@@ -15,17 +15,18 @@ static int32_t half(const ft_frame *f, uint32_t at)
     return (int16_t)get(f, at, 2u);
 }
 
-/* Return whether a frame goes to this drive and asks for an answer. */
+/* Return whether a frame is addressed to this drive and requests an answer. */
 static bool goes_to(const ft_frame *f, const ft_drive_config *c)
 {
     return f->id == (FT_FRAME_LONG | 0x8000u | 0x77u << 8 | c->id);
 }
 
-/* For any command and rest, NaN included, the frame goes to that drive. The
- * frame has position mode, a timeout, and no planner of the drive. Position,
- * torque and gains are within the ranges of the file, to a step. The torque
- * limit is no less than the file's. Without kp the frame has no position. The
- * carried rest is at most one step.
+/* For any command and rounding remainder, NaN included, the frame is addressed
+ * to the drive of the command. The frame has position mode, a watchdog timeout,
+ * and disables the drive's trajectory planner. Position, torque and gains are
+ * within the file's ranges, up to one step. The torque limit is at least the
+ * file's limit. If kp is zero, the frame contains no position. The rounding
+ * remainder that is carried on is at most one step.
  * Run: unwind=33 floats mechanisms=can:moteus */
 void prove_moteus_commands(void)
 {
@@ -60,7 +61,7 @@ void prove_moteus_commands(void)
 }
 
 /* A frame that disables a drive stops the drive, with or without clearing
- * errors. A frame that enables a drive asks for no torque and no gain.
+ * errors. A frame that enables a drive commands neither torque nor gains.
  * Run: unwind=33 floats mechanisms=can:moteus */
 void prove_moteus_switches(void)
 {
@@ -81,11 +82,11 @@ void prove_moteus_switches(void)
     END;
 }
 
-/* Any frame, of any id, size and content, is taken in without a run-time
- * error, and only if it is from that drive to the board. A state reports the
- * drive as enabled only in position mode. A state reports an error if the drive
- * has a fault or has timed out. A setting that the drive cannot read has a
- * value that no setting may have.
+/* Any frame, of any identifier, size and content, is processed without a
+ * run-time error. It is accepted only if it comes from this drive and is
+ * addressed to the board. The drive is regarded as enabled only in position
+ * mode. The drive is regarded as faulty if it reports a fault or a timeout. A
+ * setting that the drive cannot report gets a value that no valid setting has.
  * Run: unwind=33 mechanisms=can:moteus */
 void prove_moteus_hears(void)
 {
@@ -114,8 +115,8 @@ void prove_moteus_hears(void)
     END;
 }
 
-/* For any register that is read or written, the frame goes to that drive and
- * has a length of CAN FD.
+/* For any register that is read or written, the frame is addressed to this
+ * drive and has a length that CAN FD permits.
  * Run: unwind=33 mechanisms=can:moteus */
 void prove_moteus_registers(void)
 {

@@ -1,12 +1,15 @@
-/* Playing the path, control/ft_motion.c, and the reading end of the ring.
+/* Playing the path, control/ft_motion.c, and the reading side of the ring
+ * buffer.
  *
- * Braking is a stub that slows down in any way. `left` is the path that braking
- * still plays from the middle s_k on. Every tick of braking reduces `left`. By
- * pace_stops, `left` is at most ft_pace_stop_length() at each pace. The sum of
- * a segment's quintics is any number here. path_samples covers the quintics.
- * One invariant, well(), holds after the start of a motion. Every tick keeps
- * the invariant, for any pushes of the main loop in between. The ring has 8
- * segments here. The code needs only that its length is a power of two. */
+ * Braking is a stub that slows down in any way. `left` is the length of path
+ * that braking still plays from the middle s_k on. Every tick of braking
+ * reduces `left`. By the theorem pace_stops, `left` is at most
+ * ft_pace_stop_length() at each pace. In this proof the sum of a segment's
+ * quintics is any number. The theorem path_samples concerns the quintics. One
+ * invariant, well(), holds after the start of a motion. Every tick keeps the
+ * invariant, for any segments that the main loop adds in between. In the proof
+ * the ring has 8 segments. The code requires only that the number of segments
+ * is a power of two. */
 #include "proof.h"
 
 #include "ft_config.h"
@@ -15,7 +18,7 @@
 
 #include "ft_segment.h"
 
-/* Another body of ft_segment_sum(). The tick calls this inline function for
+/* A replacement for ft_segment_sum(). The tick calls this inline function for
  * each joint, so the linker cannot replace it. */
 static ft_real any_sum(const ft_quintic *p, const ft_weights *w);
 
@@ -24,7 +27,8 @@ static ft_real any_sum(const ft_quintic *p, const ft_weights *w);
 #undef ft_segment_sum
 
 static ft_motion m;
-static int64_t left, left_braking, left_running; /* now, and after this tick */
+static int64_t left, left_braking, left_running; /* path for braking: now, and
+                                                  * after this tick */
 static ft_pace risen, lowered;
 
 ft_sample nondet_sample(void);
@@ -123,7 +127,7 @@ void ft_queue_prepare(ft_queue *q, const ft_crossing *step)
 
 /* ---- the invariant ------------------------------------------------------ */
 
-/* Return the number of waiting motions with their END. */
+/* Return the number of waiting motions that have their END mark. */
 static uint32_t ends(void)
 {
     uint32_t i, n = 0;
@@ -136,7 +140,7 @@ static uint32_t ends(void)
     return n;
 }
 
-/* Return the farthest place of a middle: half a tick beyond an END. */
+/* Return the farthest position of a middle: half a tick after an END. */
 static int32_t farthest(void)
 {
     const bool last = (ft_queue_tail(&m.queue)->flags & FT_KNOT_END) != 0;
@@ -144,7 +148,7 @@ static int32_t farthest(void)
     return last ? LENGTH + FT_HALF_ONE : LENGTH;
 }
 
-/* Return whether the path in the ring is long enough for a stop. */
+/* Return whether the path in the ring is long enough for stopping on it. */
 static bool enough(void)
 {
     return ft_queue_whole(&m.queue)
@@ -193,13 +197,14 @@ static void any_state(void)
 }
 
 /* Every tick of the motion keeps the invariant. The tail never passes the head,
- * and only pushed segments are played. Unless the ring holds the motion's END,
- * the motion can always stop before the last knot. Places stay within a segment
- * and half a tick around it, and targets lie in their slots. A tick returns no
- * event, PAUSED at rest, or ENDED at an END. While the motion has to slow down,
- * its pace is the next pace on the way down. pace_stops bounds the number of
- * these ticks.
- * Assumes: pace_stops, which bounds the path played while stopping.
+ * and only pushed segments are played. Unless the ring contains the END of the
+ * motion, the motion can always stop before the last knot. Positions in a
+ * segment are within the segment, extended by half a tick, and targets are in
+ * their slots. A tick returns no event, or PAUSED at rest, or ENDED at an END
+ * mark. While the motion must slow down, its pace is the next smaller pace of
+ * the braking ramp. The theorem pace_stops bounds the number of these ticks.
+ * Assumes: pace_stops, which bounds the length of path that is played while
+ * stopping.
  * Run: unwind=10 slice seconds=600 mechanisms=three_link,biped,five_bar,flexible_arm */
 void prove_motion_tick(void)
 {
@@ -221,8 +226,9 @@ void prove_motion_tick(void)
     END;
 }
 
-/* Four calls keep the invariant: the start of a playable motion, the resumption
- * of a paused motion, a stop, and forgetting. A stop makes the motion brake.
+/* Four functions keep the invariant: the start of a motion that can be played,
+ * the resumption of a paused motion, a stop, and discarding the path. A stop
+ * makes the motion brake.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_requests(void)
 {
@@ -234,7 +240,7 @@ void prove_motion_requests(void)
         GIVEN(m.phase == FT_MOTION_IDLE && ft_motion_playable(&m));
         CLAIM(ft_motion_start(&m) == m.queue.entry);
         CLAIM(same(m.pace, one));
-        left = left_running; /* of pace 1 */
+        left = left_running; /* at pace 1 */
         break;
     case 1:
         GIVEN(m.phase == FT_MOTION_PAUSED && !m.queue.flush);
@@ -252,8 +258,8 @@ void prove_motion_requests(void)
     END;
 }
 
-/* The main loop forms numbers ahead only for knots between existing segments,
- * and for at most two knots.
+/* The main loop computes numbers in advance only for knots between existing
+ * segments, and for at most two knots.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_prepare(void)
 {
@@ -263,7 +269,7 @@ void prove_motion_prepare(void)
     END;
 }
 
-/* Without a path all targets are at the joints' positions, at rest.
+/* Without a path all targets are equal to the joints' positions, at rest.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_hold(void)
 {

@@ -1,10 +1,10 @@
-/* Messages of ODrive's drives: ft_odrive_can.c of the family's folder. */
+/* Messages of ODrive drives: ft_odrive_can.c of the family's folder. */
 #include "proof.h"
 
 #include "ft_config.c"
 #include "ft_odrive_can.c"
 
-/* Return whether a frame brings a torque, and write the torque. */
+/* Return whether a frame commands a torque, and write this torque. */
 static bool brings_torque(const ft_frame *f, uint32_t id, float *torque)
 {
     *torque = get_float(f, 0u);
@@ -18,14 +18,15 @@ static bool sets_mode(const ft_frame *f, uint32_t id)
            && get(f, 0u) == 1u && get(f, 4u) == 1u;
 }
 
-/* Return whether a frame asks for a state of the axis. */
+/* Return whether a frame requests a state of the axis. */
 static bool asks_state(const ft_frame *f, uint32_t id, uint32_t state)
 {
     return f->id == (id << 5 | 0x07u) && f->size == 8u
            && get(f, 0u) == state && get(f, 4u) == 0u;
 }
 
-/* Return whether a frame asks for a state, sets the mode or brings torque 0. */
+/* Return whether a frame requests a state, sets the mode or commands zero
+ * torque. */
 static bool switches(const ft_frame *f, uint32_t id, uint32_t state)
 {
     float torque;
@@ -34,8 +35,8 @@ static bool switches(const ft_frame *f, uint32_t id, uint32_t state)
            || (brings_torque(f, id, &torque) && torque == 0.0f);
 }
 
-/* For any command, NaN included, the frame brings that drive a finite torque
- * within the range of the file.
+/* For any command, NaN included, the frame commands a finite torque within the
+ * file's range, and is addressed to the drive of the command.
  * Run: unwind=33 floats mechanisms=can:odrive-can */
 void prove_odrive_commands(void)
 {
@@ -54,10 +55,10 @@ void prove_odrive_commands(void)
     END;
 }
 
-/* In any tick, the frame to a drive that is off makes the drive idle, sets its
- * mode, or commands zero torque. On request it clears errors instead. The frame
- * to a drive that is being enabled asks for closed loop, sets the mode, or
- * commands zero torque.
+/* In any tick, the frame to a disabled drive requests the idle state, sets the
+ * drive's mode, or commands zero torque. If clearing errors is requested, the
+ * frame clears errors instead. The frame to a drive that is being enabled
+ * requests closed-loop control, sets the mode, or commands zero torque.
  * Run: unwind=33 floats mechanisms=can:odrive-can */
 void prove_odrive_switches(void)
 {
@@ -82,11 +83,12 @@ void prove_odrive_switches(void)
     END;
 }
 
-/* Any frame, of any id, size and content, is taken in without a run-time error,
- * and only if that drive has sent it. A position is within 2047 turns, and its
- * velocity is not NaN. A heartbeat reports the drive as enabled only in closed
- * loop, and reports an error if any error bit is set. A version of another
- * protocol becomes a value that no setting may have.
+/* Any frame, of any identifier, size and content, is processed without a
+ * run-time error. It is accepted only if this drive has sent it. An accepted
+ * position is within 2047 turns, and its velocity is not NaN. By its heartbeat
+ * a drive is regarded as enabled only in closed-loop control, and as faulty if
+ * any error bit is set. The version of an unknown protocol becomes a value that
+ * no valid setting has.
  * Run: unwind=33 floats mechanisms=can:odrive-can */
 void prove_odrive_hears(void)
 {
@@ -116,7 +118,7 @@ void prove_odrive_hears(void)
     END;
 }
 
-/* Every question is a remote frame to that drive.
+/* Every query is a remote frame to this drive.
  * Run: unwind=33 mechanisms=can:odrive-can */
 void prove_odrive_asks(void)
 {

@@ -1,15 +1,16 @@
-/* Duties to the timers, chip/stm32/ft_outputs.c, on every board that drives
- * motors. */
+/* Output of duties to the timers, chip/stm32/ft_outputs.c, on every board that
+ * drives motors. */
 #include "proof.h"
 
 #include "ft_outputs.c"
 
-static float ratio; /* of the bus voltage to the nominal one */
+static float ratio; /* bus voltage divided by the nominal bus voltage */
 
 float ft_bus_ratio(void) { return ratio; }
 
-/* Return the width of the whole period of a compare register's timer. For a
- * timer that only counts up, the width is one more. */
+/* Return the compare value for a whole period of the timer that has this
+ * compare register. For a timer that only counts up, the value is one more than
+ * its period register. */
 static uint32_t whole(volatile uint32_t *compare)
 {
     const uint32_t at = (uint32_t)compare;
@@ -25,10 +26,11 @@ static uint32_t whole(volatile uint32_t *compare)
     return 0u;
 }
 
-/* For any duty, NaN included, a bridge gets a width between 0 and the timer's
- * period. The width is no farther from neutral than the board's bound, and is
- * neutral for NaN. The word for its direction changes only the pin of that
- * bridge. A current loop is asked for a share of at most 1, at any bus voltage.
+/* For any duty, NaN included, a bridge gets a compare value between 0 and the
+ * timer's period. The value differs from neutral by at most the board's limit,
+ * and is neutral for NaN. The word that sets the direction changes only the pin
+ * of this bridge. The set point of a current loop is at most 1 of its range, at
+ * any bus voltage.
  * Run: unwind=8 floats mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current */
 void prove_outputs_duties(void)
 {

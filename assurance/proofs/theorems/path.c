@@ -1,5 +1,6 @@
-/* Samples of the path, control/ft_path.c, and their quintics, ft_segment.c.
- * motion_tick claims the range of places that these theorems assume. */
+/* Samples of the path, control/ft_path.c, and their quintics, ft_segment.c. The
+ * theorem motion_tick proves the range of positions in a segment that these
+ * theorems assume. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -18,10 +19,10 @@ static int32_t place(int32_t from, int32_t to)
     return at;
 }
 
-/* For any segments and any place in them, NaN included, a sample, a sample
- * across a knot, and the change at a knot are formed without a run-time error
- * other than of conversions. path_reach and angles_to_steps cover the
- * conversions, for segments that ft_knots.c takes.
+/* For any segments and any position in them, NaN included, three computations
+ * have no run-time error other than of conversions: a sample, a sample across a
+ * knot, and the change at a knot. The theorems path_reach and angles_to_steps
+ * concern the conversions, for segments that ft_knots.c accepts.
  * Run: unwind=10 slice mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_samples(void)
 {
@@ -53,9 +54,9 @@ void prove_path_samples(void)
     END;
 }
 
-/* For any two knots a segment, its velocity anywhere, and its span are formed
- * without a run-time error. The segment begins at its first knot, with that
- * knot's velocity.
+/* For any two knots the computation of a segment, of its velocity at any point,
+ * and of its span has no run-time error. The segment begins at its first knot,
+ * with the velocity of this knot.
  * Run: unwind=10 slice mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_segment(void)
 {

@@ -1,11 +1,12 @@
-/* The chip's peripherals as variables, and the chip's functions that wait.
+/* Variables in place of the chip's peripherals, and replacements for functions
+ * of the chip that wait.
  *
- * Each peripheral is one object, so an access to a register that does not
- * exist is out of bounds. In a proof with the option `registers` the chip's
- * files read any value, another value each time. The harness reads the value
- * that the chip's files wrote last. This file redefines a macro of
- * ft_registers.h, for which the preprocessor only warns. A harness that defines
- * OWN_WAITS, OWN_CLOCK or OWN_INTERRUPTS has other bodies of these
+ * Each peripheral is one object, so an access to a register that does not exist
+ * is out of bounds. In a proof with the option `registers`, the source files of
+ * the chip read any value, different at each read. The proof itself reads the
+ * value that these source files wrote last. This file redefines a macro of
+ * ft_registers.h, for which the preprocessor only warns. A proof that defines
+ * OWN_WAITS, OWN_CLOCK or OWN_INTERRUPTS has its own replacements for these
  * functions. */
 #ifndef PERIPHERALS_H
 #define PERIPHERALS_H
@@ -35,7 +36,8 @@ static SysTick_Type at_systick;
 static SCB_Type at_scb;
 static DWT_Type at_dwt;
 static GPIO_TypeDef at_gpio[AT_PORTS];
-static TIM_TypeDef at_timer[AT_TIMERS]; /* by their numbers */
+static TIM_TypeDef at_timer[AT_TIMERS]; /* indexed by the numbers of the
+                                         * timers */
 static USART_TypeDef at_usart[AT_USARTS];
 static ADC_TypeDef at_adc[3];
 static DMA_TypeDef at_dma[3];
@@ -89,7 +91,7 @@ static uint32_t at_rom[AT_ROM];
 #define USART6 (&at_usart[6])
 #define LPUART1 (&at_usart[0])
 
-#ifdef CAN1 /* what the STM32F4 has */
+#ifdef CAN1 /* peripherals of the STM32F4 */
 
 static CAN_TypeDef at_can[2];
 static SPI_TypeDef at_spi;
@@ -100,13 +102,13 @@ static SPI_TypeDef at_spi;
 #define ADC_CCR at_adc_clock
 #define TIM5_OR at_timer_input
 
-#else /* what the STM32G4 has */
+#else /* peripherals of the STM32G4 */
 
 static SYSCFG_TypeDef at_syscfg;
 static DMAMUX_TypeDef at_dmamux;
 
-/* Addresses have the chip's distances, so the address of a controller finds its
- * memory. */
+/* The distances between the addresses are those of the chip, so the address of
+ * a controller gives the address of its memory. */
 static struct {
     uint8_t before[0x400];
     struct {
@@ -122,7 +124,7 @@ static FDCAN_Memory_TypeDef at_messages_1, at_messages_2, at_messages_3;
 #define FDCAN2 (&at_fdcan.of[1].can)
 #define FDCAN3 (&at_fdcan.of[2].can)
 
-/* The memory of a controller, by the controller's address. */
+/* Return the memory of a controller, found by the controller's address. */
 #define FDCAN_MEMORY at_messages(c->can, index); return &at_messages_1
 static FDCAN_Memory_TypeDef *at_messages(const FDCAN_TypeDef *can,
                                          uint32_t index)

@@ -1,11 +1,11 @@
-/* The port to the host, wire/ft_port.c: frames in and out.
+/* The port to the host, wire/ft_port.c: received and sent frames.
  *
- * Decoder and check sum are stubs that return anything of the right size, so a
- * frame has any content. Bytes come one at a time. Between two bytes only the
- * state is kept, and it is any state. */
+ * The decoder and the check sum are stubs that return any value of the correct
+ * size, so a frame has any content. Bytes arrive one at a time. Between two
+ * bytes only the state is stored, and the proof assumes any state. */
 #include "proof.h"
 
-#define FT_DIGEST_H /* any image's tag */
+#define FT_DIGEST_H /* the tag of any image */
 #define FT_TAG tag
 #define FT_PIL 0
 static uint16_t tag;
@@ -28,7 +28,7 @@ static const ft_port_ends ends = { &safety, &control, &time_, &sensors };
 /* ---- neighbours --------------------------------------------------------- */
 
 static uint32_t took, takes, sent, statuses, looked;
-static bool room; /* in the chip, for a message */
+static bool room; /* the chip has space for a message */
 
 size_t ft_chip_receive(uint8_t *bytes, size_t most)
 {
@@ -170,8 +170,9 @@ static void any_state(void)
     GIVEN(well());
 }
 
-/* A round sends all due messages, which are at most five, without leaving its
- * buffers. A message for which the chip has no room stays due.
+/* A call of the port sends all due messages, at most five, and accesses no
+ * memory outside its buffers. A message for which the chip has no space remains
+ * due.
  * Run: unwind=70 */
 void prove_port_send(void)
 {
@@ -185,10 +186,11 @@ void prove_port_send(void)
     END;
 }
 
-/* A knot is looked at only if its number is the wanted one. The wanted number
- * rises only when a knot is taken. The theorem holds at any number, across the
- * wrap from 65535 to 0 too. A knot with a later number, up to half of all
- * numbers, is counted as out of order. A repeated knot is not counted.
+/* A knot is examined only if its number is the expected number. The expected
+ * number rises only when a knot is accepted. The theorem holds for any number,
+ * including the wrap from 65535 to 0. A knot with a later number, up to half of
+ * all numbers ahead, is counted as out of order. A repeated knot is not
+ * counted.
  * Run: unwind=10 */
 void prove_port_sequence(void)
 {
@@ -210,9 +212,9 @@ void prove_port_sequence(void)
     END;
 }
 
-/* A request of the host is posted only if its token is new and no other
- * request is posted. Then exactly that request is posted. State, fault, flags,
- * source, silence and token do not change.
+/* A request of the host is passed to the tick only if its token is new and no
+ * other request is pending. Then exactly this request is passed. State, fault,
+ * flags, source, silence and token do not change.
  * Run: unwind=10 */
 void prove_port_request(void)
 {
@@ -238,9 +240,9 @@ void prove_port_request(void)
     END;
 }
 
-/* The host counts as heard only by a good frame with this image's tag, or by a
- * HELLO. A frame with a wrong check sum, type, length or tag is counted, and
- * brings neither a knot nor a request.
+/* The host's silence ends only by a correct frame with the tag of this image,
+ * or by a HELLO. A frame with an incorrect check sum, type, length or tag is
+ * counted, and transfers neither a knot nor a request.
  * Run: unwind=70 seconds=600 */
 void prove_port_heard(void)
 {
@@ -269,9 +271,9 @@ void prove_port_heard(void)
     END;
 }
 
-/* STATUS is sent once STATUS_TICKS have passed since the last, and not before,
- * at any value of the tick counter.
- * Assumes: less than 2^32 ticks between two rounds.
+/* STATUS is sent when STATUS_TICKS have passed since the last STATUS, and not
+ * earlier, for any value of the tick counter.
+ * Assumes: less than 2^32 ticks between two calls.
  * Run: unwind=70 */
 void prove_port_status(void)
 {
@@ -288,9 +290,9 @@ void prove_port_status(void)
     END;
 }
 
-/* A round of the main loop takes in received bytes and sends due messages,
- * without leaving its buffers. The start and every round keep the invariant of
- * these theorems. After the start no message is due.
+/* A cycle of the main loop processes received bytes and sends due messages, and
+ * accesses no memory outside its buffers. The start and every cycle keep the
+ * invariant of these theorems. After the start no message is due.
  * Run: unwind=70 mechanisms=three_link,drives */
 void prove_port_round(void)
 {
@@ -308,9 +310,10 @@ void prove_port_round(void)
 
 #if FT_BUS_DRIVES > 0
 
-/* DRIVES is sent once DRIVES_TICKS have passed since the last, and not before,
- * at any value of the tick counter. If the chip has no room, DRIVES stays due.
- * Assumes: less than 2^32 ticks between two rounds.
+/* DRIVES is sent when DRIVES_TICKS have passed since the last DRIVES, and not
+ * earlier, for any value of the tick counter. If the chip has no space, DRIVES
+ * remains due.
+ * Assumes: less than 2^32 ticks between two calls.
  * Run: unwind=70 mechanisms=drives */
 void prove_port_drives(void)
 {

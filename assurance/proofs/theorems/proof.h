@@ -1,7 +1,8 @@
-/* Vocabulary of proofs. A harness includes the module of its theorems. The
- * module's neighbours are stubs in the harness: they claim their preconditions
- * and return anything within their contract. The compiler warns of nothing
- * here, so stubs leave parameters unused. */
+/* Macros and functions that all proofs use. The file of a proof includes the
+ * source file of the module that it proves. The modules that this module calls
+ * are stubs: they check their preconditions and return any value within their
+ * contract. Stubs leave parameters unused, so the compiler's warnings are
+ * disabled here. */
 #ifndef PROOF_H
 #define PROOF_H
 
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Return any value of a type. The prover knows functions with these names. */
+/* Return any value of a type. The prover recognises these names. */
 bool nondet_bool(void);
 uint8_t nondet_u8(void);
 uint16_t nondet_u16(void);
@@ -22,7 +23,7 @@ float nondet_float(void);
 #define GIVEN(x) __CPROVER_assume(x)
 #define CLAIM(x) __CPROVER_assert(x, #x)
 
-/* Let a whole variable hold anything, pointers and padding too. */
+/* Set a whole variable to any value, including its pointers and padding. */
 #define ANYTHING(object) __CPROVER_havoc_object(&(object))
 
 /* Return any number below n. */
@@ -35,7 +36,8 @@ static inline uint32_t below(uint32_t n)
 }
 
 /* The last statement of every proof. The prover refutes this statement if the
- * end can be reached. A proof whose end cannot be reached shows nothing. */
+ * end of the proof can be reached. A proof whose end cannot be reached would
+ * prove nothing. */
 #define END __CPROVER_assert(0, "the end is reached")
 
 #endif

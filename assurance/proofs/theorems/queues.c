@@ -1,18 +1,19 @@
-/* The queues of chip/stm32/ft_buses.c between the control tick and
- * controllers.
+/* The queues between the control tick and the bus controllers,
+ * chip/stm32/ft_buses.c.
  *
- * One invariant, well(), holds at the start. Two kinds of calls keep the
- * invariant: the interrupt of a bus, which moves frames both ways, and the
- * tick, which queues frames and takes received frames. So each call is proved
- * alone, from any state that is well. Controllers may have no room, and may
- * bring no frames. */
+ * One invariant, well(), holds at the start. Two functions keep the invariant:
+ * the interrupt of a bus, which moves frames in both directions, and the tick,
+ * which queues frames and takes received frames. So each function is proved
+ * separately, for any state that keeps the invariant. Controllers may have no
+ * free mailbox, and may have received no frames. */
 #include "proof.h"
 
 #include "peripherals.h"
 
-static const ft_frame *handed[3]; /* to a controller, in order */
+static const ft_frame *handed[3]; /* frames that were passed to a controller, in
+                                   * order */
 static uint32_t puts, gets, aborts;
-static ft_frame came[3];          /* from one */
+static ft_frame came[3];          /* frames that a controller has received */
 
 bool ft_can_start(uint32_t bus)
 {
@@ -49,7 +50,7 @@ bool ft_can_get(uint32_t bus, ft_frame *f)
 
 void ft_can_abort(uint32_t bus)
 {
-    CLAIM(bus < FT_BUS_COUNT && puts == 0u); /* before any new frame goes */
+    CLAIM(bus < FT_BUS_COUNT && puts == 0u); /* before new frames are sent */
     aborts++;
 }
 
@@ -58,13 +59,13 @@ uint32_t ft_can_waiting(uint32_t bus)
     const uint32_t waiting = nondet_u32();
 
     CLAIM(bus < FT_BUS_COUNT);
-    GIVEN(waiting <= 3u); /* can_asked */
+    GIVEN(waiting <= 3u); /* proved by can_asked */
     return waiting;
 }
 
 #include "ft_buses.c"
 
-/* Any one of the equal queues. */
+/* One of the queues, which are all equal. */
 static ft_bus_queue *const q = &ft_queues[0];
 
 static bool well(void)
@@ -91,8 +92,8 @@ static bool same(const ft_frame *a, const ft_frame *b)
 }
 
 /* The interrupt of a bus appends received frames to the waiting frames, in
- * order, at any total count of frames. Waiting frames do not change. A frame
- * without room is counted.
+ * order, for any total count of frames. Waiting frames do not change. A frame
+ * for which there is no space is counted.
  * Run: unwind=9 mechanisms=can:three */
 void prove_queue_listens(void)
 {
@@ -117,9 +118,9 @@ void prove_queue_listens(void)
     END;
 }
 
-/* Frames are handed on in the order in which they were queued, each once. Only
- * frames of the last tick go. Older frames that have not gone are taken back
- * first.
+/* Frames are passed to the controller in the order in which they were queued,
+ * each once. Only frames of the last tick are sent. Older frames that have not
+ * been sent are cancelled first.
  * Run: unwind=9 mechanisms=can:robomaster,can:three,can:fd */
 void prove_queue_sends(void)
 {
@@ -137,8 +138,8 @@ void prove_queue_sends(void)
     END;
 }
 
-/* The tick queues one frame for each drive, unchanged, and takes the oldest
- * received frame, each once.
+/* The tick queues one frame for each drive, unchanged, and takes received
+ * frames from the oldest on, each once.
  * Run: unwind=10 mechanisms=can:robomaster,can:three,can:fd */
 void prove_queue_tick(void)
 {
@@ -154,7 +155,7 @@ void prove_queue_tick(void)
     oldest = q->in[read % FT_KEPT];
     switch (nondet_u8() % 3u) {
     case 0:
-        GIVEN(count <= FT_BUS_MOST && k < count); /* bus_commands */
+        GIVEN(count <= FT_BUS_MOST && k < count); /* proved by bus_commands */
         ft_chip_bus_send(0, frames, count);
         CLAIM(q->count == count && q->next == 0u && q->fresh);
         CLAIM(same(&q->out[k], &frames[k]));

@@ -1,4 +1,4 @@
-/* Bounds of a joint in FOLLOW, control/ft_ramp.c. */
+/* The limits of a joint in FOLLOW, control/ft_ramp.c. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -21,12 +21,12 @@ ft_room nondet_room(void);
 ft_follow_config nondet_limits(void);
 
 /* A sample that is not forbidden is within the limits of velocity and
- * acceleration, and inside the room. The sample's acceleration differs from the
- * last acceleration by at most the jerk's change in a tick. A constant jerk
- * between both accelerations gives a velocity and a position. The sample's
- * velocity and position differ from these values by no more than a varying jerk
- * may cause. No number of the sample is NaN. The theorem holds for any room,
- * joint and sample, NaN included.
+ * acceleration, and inside the position range. Its acceleration differs from
+ * the previous acceleration by at most the jerk limit times the tick. A
+ * constant jerk between these two accelerations gives a velocity and a
+ * position. The sample's velocity and position differ from these values by no
+ * more than a varying jerk can cause. No number of the sample is NaN. The
+ * theorem holds for any position range, joint and sample, NaN included.
  * Assumes: times and inverses of the limits are not negative.
  * Run: unwind=2 mechanisms=three_link */
 void prove_ramp_numbers(void)

@@ -1,9 +1,9 @@
-/* Reports and the recording, wire/ft_report.c and ft_capture.c, from any
- * state. The recording has 8 samples here. The code needs only that their
- * number is a power of two. */
+/* Reports and the recording, wire/ft_report.c and ft_capture.c, from any state.
+ * In the proof the recording has 8 samples. The code requires only that the
+ * number of samples is a power of two. */
 #include "proof.h"
 
-#define FT_DIGEST_H /* any identity */
+#define FT_DIGEST_H /* any digest */
 #define FT_DIGEST_BYTES { 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 10u, 11u, 12u, \
     13u, 14u, 15u, 16u, 17u, 18u, 19u, 20u, 21u, 22u, 23u, 24u, 25u, 26u, 27u, \
     28u, 29u, 30u, 31u, 32u }
@@ -12,7 +12,8 @@
 #define FT_VERSION "0.2.0"
 
 #include "ft_port.h"
-#undef FT_CAPTURE_SAMPLES /* 1024: only a power of two matters */
+#undef FT_CAPTURE_SAMPLES /* 1024 in the firmware; only a power of two is
+                           * required */
 #define FT_CAPTURE_SAMPLES 8u
 
 #include "ft_capture.c"
@@ -39,7 +40,7 @@ int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
     const int64_t wire = (int64_t)nondet_u64(), most = (int64_t)1 << 52;
 
     CLAIM(o == &control.seen && joint < FT_JOINTS);
-    GIVEN(wire >= -most && wire < most); /* see observer_place */
+    GIVEN(wire >= -most && wire < most); /* see the theorem observer_place */
     return wire;
 }
 
@@ -66,9 +67,9 @@ static void any_state(void)
     ft_capture_on = nondet_bool();
 }
 
-/* STATUS, IDENT and ABOUT are formed without a run-time error from any state,
- * NaN in voltages and temperatures included. A voltage or temperature beyond
- * the range of the message is reported as the end of that range.
+/* STATUS, IDENT and ABOUT are computed without a run-time error from any state,
+ * including NaN in voltages and temperatures. A voltage or temperature outside
+ * the range of the message is reported as the nearest end of this range.
  * Run: unwind=70 floats */
 void prove_report_all(void)
 {
@@ -87,9 +88,9 @@ void prove_report_all(void)
     END;
 }
 
-/* For any request of the host, a recording that is started, written by a tick
- * and read from any sample on stays within its ring. A recording of one round
- * ends when the ring is full.
+/* For any request of the host, starting a recording, writing it in a tick and
+ * reading it from any sample on access only its ring buffer. A recording of one
+ * pass ends when the ring is full.
  * Run: unwind=40 floats */
 void prove_capture_ring(void)
 {
@@ -126,7 +127,7 @@ void ft_bus_tell(const ft_bus *b, uint32_t which, ft_bus_health *h)
     ANYTHING(*h);
 }
 
-/* DRIVES reports the state of every drive at the place of its joint, without
+/* DRIVES reports the state of every drive at the position of its joint, without
  * writing out of bounds.
  * Run: unwind=70 mechanisms=drives */
 void prove_report_drives(void)

@@ -1,10 +1,10 @@
-/* The safety states, safety/ft_safety.c with its tables in ft_conditions.c.
+/* The safety states, safety/ft_safety.c, and their tables in ft_conditions.c.
  *
- * Neighbours are stubs. The chip reports anything, and repeats its report
- * during one tick. The motion and the lab modes remember their requests.
- * `commanded` is the last request to the chip's outputs. One invariant, well(),
- * holds after the start. Every tick keeps the invariant, so it holds in every
- * reachable state. */
+ * All modules that it calls are stubs. The chip reports any values, and reports
+ * the same values during one tick. The stubs for the motion and the lab modes
+ * record their requests. `commanded` is the last request to the outputs of the
+ * chip. One invariant, well(), holds after the start. Every tick keeps the
+ * invariant, so it holds in every reachable state. */
 #include "proof.h"
 
 #include "ft_conditions.c"
@@ -28,12 +28,13 @@ static const ft_safety_input in = { &s, &sensors, &found_, &c.seen, &c.motion,
 
 /* ---- the chip --------------------------------------------------------- */
 
-static bool commanded; /* outputs, by the tick */
-static bool dropped;   /* the outputs were off at some moment */
+static bool commanded; /* outputs, as the tick has requested */
+static bool dropped;   /* the outputs were off at some time in the tick */
 static struct {
     bool enabled, supply, ready, loader, zero, constants, code;
     uint32_t current, joint, cause;
-    uint32_t silent, ailing, wrong; /* joints with these drives */
+    uint32_t silent, ailing, wrong; /* joints with drives that are silent,
+                                     * faulty or incorrectly set */
 } chip;
 
 void ft_chip_outputs(bool enabled)
@@ -186,16 +187,17 @@ void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
 
 #if FT_YIELDS
 
-static bool quiet; /* ft_contact_quiet's answer in this tick */
+static bool quiet; /* result of ft_contact_quiet in this tick */
 
-/* Return false while a touch lasts: contact_returns. */
+/* Return false while a contact lasts: see the theorem contact_returns. */
 bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
 {
     quiet = f->way == FT_FELT_AWAY && !f->touched && nondet_bool();
     return quiet;
 }
 
-/* Return whether an arm waits on its way to lie down. */
+/* Return whether an arm that is moving to its parking pose waits because of a
+ * contact. */
 static bool waits(void)
 {
     return s.state == FAULT && s.reaction == FT_REACTION_PARK
@@ -218,8 +220,8 @@ void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
     f->parks = true;
 }
 
-/* Return whether an arm gives way, or goes back, only in states that allow
- * it. */
+/* Return whether an arm yields to a contact or returns afterwards only in
+ * states that allow it. */
 static bool returns(void)
 {
     const uint8_t way = c.contact.way;
@@ -251,8 +253,8 @@ static bool driving(uint32_t state)
            || state == FOLLOW || state == HELD;
 }
 
-/* Return whether a fault is latched only in states that allow one. An arm that
- * is held for the next host has the fault HOST_LOST and no motion. */
+/* Return whether a fault is stored only in states that allow a fault. An arm
+ * that is held for the next host has the fault HOST_LOST and no motion. */
 static bool latched_well(void)
 {
     if (s.state == HELD)
@@ -284,7 +286,7 @@ static bool well(void)
            && c.lab.joint < FT_JOINTS;
 }
 
-/* Return whether all zeros are known, if the state needs zeros. */
+/* Return whether all zeros are known, if the state requires zeros. */
 static bool homed_if_led(void)
 {
     bool led = s.state == HOLD || s.state == TRACK || s.state == FLOAT
@@ -293,7 +295,7 @@ static bool homed_if_led(void)
     return !led || ft_safety_unhomed(&s) == FT_NO_JOINT;
 }
 
-/* Let everything be anything that keeps the invariant. */
+/* Set all variables to any values that keep the invariant. */
 static void any_state(void)
 {
     ANYTHING(s);
@@ -305,10 +307,10 @@ static void any_state(void)
     c.motion.queue.tail = 0; /* all slots of the ring are equal */
     c.motion.now = c.motion.newest = c.motion.before = c.motion.due;
     GIVEN(well() && homed_if_led());
-    s.request.posted = false; /* see safety_requests */
+    s.request.posted = false; /* see the theorem safety_requests */
 }
 
-/* Return any event of a tick of the motion or of a lab mode. */
+/* Return any event that a tick of the motion or of a lab mode may return. */
 static uint32_t any_event(void)
 {
     uint32_t event = nondet_u32();
@@ -318,7 +320,7 @@ static uint32_t any_event(void)
     return event;
 }
 
-/* Let the host ask for one event, in a separate branch. */
+/* Request one event by the host, in a separate branch. */
 static void ask_for(uint32_t asked)
 {
     uint32_t event;
@@ -330,8 +332,8 @@ static void ask_for(uint32_t asked)
         }
 }
 
-/* The start ends in a state of the invariant with the outputs off, for any
- * report of the chip.
+/* For any report of the chip, the start ends in a state that keeps the
+ * invariant, with the outputs off.
  * Run: unwind=12 mechanisms=three_link,braked */
 void prove_safety_start(void)
 {
@@ -342,13 +344,13 @@ void prove_safety_start(void)
     END;
 }
 
-/* For any request in any state: the outputs are on only in the states of
+/* After any request in any state, the outputs are on only in the states of
  * safety_states, and requests to the lab modes are within the joint's bounds.
  * No request switches the outputs on in BOOT, CHECK, FAULT, ESTOP or LEAVING.
- * While the e-stop is open, a request leads out of ESTOP only to LEAVING. A
- * posted request is answered once, by its token. A joint is probed only at
- * rest. Assumes: a share of friction is not negative, like the byte on the
- * wire.
+ * While the e-stop loop is open, a request changes ESTOP only to LEAVING. A
+ * pending request is answered once, with its token. A joint is probed only if
+ * it is at rest. Assumes: the compensated fraction of friction is not negative,
+ * as in the byte of the message.
  * Run: unwind=53 mechanisms=three_link,braked,parked,f405rg-4:current,drives,five_bar */
 void prove_safety_requests(void)
 {
@@ -375,13 +377,13 @@ void prove_safety_requests(void)
 }
 
 /* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING,
- * FOLLOW, HELD, and in a FAULT that brakes, holds or lies down. In other states
- * the outputs are off, after every tick, for any measurement, finding and
- * request. The state's row of the table has the source of torque. An arm that
- * is held or led has all its zeros.
- * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or
- * ENDED, as ft_motion.c, ft_follow.c and ft_lab.c do. safety_requests has the
- * requests, which come last in a tick.
+ * FOLLOW, HELD, and in a FAULT that brakes, holds or moves to the parking pose.
+ * In other states the outputs are off, after every tick, for any measurement,
+ * finding and request. The source of torque is the one that the table gives for
+ * the state. If an arm is held or hand-guided, all its zeros are known.
+ * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or ENDED,
+ * as ft_motion.c, ft_follow.c and ft_lab.c do. The theorem safety_requests
+ * concerns the requests, which are processed last in a tick.
  * Run: unwind=27 mechanisms=three_link,braked,parked,feeling,returning */
 void prove_safety_states(void)
 {
@@ -392,10 +394,10 @@ void prove_safety_states(void)
     END;
 }
 
-/* An arm that is held for the next host (HELD) is taken over by ARM while the
- * outputs stay on. The fault HOST_LOST is then cleared, and no motion of the
- * last host is left. Of all other requests only DISARM has an effect, and no
- * request moves the arm.
+/* If an arm is held for the next host (HELD), the request ARM transfers it to
+ * this host while the outputs stay on. The fault HOST_LOST is then cleared, and
+ * no motion of the previous host remains. Of all other requests only DISARM has
+ * an effect, and no request moves the arm.
  * Run: unwind=53 mechanisms=three_link,drives */
 void prove_safety_takes_over(void)
 {
@@ -416,9 +418,9 @@ void prove_safety_takes_over(void)
     END;
 }
 
-/* A tick ends HELD only for the e-stop, or for another fault than HOST_LOST.
- * That fault is then reported. Until then the outputs stay on.
- * Assumes: the motion returns an event of safety_states.
+/* A tick leaves HELD only because of the e-stop, or because of a fault other
+ * than HOST_LOST. This fault is then reported. Until then the outputs stay on.
+ * Assumes: the motion returns an event as in safety_states.
  * Run: unwind=27 mechanisms=three_link,drives */
 void prove_safety_held(void)
 {
@@ -433,8 +435,8 @@ void prove_safety_held(void)
     END;
 }
 
-/* In the tick in which the e-stop is open the outputs go off and the source of
- * torque is OFF, from every state.
+/* In the tick in which the e-stop loop is open, the outputs are switched off
+ * and the source of torque is OFF, from every state.
  * Run: unwind=27 mechanisms=three_link,braked,parked */
 void prove_safety_estop(void)
 {
@@ -455,9 +457,9 @@ static bool stops_first(uint32_t fault_)
            || (FT_PARK_HEAT && fault_ == FT_FAULT_OVER_TEMPERATURE);
 }
 
-/* Return whether a rule of the table asks for safe outputs now. Rules of supply
- * and drivers apply while the outputs are on. Rules of joints apply while
- * torques are made. */
+/* Return whether a rule of the table requires safe outputs now. Rules of supply
+ * and drivers apply while the outputs are on. Rules of joints apply while the
+ * joints produce torque. */
 static bool must_go(const ft_fault_rule *f)
 {
     bool counts = f->where == FT_ALWAYS || (f->where == FT_POWERED && commanded)
@@ -466,7 +468,8 @@ static bool must_go(const ft_fault_rule *f)
     return !stops_first(f->fault) && counts && f->check(&in) != FT_GOOD;
 }
 
-/* Return whether the tick's findings have the form of ft_found(). */
+/* Return whether the faults found in the tick have the form that ft_found()
+ * gives. */
 static bool noted(void)
 {
     const ft_findings *f = &found_;
@@ -484,15 +487,16 @@ static bool noted(void)
 }
 
 /* Any fault of the table leads to safe outputs within the same tick, except
- * OVERLOAD, HOST_LOST, KNOT, LOW_SUPPLY, and heat if the arm lies down for it.
- * Safe outputs are off, or they brake or hold if the mechanism's file says so
- * for the fault's class. Faults of supply and drivers act while the outputs
- * are on, faults of joints while torques are made, faults of memory and missed
- * ticks always. A fault that coasts switches the outputs off, even if another
- * fault brakes or holds. The theorem leaves out one case: a fault of the joints
- * does not end braking, because braking does not need the joints' sensors.
- * Assumes: findings are noted by ft_found(), and a current fault has a number
- * of ft_chip.h.
+ * OVERLOAD, HOST_LOST, KNOT, LOW_SUPPLY, and overheating if the arm moves to
+ * its parking pose because of it. Safe outputs are off. They brake or hold
+ * instead if the mechanism's file says so for the class of the fault. Faults of
+ * supply and drivers have an effect while the outputs are on, faults of joints
+ * while the joints produce torque, faults of memory and missed ticks always. A
+ * fault with the reaction coast switches the outputs off, even if another fault
+ * brakes or holds. The theorem excludes one case: a fault of the joints does
+ * not end braking, because braking does not use the joints' sensors.
+ * Assumes: faults are recorded by ft_found(), and a fault of a current has a
+ * number that ft_chip.h defines.
  * Run: unwind=27 mechanisms=three_link,braked,parked,f405rg-4:current,drives,five_bar,biped */
 void prove_safety_faults(void)
 {
@@ -514,12 +518,13 @@ void prove_safety_faults(void)
 
 #if FT_PARK
 
-/* After every tick, an arm on its way to lie down is nearer to being let go.
- * Either its motors are off, brake, or hold until the brakes have closed, or
- * less time is left than before. The arm may also wait because of a touch, if
- * no heat or low supply was found before. A further fault that would lay the
- * arm down neither stops the arm nor starts again.
- * Assumes: the motion returns an event of safety_states.
+/* An arm that moves to its parking pose makes progress in every tick. After the
+ * tick its motors are off, brake, or hold until the brakes have closed, or the
+ * remaining time is shorter than before. The arm may also wait because of a
+ * contact, if overheating or low supply did not start the motion to the parking
+ * pose. A further fault with the same reaction neither stops the arm nor
+ * restarts the motion.
+ * Assumes: the motion returns an event as in safety_states.
  * Run: unwind=27 mechanisms=parked */
 void prove_safety_lies(void)
 {
@@ -543,12 +548,12 @@ void prove_safety_lies(void)
 
 #if FT_WAITS
 
-/* An arm that lies down and is touched stops in that tick, and stays stopped
- * in every tick of the touch. The arm stops at its measured position, or its
- * motors are off, brake, or hold until the brakes have closed. The arm goes on
- * only in a tick in which it has been at rest without a touch, for as long as
- * contact_returns says.
- * Assumes: the motion returns an event of safety_states.
+/* An arm that moves to its parking pose and is touched stops in the same tick,
+ * and remains stopped in every tick of the contact. The arm stops at its
+ * measured position, or its motors are off, brake, or hold until the brakes
+ * have closed. The arm continues only in a tick in which it has been at rest
+ * without a contact for the time in contact_returns.
+ * Assumes: the motion returns an event as in safety_states.
  * Run: unwind=27 mechanisms=parked,returning */
 void prove_safety_gives_way(void)
 {
@@ -569,10 +574,10 @@ void prove_safety_gives_way(void)
 
 #if FT_RETURN
 
-/* An arm that has given way goes back only once no touch is felt. While the arm
- * goes back, only a touch makes it give way again. If the arm holds on its way
- * back, no path can be resumed.
- * Assumes: the motion returns an event of safety_states.
+/* An arm that has yielded to a contact returns only when no contact is
+ * detected. While the arm returns, only a contact makes it yield again. If the
+ * arm is stopped while it returns, no path can be resumed.
+ * Assumes: the motion returns an event as in safety_states.
  * Run: unwind=27 mechanisms=returning */
 void prove_safety_returns(void)
 {
@@ -594,8 +599,9 @@ void prove_safety_returns(void)
 
 #endif
 
-/* Knots are wanted only while the arm may play them or is disarmed. No knot is
- * wanted after a bad knot, or while a fault is present or coming.
+/* The board expects knots only in states in which the arm may play them or is
+ * disarmed. The board expects no knot after a faulty knot, or while a fault is
+ * present or about to be reported.
  * Run: unwind=10 */
 void prove_safety_knots(void)
 {
@@ -610,8 +616,8 @@ void prove_safety_knots(void)
 
 #if FT_BUS_DRIVES > 0
 
-/* After a tick in which drives came or went, the flag HOMED says whether every
- * joint has its zero. No other flag changes.
+/* After a tick in which drives were connected or disconnected, the flag HOMED
+ * states whether every joint has its zero. No other flag changes.
  * Run: unwind=10 mechanisms=drives */
 void prove_safety_met(void)
 {

@@ -1,13 +1,15 @@
-/* A wire of servos, ft_sts.c, and the frames to them, ft_feetech.c.
+/* A half-duplex serial bus of servos, ft_sts.c, and the frames to the servos,
+ * ft_feetech.c.
  *
- * Received bytes have any values. The number of received bytes is up to the
- * buffer's size. Frames of a tick are any frames. One invariant, well(), holds
- * at the start. Packing frames and taking in bytes keep it. */
+ * Received bytes have any values. The number of received bytes is at most the
+ * buffer's size. The frames of a tick are any frames. One invariant, well(),
+ * holds at the start. Packing frames and processing received bytes keep the
+ * invariant. */
 #include "wires.h"
 
 #ifdef PROOF_CAME
 
-/* A replacement for memcpy. Copies have any contents. */
+/* A replacement for memcpy. The copied bytes have any value. */
 static void copied(void *to, const void *from, size_t size)
 {
     CLAIM(__CPROVER_r_ok(from, size) && __CPROVER_w_ok(to, size));
@@ -51,7 +53,7 @@ static void copied(void *to, const void *from, size_t size)
 
 static ft_sts wire;
 
-/* Return whether a wire keeps the invariant of every tick. */
+/* Return whether the bus state keeps the invariant of every tick. */
 static bool well(void)
 {
     return wire.size <= FT_STS_OUT && wire.answers <= FT_WIRE_MOST
@@ -67,8 +69,9 @@ static void any_state(void)
 
 /* ---- out ---------------------------------------------------------------- */
 
-/* Return the size of the packet at p, or 0. A packet goes to all servos, has a
- * right check sum, and is within the bytes left. */
+/* Return the size of the packet at p, or 0 if there is no complete packet. A
+ * complete packet is addressed to all servos, has a correct check sum, and is
+ * within the bytes that are left. */
 static uint32_t whole(const uint8_t *p, uint32_t left)
 {
     uint32_t size, sum = 0, i;
@@ -83,14 +86,14 @@ static uint32_t whole(const uint8_t *p, uint32_t left)
     return (sum & 0xFFu) == 0xFFu ? size : 0u;
 }
 
-/* For any frames, each packet of a tick is whole, goes to all servos, has the
- * length of its parameters, and its check sum. The packet that sets registers
- * is left out if no frame sets the requested register. All packets of a tick
- * fit into the buffer. The first packet gives each servo a duty, which is zero
- * unless the servo's frame says that it runs. A servo that is switched off
- * counts as off.
- * Assumes: the packet is at the buffer's beginning. At other places the code
- * does the same.
+/* For any frames, each packet of a tick is complete, is addressed to all
+ * servos, and has the length of its parameters and a correct check sum. The
+ * packet that writes registers is omitted if no frame writes the register. All
+ * packets of a tick fit into the buffer. The first packet contains a duty for
+ * each servo. The duty is zero unless the servo's frame contains the flag that
+ * the motor runs. A servo that is being switched off is regarded as off.
+ * Assumes: the packet is at the beginning of the buffer. At other positions the
+ * code does the same.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_packets(void)
 {
@@ -129,8 +132,7 @@ void prove_sts_packets(void)
     END;
 }
 
-/* For any frames, all packets of a tick, one after another, keep to the
- * buffer.
+/* For any frames, all packets of a tick together stay within the buffer.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_pack(void)
 {
@@ -145,7 +147,7 @@ void prove_sts_pack(void)
 
 /* ---- in ----------------------------------------------------------------- */
 
-/* Taking in all received bytes, up to the buffer's size, ends without a
+/* Processing all received bytes, up to the buffer's size, terminates without a
  * run-time error and keeps the invariant.
  * Run: unwind=16 contracts slice define=PROOF_CAME mechanisms=so101_sts */
 void prove_sts_came(void)
@@ -160,9 +162,9 @@ void prove_sts_came(void)
     END;
 }
 
-/* An answer is taken only if it begins like an answer, has the length that the
- * question needs, and has its check sum. If the sent bytes do not come back
- * first, only answers are used.
+/* An answer is accepted only if it has the header of an answer, the length that
+ * the query requires, and a correct check sum. If the received bytes do not
+ * begin with the echo of the sent bytes, only answers are used.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_packet(void)
 {
@@ -185,7 +187,7 @@ void prove_sts_packet(void)
     END;
 }
 
-/* Every answer that is taken out was received. Each answer is taken out once.
+/* Every answer that is returned was received. Each answer is returned once.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_next(void)
 {
@@ -199,9 +201,9 @@ void prove_sts_next(void)
 
 /* ---- servos ------------------------------------------------------------- */
 
-/* For any share of the supply, NaN included, the duty exceeds the file's limit
- * by at most half a thousandth. The rest of rounding is never more than 0.51
- * of a thousandth.
+/* For any fraction of the supply voltage, NaN included, the duty exceeds the
+ * file's limit by at most half a thousandth. The rounding remainder is never
+ * more than 0.51 of a thousandth.
  * Run: unwind=10 floats mechanisms=so101_sts */
 void prove_servo_duty(void)
 {
@@ -222,8 +224,8 @@ void prove_servo_duty(void)
     END;
 }
 
-/* For any answer, a servo's position is within one turn. A servo takes nothing
- * from another servo's answer.
+/* For any answer, the position of a servo is within one turn. An answer of one
+ * servo does not change the state of another servo.
  * Run: unwind=10 floats mechanisms=so101_sts */
 void prove_servo_hear(void)
 {

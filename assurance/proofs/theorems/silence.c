@@ -1,14 +1,15 @@
-/* A host that falls silent, safety/ft_safety.c, with the stubs and the
+/* The reaction to a silent host, safety/ft_safety.c, with the stubs and the
  * invariant of safety.c.
  *
- * silence_rests concludes from these theorems, motion_tick, pace_stops and
- * jog_slows that an arm without a host comes to rest. A motion and a jog slow
- * down in the tick in which the silence exceeds FT_HOST_TIMEOUT ticks. An arm
- * at rest goes to FAULT or HELD after FT_HOST_LOST ticks. */
+ * The theorem silence_rests follows from these theorems and from motion_tick,
+ * pace_stops and jog_slows. It says that an arm without a host comes to rest. A
+ * motion and a jog begin to slow down in the tick in which the silence exceeds
+ * FT_HOST_TIMEOUT ticks. An arm at rest goes to FAULT or HELD after
+ * FT_HOST_LOST ticks. */
 #include "safety.c"
 
-/* The ticks of the host's silence are counted one by one, up to FT_HOST_LOST
- * plus one. The count does not restart without the host.
+/* The ticks without a message of the host are counted one by one, up to
+ * FT_HOST_LOST plus one. The count does not restart without a message.
  * Run: unwind=27 mechanisms=three_link */
 void prove_silence_counted(void)
 {
@@ -21,9 +22,9 @@ void prove_silence_counted(void)
     END;
 }
 
-/* In every tick after FT_HOST_TIMEOUT ticks of silence, a motion has to slow
- * down, a jog has to stop, and an arm that follows targets has to brake. No arm
- * floats, seeks a zero or is probed.
+/* In every tick after FT_HOST_TIMEOUT ticks of silence, a motion must slow
+ * down, a jog must stop, and an arm that follows targets must brake. In these
+ * ticks no joint floats, seeks its zero or is probed.
  * Run: unwind=27 mechanisms=three_link,braked */
 void prove_silence_stops(void)
 {

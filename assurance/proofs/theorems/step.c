@@ -4,8 +4,8 @@
 
 #include "ft_config.c"
 
-/* Invariants of the emitted loops. Each round of a start begins with any result
- * of the rounds before. */
+/* Invariants of the emitted C loops. Each iteration of a start begins with any
+ * result of the previous iterations. */
 #ifdef ROUNDS
 #define for(...) for (__VA_ARGS__) __CPROVER_loop_invariant(true)
 #define while(...) while (__VA_ARGS__) \
@@ -19,8 +19,8 @@
 #include "ft_flexible.c"
 #endif
 #if FT_STEP_CLOSED
-/* The proof calls the real body by this name, while ft_step.c calls the stub
- * below. */
+/* The proof calls the real function by this name, while ft_step.c calls the
+ * stub below. */
 #define ft_loop_solve solved
 #include "ft_loop.c"
 #undef ft_loop_solve
@@ -46,15 +46,15 @@ static void anything(void)
 
 ft_loop_solution nondet_solution(void);
 
-/* Return any solution of the loops. */
+/* Return any solution of the loop equations. */
 void ft_loop_solve(const ft_loop_pose *at, ft_loop_solution *now)
 {
     CLAIM(__CPROVER_r_ok(at, sizeof *at));
     *now = nondet_solution();
 }
 
-/* Return whether a tick may use a solution. torques_loops needs these
- * bounds. */
+/* Return whether a tick may use a solution. The theorem torques_loops requires
+ * these bounds. */
 static bool lets_through(const ft_loop_solution *now)
 {
     uint32_t d;
@@ -68,14 +68,15 @@ static bool lets_through(const ft_loop_solution *now)
     return true;
 }
 
-/* Solving the loops, a tick, taking frames, and a round of a start are free of
- * run-time errors, conversions of reals included. The theorem holds for any
- * motion and state, NaN included. Four kinds of poses are a fault of the same
- * tick: a singular pose, a pose with too large a correction, a pose whose
- * joints would move too far, and a pose with a NaN. In this tick no torque is
- * updated and no joint moves on.
- * Assumes: step_starts, for the pace of a round; a correction has passed
- * ft_holds(), as in the only call.
+/* Solving the loop equations, a tick, the transfer of frames, and an iteration
+ * of a start are free of run-time errors, including conversions of
+ * floating-point numbers. The theorem holds for any motion and state, NaN
+ * included. Four types of poses raise a fault in the same tick: a singular
+ * pose, a pose with too large a correction, a pose whose joints would move too
+ * far, and a pose with a NaN. In this tick no torque is updated and no joint is
+ * moved.
+ * Assumes: step_starts, for the pace of an iteration; ft_holds() has accepted
+ * the correction, as in the only call.
  * Run: unwind=16 floats slice mechanisms=five_bar */
 void prove_step_closed(void)
 {
@@ -118,10 +119,11 @@ void prove_step_closed(void)
     END;
 }
 
-/* Going towards any place in any number of rounds ends, and so does a start at
- * this place. From any state, NaN included, going and starting are free of
- * run-time errors other than of conversions. step_closed covers the
- * conversions. No round has a larger pace than the first round.
+/* The motion towards any position in any number of iterations terminates, and
+ * so does a start at this position. From any state, NaN included, this motion
+ * and the start are free of run-time errors other than of conversions. The
+ * theorem step_closed concerns the conversions. No iteration has a larger pace
+ * than the first iteration.
  * Run: unwind=16 contracts slice define=ROUNDS mechanisms=five_bar */
 void prove_step_starts(void)
 {
@@ -149,9 +151,10 @@ static bool well(void)
 
 /* A tick of the step is free of run-time errors, for any motion and state, NaN
  * included. From the state after any tick, the next tick is free of run-time
- * errors too. The same holds for a start at any place, and for making frames
- * exact, at once or in two steps. The theorem does not say that the torques are
- * right or finite. law_wild covers torques that are NaN.
+ * errors too. The same holds for a start at any position, and for recomputing
+ * the sines and cosines of frames exactly, in one call or in two. The theorem
+ * does not say that the torques are correct or finite. The theorem law_wild
+ * concerns torques that are NaN.
  * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,printed:six_axis */
 void prove_step_tick(void)
 {

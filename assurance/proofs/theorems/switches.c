@@ -37,14 +37,15 @@ void ft_pin_put(uint32_t port, uint32_t pin, bool high)
 
 #include "ft_outputs.c"
 
-/* An interrupt may read this between any two statements. */
+/* An interrupt may read this variable between any two statements. */
 _Static_assert(__builtin_types_compatible_p(__typeof__(&ft_wanted),
                                             volatile bool *),
                "an interrupt looks at it");
 
-/* Let one interrupt stop the outputs after any store. The interrupt of a
- * stopped crystal may come at any time. The interrupts of an open e-stop loop
- * and of a current loop come only while the outputs are wanted. */
+/* Model one interrupt that switches off the outputs after any store. The
+ * interrupt of a stopped crystal may come at any time. The interrupts of an
+ * open e-stop loop and of a current loop occur only while the outputs are
+ * requested. */
 static void struck(void)
 {
     const bool crystal = nondet_bool();
@@ -56,7 +57,7 @@ static void struck(void)
     ft_chip_safe();
 }
 
-/* Return whether a timer moves none of its outputs. */
+/* Return whether a timer changes none of its outputs. */
 static bool off(const ft_pwm_timer *t)
 {
     const uint32_t low = (uint32_t)TIM_CCMR_OC_FORCED_LOW | TIM_CCMR_OC_PRELOAD;
@@ -112,15 +113,16 @@ static void any_state(void)
     stopped = false;
 }
 
-/* Every fault calls this function, also a crash and a stopped crystal.
- * Afterwards no timer drives an output. A break register stops its timer and
- * holds the timer's outputs low. The outputs of any other timer are forced low.
- * The drivers are off and the holding brakes closed. The outputs come on only
- * on request, with a good clock and, if software reads it, a closed e-stop
- * loop. If an interrupt that stops the outputs strikes after any store of the
- * call, the outputs are safe when the call ends. Assumes: interrupts strike
- * between the file's statements in source order, because stores to registers
- * and to ft_wanted are volatile.
+/* The firmware calls this function on every fault, including a crash and a
+ * stopped crystal. Afterwards no timer drives an output. A break register stops
+ * its timer and forces the timer's outputs low. The outputs of any other timer
+ * are forced low. The drivers are off and the holding brakes are closed. The
+ * outputs are switched on only on request, with a good clock and, if software
+ * reads the e-stop loop, with this loop closed. If an interrupt that switches
+ * off the outputs occurs after any store of the function, the outputs are safe
+ * when the function ends. Assumes: interrupts occur between the statements of
+ * the file in source order, because stores to registers and to ft_wanted are
+ * volatile.
  * Run: unwind=9 registers interrupts=ft_outputs.c mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:current,braked,can:robomaster */
 void prove_outputs_off(void)
 {
@@ -142,9 +144,9 @@ void prove_outputs_off(void)
     END;
 }
 
-/* The outputs count as on only while they are wanted. The calls of every tick
- * about the outputs and the board are free of run-time errors for any register
- * values, and write only pins of existing ports.
+/* The outputs are reported as on only while they are requested. All functions
+ * for the outputs and the board that every tick calls are free of run-time
+ * errors for any register values, and write only pins of existing ports.
  * Run: unwind=9 registers mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current,can:robomaster */
 void prove_outputs_asked(void)
 {
@@ -170,8 +172,9 @@ void prove_outputs_asked(void)
     END;
 }
 
-/* The start of the timers ends, and no timer drives an output afterwards.
- * Finding the phase of the timers' updates ends too, after at most eight waits.
+/* The start of the timers terminates, and no timer drives an output afterwards.
+ * The search for the phase of the timers' updates also terminates, after at
+ * most eight waits.
  * Run: unwind=9 registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,can:robomaster */
 void prove_outputs_start(void)
 {

@@ -9,12 +9,12 @@
 
 typedef ft_real all_torques[FT_JOINTS];
 
-/* Functions that the runner knows. These functions return any number up to this
- * size, and any angle. */
+/* Functions that the interval arithmetic evaluates. They return any number up
+ * to this magnitude, and any angle. */
 ft_real within(ft_real most);
 ft_turn any_angle(void);
 #if FT_STEP_CLOSED
-static const ft_real swing = SWING; /* bound of ft_holds() */
+static const ft_real swing = SWING; /* bound that ft_holds() checks */
 #endif
 
 #if FT_STEP_CLOSED
@@ -69,11 +69,11 @@ static void again(ft_step_state *s)
 
 #if FT_STEP_CLOSED
 
-/* In a closed mechanism all numbers of the step are finite, for any dependent
- * joints, in every pose that a tick does not refuse as too near to a singular
- * pose. The figures below only bound the torques.
- * Assumes: angles_sines; rotation_bounds, for the rotations that form the
- * pivots.
+/* In a closed mechanism all numbers of the step are finite, for any positions
+ * of the dependent joints, in every pose that a tick does not refuse as too
+ * near to a singular pose. The figures below are only bounds of the torques.
+ * Assumes: angles_sines; rotation_bounds, for the rotations from which the
+ * pivots are computed.
  * Run: intervals mechanisms=five_bar,four_bar,palletizer,printed:four_bar */
 void prove_torques_loops(void)
 {
@@ -87,12 +87,12 @@ void prove_torques_loops(void)
 #else
 
 /* For any positions and any change of velocity from tick to tick, up to twice
- * the file's limits, every number of the step is finite from the start on. The
- * figures below bound the requested torque. Intervals forget how numbers depend
- * on each other, so the figures lie far above the torques of any motion. The
- * figures show that no number overflows or becomes NaN. Beyond these limits,
- * and for flexible links, the requested torque may be anything. law_torque and
- * law_wild bound the result.
+ * the file's limits, every number of the step is finite, beginning with the
+ * start. The figures below are bounds of the demanded torque. Interval
+ * arithmetic ignores how numbers depend on each other, so the figures are far
+ * above the torques of any motion. The figures show that no number overflows or
+ * becomes NaN. Above these limits, and for flexible links, the demanded torque
+ * may have any value. The theorems law_torque and law_wild bound the result.
  * Assumes: angles_sines, for cosines and sines.
  * Run: intervals mechanisms=three_link,six_axis,damiao_arm,openarm_like,printed:six_axis */
 void prove_torques_finite(void)

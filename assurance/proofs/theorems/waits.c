@@ -33,8 +33,8 @@ static uint32_t mask, value, cycles;
 uint32_t ft_chip_cycles(void) { return nondet_u32(); }
 bool ft_clock_good(void) { return nondet_bool(); }
 
-/* For any register values, another value at each read, a wait ends after at
- * most FT_PATIENCE reads.
+/* For any register values, different at each read, a wait ends after at most
+ * FT_PATIENCE reads.
  * Run: unwind=2 contracts registers define=PROOF_FOR */
 void prove_wait_ends(void)
 {
@@ -44,7 +44,7 @@ void prove_wait_ends(void)
     END;
 }
 
-/* The result of a wait is right if the register keeps its value.
+/* The result of a wait is correct if the register does not change.
  * Run: unwind=2 contracts define=PROOF_FOR,PROOF_STILL */
 void prove_wait_tells(void)
 {

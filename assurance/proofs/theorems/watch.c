@@ -1,5 +1,5 @@
-/* The slow watch and the heat of motors and drivers, safety/ft_watch.c and
- * ft_heat.c. */
+/* The slow checks of memory and drivers and the temperature model of motors and
+ * drivers, safety/ft_watch.c and ft_heat.c. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -10,7 +10,8 @@
 static ft_alarms alarms;
 static ft_sensors sensors;
 static ft_real torque[FT_JOINTS];
-static uint8_t flash[3u * 4096u + 100u]; /* three pieces and a part of one */
+static uint8_t flash[3u * 4096u + 100u]; /* three pieces and a part of a fourth
+                                          * piece */
 static ft_image image;
 static float degrees;
 static bool fault, stack;
@@ -62,9 +63,9 @@ static void any_state(void)
     GIVEN(image.size > 0u && image.size <= sizeof flash && well());
 }
 
-/* A round of the watch reads no byte beyond tables and image, and keeps its
- * place within them. A temperature that is too high or NaN, a driver fault and
- * a stack that is not whole are reported in the same round.
+/* A cycle of the checks reads no byte outside the tables and the image, and
+ * keeps its position within them. A temperature that is too high or NaN, a
+ * driver fault and an overwritten stack guard are reported in the same cycle.
  * Run: unwind=12 */
 void prove_watch_idle(void)
 {
@@ -79,8 +80,8 @@ void prove_watch_idle(void)
     END;
 }
 
-/* A table or an image whose check sum is wrong at the end of a round is
- * reported in that round.
+/* If the check sum of a table or an image is incorrect at the end of a cycle,
+ * it is reported in this cycle.
  * Run: unwind=12 */
 void prove_watch_sums(void)
 {
@@ -103,8 +104,9 @@ void prove_watch_sums(void)
     END;
 }
 
-/* Every row follows the torque of an existing joint. A row that is above its
- * bound, or not yet cool again, is reported with its joint.
+/* Every row of the temperature model uses the torque of an existing joint. A
+ * row that is above its limit, or has not yet cooled down, is reported with its
+ * joint.
  * Run: unwind=10 mechanisms=warm */
 void prove_heat_told(void)
 {

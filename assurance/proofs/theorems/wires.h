@@ -1,5 +1,5 @@
-/* A wire with 2 servos. The code uses their number only to bound loops and to
- * size buffers. */
+/* A half-duplex serial bus with 2 servos. The code uses the number of servos
+ * only to bound loops and to size buffers. */
 #include "proof.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include "ft_config.c"
 
-/* A replacement for memcmp. The sent bytes came back, or not. */
+/* A replacement for memcmp. The sent bytes were received as an echo, or not. */
 static int compared(const void *a, const void *b, size_t size)
 {
     CLAIM(__CPROVER_r_ok(a, size) && __CPROVER_r_ok(b, size));

@@ -1,5 +1,6 @@
 /* Injected channels that TIM1's update starts: values, order, times.
- * assurance/vendor/run.py gives channel n a voltage of n tenths of a volt. */
+ * assurance/vendor/run.py applies a voltage of n tenths of a volt to channel
+ * n. */
 #include "judge.h"
 
 #ifdef STM32G474xx

@@ -1,4 +1,4 @@
-/* Two bxCAN controllers on one wire. CAN1 sends in the order of requests, CAN2
+/* Two bxCAN controllers on one bus. CAN1 sends in the order of requests, CAN2
  * by identifier. The rate is 1 Mbit/s from 42 MHz, with the sample point at 76
  * %. */
 #include "judge.h"
@@ -98,7 +98,7 @@ static void order(void)
     seen |= take(&two, CAN_RX_FIFO0) >> 4;
     EXPECT("in the order of requests", seen, 0x70040050);
     (void)put(&two, 0x7FF, CAN_ID_STD, 8, &box);
-    wait_us(20); /* the first is on the wire */
+    wait_us(20); /* the first frame is being sent */
     (void)put(&two, 0x700, CAN_ID_STD, 1, &box);
     (void)put(&two, 0x100, CAN_ID_STD, 1, &box);
     wait_us(500);
@@ -107,7 +107,7 @@ static void order(void)
     EXPECT("and last", take(&one, CAN_RX_FIFO0), 0x700);
 }
 
-/* A FIFO that is not locked loses the frame before the last frame. */
+/* A FIFO that is not locked loses its second-last frame on overrun. */
 static void overrun(void)
 {
     uint32_t box;

@@ -1,6 +1,6 @@
-/* Two FDCAN controllers on one wire. FDCAN1 sends from its FIFO, FDCAN2 from
- * its queue. Bits have 1 Mbit/s and a sample point at 80 %. Data have 5
- * Mbit/s. */
+/* Two FDCAN controllers on one bus. FDCAN1 sends from its FIFO, FDCAN2 from its
+ * queue. The nominal phase has 1 Mbit/s and a sample point at 80 %. The data
+ * phase has 5 Mbit/s. */
 #include "judge.h"
 
 static FDCAN_HandleTypeDef one, two;
@@ -132,7 +132,7 @@ static void frames(void)
     two.ErrorCode = 0;
 }
 
-/* FIFO 0 of controller 2 has three places. */
+/* FIFO 0 of controller 2 has three elements. */
 static void order(void)
 {
     uint32_t names[3] = { 0 };
@@ -154,7 +154,7 @@ static void order(void)
 
     (void)HAL_FDCAN_ConfigInterruptLines(&one, 0, FDCAN_INTERRUPT_LINE0);
     (void)put(&two, 0x7FF, FDCAN_DLC_BYTES_8, false);
-    wait_us(20); /* the first is on the wire */
+    wait_us(20); /* the first frame is being sent */
     (void)put(&two, 0x333, FDCAN_DLC_BYTES_8, false);
     (void)put(&two, 0x111, FDCAN_DLC_BYTES_8, false);
     wait_us(600);
@@ -211,8 +211,9 @@ static uint32_t heard(FDCAN_HandleTypeDef *h)
            HAL_FDCAN_GetRxFifoFillLevel(h, FDCAN_RX_FIFO1);
 }
 
-/* Each controller changes the rate at its sample point. Controller 1 has 67.1
- * and 70.6 %, like a moteus. Controller 2 has 75.3 and 76.5 %. */
+/* The two controllers have different sample points. Each changes the bit rate
+ * at its own sample point. Controller 1 has 67.1 and 70.6 %, like a moteus.
+ * Controller 2 has 75.3 and 76.5 %. */
 static void apart(void)
 {
     (void)HAL_FDCAN_Stop(&one);

@@ -1,5 +1,5 @@
-/* Flash and option bytes: locks, erasing, programming, refusals, the brown-out
- * level. */
+/* Flash and option bytes: locks, erasing, programming, refused operations, the
+ * brown-out level. */
 #include "judge.h"
 
 #define AT(address) (*(volatile uint32_t *)(address))

@@ -1,13 +1,15 @@
 /* The watchdog. While the program feeds the watchdog, nothing happens.
- * Otherwise the watchdog resets the chip within LSI's tolerance, and sets the
- * reset flag. The program's record is in memory that a start does not clear. */
+ * Otherwise the watchdog resets the chip within the tolerance of LSI, and sets
+ * the reset flag. The program's record is in memory that a reset does not
+ * clear. */
 #include "judge.h"
 
 static struct {
     uint32_t mark, fed_ms, lived_us;
 } kept __attribute__((section(".noinit")));
 
-enum { MARK = 0x1D06F00D, RELOAD = 99 }; /* 100 periods of 32 / 32 kHz: 100 ms */
+enum { MARK = 0x1D06F00D, RELOAD = 99 }; /* 100 periods of 32 / 32 kHz: 100
+                                          * ms */
 
 void judge(void)
 {

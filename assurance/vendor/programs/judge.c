@@ -1,8 +1,8 @@
-/* Common part of all programs: the clock at full speed, SysTick, the list of
- * reports. ST's start-up file calls SystemInit and main. */
+/* Common functions of all programs: the clock at full speed, SysTick, the list
+ * of reports. ST's start-up file calls SystemInit and main. */
 #include "judge.h"
 
-#define KEPT __attribute__((section(".noinit"))) /* over a reset */
+#define KEPT __attribute__((section(".noinit"))) /* kept over a reset */
 
 enum { BEGUN = 0x5EED0F57 };
 judged reports[256] KEPT;
@@ -36,10 +36,10 @@ void __libc_init_array(void)
 {
 }
 
-#ifdef STM32G474xx /* 170 MHz of a crystal of 24 MHz */
+#ifdef STM32G474xx /* 170 MHz from a crystal of 24 MHz */
 enum { M = RCC_PLLM_DIV6, N = 85, Q = RCC_PLLQ_DIV2, HZ = 170000000,
        APB1 = RCC_HCLK_DIV1, APB2 = RCC_HCLK_DIV1, WAITS = FLASH_LATENCY_4 };
-#else /* 168 MHz of a crystal of 8 MHz */
+#else /* 168 MHz from a crystal of 8 MHz */
 enum { M = 8, N = 336, Q = 7, HZ = 168000000,
        APB1 = RCC_HCLK_DIV4, APB2 = RCC_HCLK_DIV2, WAITS = FLASH_LATENCY_5 };
 #endif

@@ -25,8 +25,8 @@ void report(const char *what, uint32_t found, uint32_t low, uint32_t high);
 #define BETWEEN(what, found, low, high) \
     report(what, (uint32_t)(found), (uint32_t)(low), (uint32_t)(high))
 
-void judge(void);          /* each program defines it */
-uint32_t cycles(void);     /* of the processor, since the start */
+void judge(void);          /* each program defines this function */
+uint32_t cycles(void);     /* number of processor cycles since the start */
 void wait_us(uint32_t us);
 
 #endif

@@ -1,5 +1,5 @@
-/* TIM1: repetition counter, preload, centred counting, break with and without
- * automatic return. PB0 is wired to its break input. */
+/* TIM1: repetition counter, preload, centre-aligned counting, break with and
+ * without automatic restart. PB0 is connected to the break input of TIM1. */
 #include "judge.h"
 
 static TIM_HandleTypeDef tim;
@@ -21,7 +21,7 @@ static void begin(uint32_t mode, uint32_t repetition)
     EXPECT("base", HAL_TIM_PWM_Init(&tim), HAL_OK);
 }
 
-/* Return the cycle of the next update. */
+/* Return the processor cycle of the next update. */
 static uint32_t update(void)
 {
     __HAL_TIM_CLEAR_FLAG(&tim, TIM_FLAG_UPDATE);
@@ -54,9 +54,9 @@ static void repetition(void)
     EXPECT("stops", HAL_TIM_Base_Stop(&tim), HAL_OK);
 }
 
-/* RM0090 17.3.3, RM0440 29.3.3: an odd repetition that is written before the
- * start gives updates at the bottom. A repetition that is written after the
- * start gives updates at the top. */
+/* RM0090 17.3.3, RM0440 29.3.3: an odd repetition count that is written before
+ * the start gives updates at the bottom. A repetition count that is written
+ * after the start gives updates at the top. */
 static void centred(void)
 {
     begin(TIM_COUNTERMODE_CENTERALIGNED1, 1);

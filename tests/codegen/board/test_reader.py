@@ -1,4 +1,4 @@
-"""Tests of boards: allowed files, conflicts, and every number of ft_board.h."""
+"""Tests of board descriptions: accepted files, conflicts, and every number of ft_board.h."""
 
 import itertools
 import re
@@ -119,7 +119,7 @@ def refuses(folder: Path, name: str, old: str, new: str, message: str) -> None:
 
 
 def walk(node, path=()):
-    """Yield (path, pin) of every pin of a board file."""
+    """Yield (path, pin) of every pin in a board file."""
     if isinstance(node, dict | list):
         for key, value in node.items() if isinstance(node, dict) else enumerate(node):
             yield from walk(value, (*path, key))
@@ -129,7 +129,7 @@ def walk(node, path=()):
 
 @pytest.mark.parametrize("name", boards.board_names())
 def test_two_users_of_one_pin_are_always_named_both(name, monkeypatch):
-    """Give every user the pin of every other user. The refusal names the pin and both users."""
+    """Assign the pin of every user to every other user in turn. The error must name the pin and both users."""
     raw = tomllib.loads((ROOT / "firmware" / "boards" / f"{name}.toml").read_text(encoding="utf-8"))
     path = boards.BOARDS / f"{name}.toml"
     pins = list(walk(raw))
@@ -246,7 +246,8 @@ direction = "PA7"
 
 
 def test_a_new_board_is_one_file(tmp_path, monkeypatch, three_link):
-    """The board's image is built, and moves three joints on the virtual board, without any other new file.
+    """The test builds the new board's image and moves three joints on the virtual board. It adds no file but the
+    board's.
     """
     monkeypatch.setattr(boards, "BOARDS", tmp_path)
     (tmp_path / "mine.toml").write_text(NEW_BOARD, encoding="utf-8")
@@ -275,7 +276,7 @@ def test_plls_make_their_clocks_within_their_limits(name, mhz, vco_in_hz, vco_hz
 
 
 def timers(header: str) -> dict[str, tuple[str, ...]]:
-    """Return FT_PWM_TIMER's arguments by timer."""
+    """Return the arguments of FT_PWM_TIMER for each timer."""
     rows = (re.split(r", *", m[1]) for m in re.finditer(r"FT_PWM_TIMER\(([A-Z].*)\)(?: \\)?$", header, re.M))
     return {row[0]: tuple(row[1:]) for row in rows if row[0].startswith("TIM")}
 
@@ -288,15 +289,16 @@ def test_timer_update_and_control_tick_last_the_same_number_of_cycles(three_link
     tick = number(header["FT_TICK_CYCLES"])
     assert (alignment, mode, start, outputs, protection) == ("FT_CENTRED", "FT_HIGH_FIRST", "0", "0x7u", "FT_BREAK")
     assert int(top) * (int(repetition) + 1) == tick == 168_000_000 // rate_hz
-    assert int(repetition) % 2 == 1 and int(repetition) <= 255  # odd, so always at the same turning point
+    # odd, so the update always occurs at the same turning point of the counter
+    assert int(repetition) % 2 == 1 and int(repetition) <= 255
     assert 168_000_000 / (2 * int(top)) == pwm_hz and int(top) <= 0xFFFF
     assert number(header["FT_TICK_CYCLES_HSI"]) == 16_000_000 // rate_hz
 
 
 def test_timers_of_a_board_are_updated_together(three_link):
-    """TIM1 counts up and down, TIM15 only up.
+    """TIM1 counts up and down, TIM15 counts only up.
 
-    Both timers take the same number of clocks from the start value to the first update.
+    Both timers need the same number of clocks from their start value to the first update.
     """
     joints = [replace(j, motor=replace(j.motor, channel=c)) if j.motor else j
               for j, c in zip(three_link.joints, (0, 3, 5), strict=True)]
@@ -331,7 +333,7 @@ def test_rates_that_do_not_divide_name_the_nearest_that_does(three_link, rate_hz
 
 
 def test_a_timer_that_makes_the_tick_alone_takes_the_nearest_rate_that_does():
-    """No joint is on PWM, so pwm_hz is free. 12 500 Hz give 125 whole periods per tick."""
+    """No joint uses PWM, so the reader may choose pwm_hz. 12 500 Hz give 125 whole periods per tick."""
     arm = load_mechanism(ROOT / "mechanisms" / "damiao_arm.toml")
     text = board_header.render(at(arm, 100, 20000), boards.load_board("f405rg-4"))["ft_board.h"]
     assert "PWM: 12500 Hz" in text and timers(text)["TIM8"][2:5] == ("6720", "0", "249")
@@ -364,10 +366,10 @@ def test_watchdog_outlasts_the_tick_on_the_fastest_part_and_bites_on_the_slowest
     ("cubemars", "nucleo-g474-can", 0), ("cubemars", "robomaster-c", 0), ("cubemars", "f405rg-4", 0),
     ("mini-cheetah", "nucleo-g474-can", 0), ("odrive_arm", "f405rg-4", 0), ("odrive_arm", "robomaster-c", 0)])
 def test_the_watchdog_stops_in_a_debuggers_halt_only_where_nothing_goes_on_in_it(arm, name, stops):
-    """The verdicts follow makers' documents.
+    """The expected results follow the makers' documents.
 
-    Feetech's servos and CubeMars' drives have no watchdog. An ODrive and a mini-cheetah have a watchdog that may be
-    off. The board sets a Damiao's watchdog.
+    Feetech's servos and CubeMars' drives have no watchdog. ODrives and mini-cheetah drives have a watchdog that may be
+    disabled. The board sets the watchdog of a Damiao drive.
     """
     file = ROOT / "mechanisms" / f"{arm}.toml"
     mechanism = load_mechanism(file) if file.exists() else described(arm)
@@ -426,7 +428,9 @@ def test_the_index_inputs_of_the_odrive_are_those_of_its_encoder_plugs(tmp_path)
     ("PA4", "high", []), ("PA4", "low", ["PA4"]), ("PC10", "high", ["PC10"]), ("PC12", "high", []), ("PC12", "low", []),
 ])
 def test_a_board_whose_brakes_the_loader_in_rom_would_open_is_not_sent_there(pin, release, pulls):
-    """By AN2606 the loader pulls PA4 (SPI select) down and PC10 (a transmitter) up. The loader does not use PC12."""
+    """According to AN2606 the boot loader pulls PA4 (SPI select) down and PC10 (a transmitter) up. The boot loader does
+    not use PC12.
+    """
     board = boards.load_board("nucleo-g474re-6")
     assert board.loader_safe and board.brake.pin == "PA4"
     other = replace(board, outputs=board.outputs.model_copy(update={"enable": "PC13"}),

@@ -1,4 +1,4 @@
-"""Tests of encoder inputs and servo wires at 5 V, by the pin tables of ST's data sheets."""
+"""Tests of encoder inputs and servo buses at 5 V, with the pin tables of ST's data sheets."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.mechanism import load_mechanism
 from tests.support.rig import three_link
 
-# I/O structures from public copies of DS12288's pin table: UFQFPN48, and two rows of the LQFP100
+# I/O structures from public copies of the pin table of DS12288: UFQFPN48, and two rows of LQFP100
 G474 = """
 PC13 FT PC14 FT PC15 FT PF0 FT_fa PF1 FT_a PA0 TT_a PA1 TT_a PA2 FT_a PA3 TT_a PA4 TT_a PA5 TT_a PA6 TT_a PA7 TT_a
 PC4 FT_fa PC5 TT_a PB0 TT_a PB1 TT_a PB2 TT_a PB10 TT_a PB11 TT_a PB12 TT_a PB13 TT_a PB14 TT_a PB15 TT_a PC6 FT_f
@@ -80,7 +80,7 @@ def test_servos_of_5_v_ask_for_a_level_shifting_buffer_between_the_pin_and_their
     (line,) = servos("aloha_like", "f405rg-6")
     assert line.startswith("dynamixel-xm540-w270, dynamixel-xm430-w350 on the wire 'servos' take and give 5 V: put a ")
     assert "level-shifting buffer between PB10 and the wire" in line
-    assert servos("aloha_like", "nucleo-g474-can") == []  # by a transceiver
+    assert servos("aloha_like", "nucleo-g474-can") == []  # through a transceiver
 
 
 def test_a_wire_of_servos_at_a_pin_of_3_6_v_is_named(monkeypatch):

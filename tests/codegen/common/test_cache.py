@@ -1,6 +1,7 @@
 """Tests of the cache.
 
-Concurrent processes make each entry once, an entry is complete also after a kill, and the size is bounded.
+The tests show that concurrent processes make each entry once, that a killed process leaves no incomplete entry, and
+that the size is bounded.
 """
 
 import os
@@ -38,7 +39,7 @@ def test_keys_tell_the_same_text_at_other_places_apart():
 
 
 def test_one_of_many_that_ask_at_once_makes_it():
-    """Threads suffice here, because the lock is a file, as between processes."""
+    """Threads are sufficient in this test, because the lock is a file, as it is between processes."""
     made = []
 
     def make(entry: Path) -> None:
@@ -124,7 +125,9 @@ def test_what_was_used_within_the_hour_stays_however_much_it_is(folder, monkeypa
 
 
 def test_what_another_user_has_made_is_refused(folder, monkeypatch):
-    """The program loads and runs entries (libraries, images, programs), so entries of other users are dangerous."""
+    """The program loads and executes cache entries (libraries, images, programs), so entries of other users are
+    dangerous.
+    """
     cache.kept("key", write("whole"))
     monkeypatch.setattr(cache, "_user", lambda: os.getuid() + 1)
     for use in (lambda: cache.kept("key", write("ours")), lambda: cache.found("key"),

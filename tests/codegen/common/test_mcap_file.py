@@ -28,7 +28,7 @@ def written(path, compression=CompressionType.ZSTD, **keys):
 
 
 def numbers(path):
-    """Return the times of the messages before any damage, and the damage."""
+    """Return the times of the messages before any damage, and the description of the damage."""
     come = []
     try:
         for record, held in records(path):
@@ -46,7 +46,7 @@ def test_a_whole_file_gives_every_message(tmp_path, compression):
 
 @pytest.mark.parametrize("compression", CompressionType)
 def test_no_bit_of_the_data_can_be_another_unseen(tmp_path, compression):
-    """Flip every bit of every eighth byte up to DataEnd, and of each of the first two hundred bytes."""
+    """Flip every bit of every eighth byte up to DataEnd, and every bit of the first two hundred bytes."""
     path = written(tmp_path / "x.mcap", compression, enable_data_crcs=True)
     data, other = path.read_bytes(), tmp_path / "other.mcap"
     end = data.index(b"\x0f" + struct.pack("<Q", 4))
@@ -85,7 +85,7 @@ def chunk(data, compression, size, crc=None):
 
 @pytest.mark.parametrize("told", [2**40, 2**27, 100])
 def test_what_would_unpack_to_more_than_it_may_is_not_unpacked(tmp_path, told):
-    """A gigabyte of zeros has 30 kB when packed, and may declare any size."""
+    """A gigabyte of zeros is compressed to 30 kB. The file may declare any size."""
     bomb = zstandard.ZstdCompressor().compress(bytes(2**30))
     path = tmp_path / "bomb.mcap"
     path.write_bytes(MAGIC + chunk(bomb, "zstd", told))

@@ -1,4 +1,4 @@
-"""Tests of results that are stored in their object."""
+"""Tests of results that are stored in the object that computed them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from femtorque.codegen.common.memo import remembered
 
 @dataclass(frozen=True)
 class Thing:
-    values: np.ndarray  # no key of a cache
+    values: np.ndarray  # an array cannot be the key of a cache
 
 
 def counted():

@@ -1,4 +1,4 @@
-"""Comparison of small matrices' factors and elementary functions with LAPACK and the C library."""
+"""Comparison of the factorisation of small matrices and of elementary functions with LAPACK and the C library."""
 
 import math
 

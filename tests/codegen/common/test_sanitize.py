@@ -1,4 +1,4 @@
-"""Tests that rounding residue is neither emitted nor printed."""
+"""Tests that rounding residues appear neither in emitted code nor in printed text."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Comparison of products of vectors with NumPy's products, bit for bit."""
+"""Comparison of vector products with NumPy's products, bit for bit."""
 
 import gc
 

@@ -1,6 +1,6 @@
 """Comparison of the firmware's constants with a calculation by hand from the mechanism file. The tests do not call the
-code that makes the constants. The tests read ft_config.h and .c like a compiler, and repeat the numbers of the
-mechanism files. Numbers without a key come from the documentation.
+code that computes the constants. The tests parse ft_config.h and ft_config.c, and repeat the numbers of the mechanism
+files. Numbers that are no key of a file come from the documentation.
 """
 
 import math
@@ -16,7 +16,7 @@ from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import load_mechanism
 from tests.support.rig import ROOT
 
-TURN = 2.0 * math.pi / 2**32  # rad per wire step
+TURN = 2.0 * math.pi / 2**32  # rad per unit of position in messages
 METRE = 2.0**-28  # m
 SLIDER = """
 name = "slider"
@@ -74,7 +74,8 @@ def _written(folder, text: str) -> tuple[str, str]:
 
 
 def _value(text: str) -> float:
-    """Return a number of C without the macros around it. For the name of a rule, return its place among the rules."""
+    """Return a number of C without the macros around it. For the name of a rule, return its index in the list of rules.
+    """
     if text.startswith("FT_RULE_"):
         return ["EQUAL", "ALIKE", "PLACE", "AT_MOST", "AT_LEAST"].index(text.removeprefix("FT_RULE_"))
     found = re.search(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.sub(r"\b(?:INT|UINT)\d+_C\b|FT_\w+", "", text))
@@ -105,7 +106,9 @@ def _same(got: dict[str, float], wanted: dict[str, float]) -> None:
 
 
 def _observed(bandwidth: float, hz: float, count: float) -> float:
-    """Return the observer's velocity for one count, rad/s or m/s: (1 - p)^2 per tick, p = exp(-2 pi f dt)."""
+    """Return the velocity that the observer estimates for one count, rad/s or m/s: (1 - p)^2 per tick, p = exp(-2 pi f
+    dt).
+    """
     return (1.0 - math.exp(-2.0 * math.pi * bandwidth / hz)) ** 2 * count * hz
 
 
@@ -123,7 +126,7 @@ def test_a_joint_that_a_motor_turns_directly():
         "overspeed": (1.25 * 8.0 + 4.0 * one) / 2000.0, "rest": max(0.02 * 8.0, 2.0 * one) / 2000.0,
         "span": math.pi / 2.0,
         "following": round(2.0 * 4.5 / 35.4 / TURN), "start": round(0.01 / TURN),
-        "step": 2**19 * 2**11,  # 2^32 / 8192 wire steps per count; the free digits of 32 bits are fine digits
+        "step": 2**19 * 2**11,  # 2^32 / 8192 message units per count; the remaining digits of 32 bits are fine digits
         "counts": math.ceil(2.0 * 8.0 / 1000.0 / count) + 4,
         "lower": math.floor(-3.1 / (256.0 * TURN)), "upper": math.ceil(3.1 / (256.0 * TURN)),
         "room": math.ceil(3.1 / (256.0 * TURN)) - math.floor(-3.1 / (256.0 * TURN)),
@@ -154,14 +157,16 @@ def test_a_joint_that_slides_with_its_encoder_at_the_motor_behind_a_gear(slider)
 
 
 def test_a_joint_without_a_channel_has_no_feedback_and_no_watch():
-    """six_axis runs on the board `compute`, which measures nothing."""
+    """six_axis runs on the board `compute`, which has no sensors."""
     row = _rows(_given("six_axis"), "ft_joint")[0]
     assert (row["ku"], row["kv"], row["ki"]) == (0.0, 0.0, 0.0)
     assert (row["following"], row["patience"]) == (2**31 - 1, 2**32 - 1)
 
 
 def test_the_modes_of_the_lab_of_a_joint_that_turns():
-    """The defaults are 0.25 of the velocity for FLOAT, 0.1 of it for a jog, and 0.3 of the effort for experiments."""
+    """The default velocities are 0.25 of the limit for FLOAT and 0.1 of it for a jog. The default effort for
+    experiments is 0.3 of the limit.
+    """
     count = 2.0 * math.pi / 8192
     far = 1.1 * 6.2
     _same(_rows(_given("three_link"), "ft_lab_joint")[0], {
@@ -186,10 +191,11 @@ def test_the_modes_of_the_lab_of_a_joint_that_slides_to_its_stop(slider):
 
 def test_how_fast_a_joint_follows_and_lies_down_and_for_how_long(slider):
     """The motor has 0.05 x 80 = 4 N/A. The motor gives 4 x 12 / 2 = 24 N at rest and loses 4^2 / 2 = 8 N per m/s. The
-    file's velocity of 0.5 m/s is less than 0.8 of the no-load speed 12 / 4 = 3 m/s. At 0.5 m/s friction and motor take
-    3 x 0.5 + 8 x 0.5 = 5.5 N, less than half of the 24 - 4 - 2 = 18 N that dry friction leaves. The remaining 12.5 N
-    accelerate 2 kg with the gear's addition of a tenth, and a rotor of 2e-6 x 80^2 = 0.0128 kg. 12.5 / 2.2128 = 5.649
-    m/s^2, built up in 50 ms, gives 112.98 m/s^3. The constants keep three digits.
+    file's velocity of 0.5 m/s is less than 0.8 of the no-load speed 12 / 4 = 3 m/s. At 0.5 m/s friction and back-EMF
+    reduce the force by 3 x 0.5 + 8 x 0.5 = 5.5 N. This is less than half of the 24 - 4 - 2 = 18 N that remain after dry
+    friction. The remaining 12.5 N accelerate 2 kg, a tenth more for the gear, and a rotor of 2e-6 x 80^2 = 0.0128 kg.
+    12.5 / 2.2128 = 5.649 m/s^2, reached in 50 ms, gives a jerk of 112.98 m/s^3. The constants are rounded to three
+    digits.
     """
     follows, lies = (_rows(slider, table)[0] for table in ("ft_follow_joint", "ft_park_joint"))
     for row, share in ((follows, 1.0), (lies, 0.2)):
@@ -203,10 +209,10 @@ def test_how_fast_a_joint_follows_and_lies_down_and_for_how_long(slider):
 
 
 def _felt(hz: float, observed: float, count: float, inertia: float, losses: float) -> float:
-    """Return the noise of the external torque, N m or N (standard deviation), over 10^5 ticks of random position errors
-    within a count.
+    """Return the noise of the estimated external torque, N m or N (standard deviation), over 10^5 ticks. Positions have
+    random errors within a count.
 
-    The observer and a filter of 20 Hz process the errors. inertia: kg m^2 or kg. losses: N m s/rad or N s/m.
+    The observer and a filter of 20 Hz process these errors. inertia: kg m^2 or kg. losses: N m s/rad or N s/m.
     """
     pole, low = math.exp(-2.0 * math.pi * observed / hz), 1.0 - math.exp(-2.0 * math.pi * 20.0 / hz)
     predicted = velocity = felt = 0.0
@@ -221,8 +227,9 @@ def _felt(hz: float, observed: float, count: float, inertia: float, losses: floa
 
 
 def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
-    """The threshold is 0.02 of 24 N, plus twice the dry friction 4 + 2 + 0.1 x 24 = 8.4 N, plus six times the noise of
-    2.0128 kg and of a motor that loses 8 N per m/s."""
+    """The threshold is the sum of three terms: 0.02 of 24 N, twice the dry friction 4 + 2 + 0.1 x 24 = 8.4 N, and six
+    times the noise. The noise is that of 2.0128 kg and of a motor that loses 8 N per m/s.
+    """
     row = _rows(slider, "ft_contact_joint")[0]
     noise = row.pop("torque") - 0.02 * 24.0 - 2.0 * 8.4
     assert noise == pytest.approx(6.0 * _felt(500.0, 40.0, 2.0 * math.pi / 80000.0, 2.0128, 8.0), rel=0.03)
@@ -231,10 +238,10 @@ def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
             "part": (1.0 - math.exp(-4.0)) / 4.0, "velocity": 0.0, "acceleration": 0.0, "delay": 2}
     _same(row, held)
     told = SLIDER.replace("gains = {", "contact = { torque = 7.0, velocity = 3.0, acceleration = 0.5 }\ngains = {")
-    # factors on u + u' = v dt and on u - u' = a dt^2 / 2
+    # factors of u + u' = v dt and of u - u' = a dt^2 / 2
     _same(_rows(_written(tmp_path, told), "ft_contact_joint")[0],
           held | {"torque": 7.0, "velocity": 3.0 * 500.0, "acceleration": 0.5 * 2.0 * 500.0**2})
-    opens = math.ceil(0.0501 * 500.0) + 1 + 2  # the brakes, as below
+    opens = math.ceil(0.0501 * 500.0) + 1 + 2  # release of the brakes, as below
     assert _defined(slider, "FT_CONTACT_SETTLES", "FT_CONTACT_QUIET", "FT_RETURN_TRIES", "FT_CONTACT_REACTION") == [
         opens + 250, 500, 5, 3]
     assert _defined(slider, "FT_CONTACT_GAIN", "FT_CONTACT_SLOW") == pytest.approx(
@@ -242,9 +249,9 @@ def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
 
 
 def test_what_a_drive_feels_as_a_touch(tmp_path):
-    """The threshold of damiao_arm's wrist is 0.15 of 7 N m plus six times the noise of 0.05 + 0.01 kg m^2.
+    """For the wrist of damiao_arm the threshold is 0.15 of 7 N m plus six times the noise of 0.05 + 0.01 kg m^2.
 
-    The drive reports 65535 steps over 25 rad. A tick's torque was the setpoint three ticks earlier.
+    The drive reports its range of 25 rad in 65535 steps. The torque in a tick was set three ticks earlier.
     """
     head, tail = ((ROOT / "mechanisms" / "damiao_arm.toml").read_text().split(mark)[part]
                   for mark, part in (("[[link]]", 0), ('name = "wrist"', 1)))
@@ -266,11 +273,11 @@ def test_numbers_of_the_whole_mechanism(slider):
              "FT_BUS_DRIVES", "FT_BRAKE", "FT_OVERLAY")
     assert _defined(three, *flags) == [1, 0, 1, 1, 1, 0, 0, 0, 0]
     assert _defined(slider, *flags) == [1, 1, 1, 1, 1, 0, 0, 1, 1]
-    awake = 2  # this board's bridges wake up in 2 ms: one tick, plus the tick that has begun
+    awake = 2  # the motor bridges of this board start within 2 ms: one tick, plus the tick that has begun
     assert _defined(slider, "FT_BRAKE_OPENS", "FT_BRAKE_CLOSES") == [math.ceil(0.0501 * 500.0) + 1 + awake, 50 + 1]
     assert _defined(slider, "FT_OVERLAY_LEAST", "FT_OVERLAY_MOST") == [math.ceil(0.3 * 64.0), math.floor(2.5 * 64.0)]
     high = [(text, volts) for text, volts in ((three, 24.0), (slider, 12.0))]
-    # f405rg-4 measures up to 3.3 V times its divider, which is less than 1.3 times 24 V
+    # f405rg-4 can measure up to 3.3 V times its divider ratio, which is less than 1.3 times 24 V
     assert all(1.1 * volts <= _defined(text, "FT_BUS_HIGH")[0] <= 1.3 * volts * (1.0 + 1e-6) for text, volts in high)
     assert _defined(slider, "FT_BUS_HIGH") == pytest.approx([1.3 * 12.0])
 
@@ -301,7 +308,7 @@ def test_what_is_done_about_faults(slider):
 
 
 def test_a_drive_on_a_bus():
-    """By Damiao's manual the DM4310 has 12.5 rad, 30 rad/s and 10 N m, and TIMEOUT counts 50 us."""
+    """Damiao's manual gives the DM4310 ranges of 12.5 rad, 30 rad/s and 10 N m, and 50 us per unit of TIMEOUT."""
     rows = _rows(_given("damiao_arm"), "ft_drive")
     assert [row["joint"] for row in rows] == [0, 1, 2] and [row["id"] for row in rows] == [1, 2, 3]
     _same(rows[2], {
@@ -332,7 +339,7 @@ def test_a_servo_on_a_wire():
         assert [r["number"] for r in own if r["writes"]] == [55, 33, 7]
     assert _defined(_given("so101_sts"), "FT_BUS_DRIVES", "FT_BUSES", "FT_WIRES", "FT_WIRE_MOST") == [6, 1, 1, 6]
     assert _rows(_given("so101_sts"), "ft_joint")[0]["count"] == pytest.approx(2.0 * math.pi / 4096, rel=1e-7)
-    # 0.8 of 4.71 rad/s without load, to three digits
+    # 0.8 of the no-load speed of 4.71 rad/s, rounded to three digits
     assert _rows(_given("so101_sts"), "ft_follow_joint")[0]["velocity"] == pytest.approx(3.76, rel=1e-4)
     # 5 ticks or 5 ms, and 10 ticks or 20 ms, at 400 and 1000 Hz; ODrive: five heartbeats of 10 ms
     for name, watchdog in (("so101_sts", 25), ("damiao_arm", 20)):

@@ -9,7 +9,7 @@ from femtorque.codegen.control.exponential import exponential
 
 @pytest.mark.parametrize("size", [0.0, 1e-8, 0.3, 1.0, 30.0])
 def test_random_matrices(size):
-    """The condition of the exponential grows at least with the norm of the matrix."""
+    """The condition number of the exponential grows at least with the norm of the matrix."""
     A = size * np.random.default_rng(1).normal(size=(20, 6, 6))
     for a, got, wanted in zip(A, exponential(A), expm(A), strict=True):
         error = 1e-13 * (1.0 + np.linalg.norm(a, 1))
@@ -19,7 +19,8 @@ def test_random_matrices(size):
 @pytest.mark.parametrize("mass", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("frequency", [0.0, 1.0, 3e4])
 def test_an_oscillator_in_any_units(mass, frequency):
-    """q'' = f/m - w^2 q under a constant force has a closed form in every unit: sine, cosine and the integral of both.
+    """In every unit, q'' = f/m - w^2 q under a constant force has a solution in closed form: sine, cosine and the
+    integrals of both.
     """
     dt, w = 1e-3, frequency
     A = np.array([[[0.0, 1.0, 0.0], [-w**2, 0.0, 1.0 / mass], [0.0, 0.0, 0.0]]])

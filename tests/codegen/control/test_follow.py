@@ -1,4 +1,5 @@
-"""Comparison of FOLLOW's limits with Pinocchio's torques and the motors' torques at random poses, velocities and signs.
+"""Comparison of the limits of FOLLOW with Pinocchio's torques and the motors' torques at random poses, velocities and
+signs.
 """
 
 from dataclasses import replace
@@ -18,8 +19,8 @@ from tests.support.boards import driven, three_link
 from tests.support.oracle import pinocchio_of, planar_chain
 from tests.support.suite import ROOT
 
-SLACK = 1.02  # each limit has three digits, and the search has steps of 2 %
-NO_LOAD = 0.801  # of a motor's no-load speed
+SLACK = 1.02  # each limit is rounded to three digits, and the search has steps of 2 %
+NO_LOAD = 0.801  # fraction of a motor's no-load speed, with a margin for rounding
 SAMPLES = 3000
 RUBS = Friction(viscous=0.02, coulomb=0.05, stribeck=0.1, stribeck_velocity=0.5, load=0.15)
 
@@ -29,16 +30,16 @@ def example(name):
 
 
 def rubbing():
-    """Return three_link with every kind of friction. The wrist has a tenth of the other joints' friction."""
+    """Return three_link with every type of friction. The wrist has a tenth of the friction of the other joints."""
     arm = example("three_link")
     small = replace(RUBS, **{key: 0.1 * getattr(RUBS, key) for key in ("viscous", "coulomb", "stribeck")})
     return replace(arm, joints=tuple(replace(j, friction=small if j.name == "wrist" else RUBS) for j in arm.joints))
 
 
 def fast():
-    """Return three_link with gears of twenty times as many turns.
+    """Return three_link with a gear ratio twenty times as large.
 
-    The velocity limits are the no-load speeds of 3.4, 6, 20 rad/s.
+    The velocity limits then are the no-load speeds of 3.4, 6, 20 rad/s.
     """
     arm = example("three_link")
     return replace(arm, joints=tuple(replace(
@@ -52,7 +53,7 @@ def made_up(tmp_path, name):
 
 
 def currents(tmp_path):
-    """Return three_link on current loops. The motors have four times their stall current, 60 A at the shoulder.
+    """Return three_link with current loops. The motors have four times the stall current, 60 A at the shoulder.
     """
     arm = driven(three_link("nucleo-g474re-6", tmp_path), "current")
     return replace(arm, joints=tuple(replace(j, motor=replace(j.motor, R=0.25 * j.motor.R),
@@ -70,7 +71,9 @@ ARMS = {
 
 
 def there(mechanism: Mechanism, v, sign):
-    """Return each joint's available torque (J,) at velocities v in the direction of the sign, only from the file."""
+    """Return each joint's available torque (J,) at velocities v in the direction of the sign, computed only from the
+    file.
+    """
     most = []
     for joint, qd, way in zip(mechanism.streamed, v, sign, strict=True):
         found, motor = joint.limits.effort, joint.motor
@@ -87,7 +90,7 @@ def there(mechanism: Mechanism, v, sign):
 
 @pytest.mark.parametrize("name", ARMS)
 def test_no_motion_within_the_limits_asks_more_of_a_joint_than_its_motor_has(name, tmp_path):
-    """Try every sign of every acceleration at random poses, at the largest velocities and below."""
+    """Try every combination of signs of the accelerations at random poses, at and below the velocity limits."""
     mechanism = ARMS[name](tmp_path)
     limits, joints, rng = follow_limits(mechanism), mechanism.streamed, np.random.default_rng(3)
     oracle = pinocchio_of(mechanism)
@@ -112,7 +115,7 @@ def test_no_motion_within_the_limits_asks_more_of_a_joint_than_its_motor_has(nam
             worst = np.maximum(worst, asked / there(mechanism, moving, np.full(len(joints), sign)))
     print(f"{name}: largest share of what each motor has {np.round(worst, 2)}")
     assert worst.max() < SLACK
-    assert worst.max() > 0.5  # the limits are not smaller than necessary
+    assert worst.max() > 0.5  # the limits are not more conservative than necessary
     for joint, fastest in zip(joints, top, strict=True):
         if joint.motor is not None:
             assert fastest <= NO_LOAD * mechanism.board.bus_voltage / abs(joint.motor.K * joint.motor.gear)
@@ -133,20 +136,23 @@ def elbow(efforts, velocity, **joints):
 
 
 @pytest.mark.parametrize("arm, velocities, accelerations", [
-    # 2 v1 v2 + v2^2 = 3 and v1^2 = 1 are half of 6 and 2 N m. Each joint alone: 3/2 and 1/1. Together 2 x 1.5 + 1 = 4
-    # of 3, 1.5 + 1 = 2.5 of 1: two fifths of both
+    # 2 v1 v2 + v2^2 = 3 and v1^2 = 1 are half of the efforts 6 and 2 N m. Each joint alone could accelerate by 3/2 and
+    # 1/1. Together they would need 2 x 1.5 + 1 = 4 of 3 N m and 1.5 + 1 = 2.5 of 1 N m: both get two fifths
     (elbow((6.0, 2.0), 1.0), (1.0, 1.0), (0.6, 0.4)),
-    # the shoulder becomes slower by a step of 2 %, v1 = 0.99. The elbow has 2 - 0.98 = 1.02 N m left, the shoulder
-    # 20 - 3.02. Each joint alone: 16.98 / 2 and 1.02. Together 8.49 + 1.02 of 1.02
+    # the search reduces the shoulder's velocity by a step of 2 %, to v1 = 0.99. The elbow then has 2 - 0.98 = 1.02 N m
+    # left, the shoulder 20 - 3.02 N m. Each joint alone could accelerate by 16.98 / 2 and 1.02. Together they would
+    # need 8.49 + 1.02 of 1.02 N m
     (elbow((20.0, 2.0), 1.0102), (0.99, 1.0102), (0.911, 0.109)),
-    # friction of 0.1 v + 0.2 + 0.1 and a quarter of the links' torque: 3.5 - 0.3 - 0.1 - 1.25 = 1.85 N m at the elbow,
-    # 8.3 - 0.3 - 0.1 - 3.75 = 4.15 at the shoulder. Alone 4.15 / 2.5 = 1.66 and 1.85 / 1.25 = 1.48; together
-    # 1.25 (2 x 1.66 + 1.48) = 6 of 4.15, 1.25 x 3.14 = 3.925 of 1.85: 0.4713 of both
+    # Friction is 0.1 v + 0.2 + 0.1 and a quarter of the links' torque. This leaves 3.5 - 0.3 - 0.1 - 1.25 = 1.85 N m at
+    # the elbow, and 8.3 - 0.3 - 0.1 - 3.75 = 4.15 N m at the shoulder. Each joint alone could accelerate by 4.15 / 2.5
+    # = 1.66 and 1.85 / 1.25 = 1.48. Together they would need 1.25 (2 x 1.66 + 1.48) = 6 of 4.15 and 1.25 x 3.14 = 3.925
+    # of 1.85: both get 0.4713
     (elbow((8.3, 3.5), 1.0, friction=Friction(0.1, 0.2, 0.1, 0.5, 0.25)), (1.0, 1.0), (0.782, 0.697)),
-    # 9.95 of 10 N m are friction, so the least share of 2 % counts: 0.2 - 0.0675 and 0.2 - 0.0225 N m. Alone 0.06625
-    # and 0.1775; together 2 x 0.06625 + 0.1775 = 0.31 of 0.1325: 0.4274 of both
+    # 9.95 of 10 N m are friction, so the minimum of 2 % applies: 0.2 - 0.0675 and 0.2 - 0.0225 N m. Each joint alone
+    # could accelerate by 0.06625 and 0.1775. Together they would need 2 x 0.06625 + 0.1775 = 0.31 of 0.1325: both get
+    # 0.4274
     (elbow((10.0, 10.0), 0.15, friction=Friction(coulomb=9.95)), (0.15, 0.15), (0.0283, 0.0759)),
-    # full velocity in 50 ms
+    # the full acceleration is reached in 50 ms
     (elbow((1e3, 1e3), 1.0), (1.0, 1.0), (20.0, 20.0))])
 def test_velocities_and_accelerations_of_one_arm_by_hand(arm, velocities, accelerations):
     found = follow_limits(arm)

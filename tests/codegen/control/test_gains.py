@@ -1,4 +1,4 @@
-"""Comparison of gains with the sampled loop in the time domain."""
+"""Comparison of the computed gains with a simulation of the sampled loop."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,9 +27,9 @@ def with_gains(model: Model, gains: dict[str, Gains], factor: float = 1.0) -> Mo
 
 
 def growth_in_time(model: Model, pose: np.ndarray, lead: int, ticks: int = 12_000, finer: int = 500) -> float:
-    """Return the growth per tick of a small error in the running loop. Heun's rule moves motors and plant, and the
-    control law runs once per tick. The code follows the equations of law, observer and motor, and shares nothing with
-    the stability analysis.
+    """Return the growth per tick of a small error in the simulated loop. Motors and plant are integrated by Heun's
+    method, and the control law runs once per tick. The code uses the equations of the control law, the observer and the
+    motor. It shares no code with the stability analysis.
     """
     n, dt = model.n, model.dt
     oracle = pinocchio_model(model)
@@ -114,7 +114,7 @@ def test_poses_are_within_the_limits_and_always_the_same() -> None:
 
 
 def test_haltons_points_are_those_of_scipy():
-    from scipy.stats import qmc  # at the top, every worker would import it
+    from scipy.stats import qmc  # an import at the top would load SciPy's module in every worker
 
     for dimensions in (1, 3, 29):
         expected = qmc.Halton(dimensions, scramble=False).random(50)

@@ -1,4 +1,4 @@
-"""Tests of gravity loads, reactions to a lost host, and the lines of `check` about both."""
+"""Tests of gravity loads, of the reaction to a lost host, and of the lines that `check` prints about both."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def test_an_arm_with_upright_axes_has_no_weight_and_coasts():
 def test_the_weight_of_an_arm_is_that_of_its_links_stretched_out():
     """In the worst pose all centres of gravity are level with the joints.
 
-    One sampled pose comes near this pose's torque, and no sampled pose exceeds it.
+    One sampled pose comes near this worst torque, and no sampled pose exceeds it.
     """
     mechanism = upright()
     joints = {joint.child: joint for joint in mechanism.moving}
@@ -81,14 +81,14 @@ def test_check_says_what_falls_when():
 
 
 def weak(**limits: float) -> Mechanism:
-    """Return an arm with less effort at the shoulder."""
+    """Return an arm with a lower effort limit at the shoulder."""
     mechanism = upright()
     return replace(mechanism, joints=tuple(replace(j, limits=replace(j.limits, **limits)) if j.name == "shoulder" else j
                                            for j in mechanism.joints))
 
 
 def test_check_says_where_effort_does_not_hold_the_arm():
-    """`check` names a pose. Gravity's torque there is computed a second time."""
+    """`check` names a pose. The test computes the gravity torque in this pose separately."""
     mechanism = weak(effort=0.2)
     said = [w for w in examine(mechanism).warnings if "does not hold it" in w]
     load = heaviest(mechanism)["shoulder"]

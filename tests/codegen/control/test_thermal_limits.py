@@ -1,4 +1,4 @@
-"""Tests of continuous currents: keys in files, effect on the image, and lines of `check`."""
+"""Tests of continuous currents: keys in files, effect on the image, and lines printed by `check`."""
 
 import math
 import re
@@ -26,7 +26,7 @@ def rated(continuous: float, thermal_s: float) -> Mechanism:
 
 
 def cooled(tmp_path, lines: str) -> description.Board:
-    """Return f405rg-4 with a rating for its drivers."""
+    """Return f405rg-4 with a current rating for its motor drivers."""
     text = (boards.BOARDS / "f405rg-4.toml").read_text()
     path = tmp_path / "f405rg-4.toml"
     path.write_text(text.replace("[outputs]", f"[outputs]\n{lines}", 1))

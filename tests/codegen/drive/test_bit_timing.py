@@ -1,4 +1,4 @@
-"""Tests of a CAN bus's bit timing, by arithmetic of clocks."""
+"""Tests of the bit timing of a CAN bus, by arithmetic of clocks."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from femtorque.codegen.drive.bit_timing import DATA_BITRATES, BitTiming, timings
 from femtorque.codegen.drive.catalogue import DRIVES, FAMILIES
 from tests.support.bus_arm import described
 
-SLOWEST_LOOP = 255e-9  # s, loop delay of a transceiver for CAN FD: ISO 11898-2:2016
+SLOWEST_LOOP = 255e-9  # s, maximum loop delay of a transceiver for CAN FD: ISO 11898-2:2016
 
 
 def controller(board: str) -> Can:
@@ -20,10 +20,12 @@ def controller(board: str) -> Can:
 
 
 @pytest.mark.parametrize(("rate", "made"), [
-    (2_000_000, BitTiming(5, 12, 4, 4)),  # 85 clocks = 5 x 17; segments are too short for smaller quanta
-    (2_500_000, BitTiming(2, 25, 8, 8)),  # 68 = 2 x 34, although 17 x 4 is sampled nearer to 0.75
+    # 85 clocks = 5 x 17; with smaller quanta the segments would be too long for the registers
+    (2_000_000, BitTiming(5, 12, 4, 4)),
+    # 68 = 2 x 34 has smaller quanta, although 17 x 4 has a sample point nearer to 0.75
+    (2_500_000, BitTiming(2, 25, 8, 8)),
     (5_000_000, BitTiming(1, 25, 8, 8)),
-    (3_200_000, None), (4_000_000, None), (8_000_000, None),  # 53.125, 42.5, 21.25 clocks
+    (3_200_000, None), (4_000_000, None), (8_000_000, None),  # 53.125, 42.5, 21.25 clocks per bit are no whole numbers
 ])
 def test_data_phases_of_170_mhz(rate, made):
     assert bits(controller("nucleo-g474re-6"), rate, data=True) == made
@@ -42,7 +44,8 @@ def test_a_data_phase_that_is_not_compensated_is_sampled_after_the_slowest_loop(
 
 
 def test_a_bit_that_is_neither_compensated_nor_sampled_late_enough_is_none():
-    """4 Mbit/s from 96 MHz are 24 clocks = 3 x 8. The sample at 6 quanta comes after 187.5 ns."""
+    """4 Mbit/s from 96 MHz are 24 clocks = 3 x 8. The sample point at 6 quanta is 187.5 ns after the start of the bit.
+    """
     limits = {"prescaler": 32, "before": 6, "behind": 3, "jump": 3}
     assert timings(96_000_000, 4_000_000, **limits, compensated=3) == [BitTiming(3, 5, 2, 2)]
     assert timings(96_000_000, 4_000_000, **limits, compensated=2) == []
@@ -58,8 +61,8 @@ def test_usual_rates_are_made_near_the_sample_point_of_cia(board, rate):
 
 
 @pytest.mark.parametrize(("family", "nominal", "data"), [
-    ("moteus", BitTiming(1, 113, 56, 56), BitTiming(1, 23, 10, 10)),  # 57 of 85, 12 of 17
-    ("damiao", BitTiming(1, 126, 43, 43), BitTiming(1, 24, 9, 9))])  # no later than 0.75
+    ("moteus", BitTiming(1, 113, 56, 56), BitTiming(1, 23, 10, 10)),  # sample points at 57 of 85 and 12 of 17
+    ("damiao", BitTiming(1, 126, 43, 43), BitTiming(1, 24, 9, 9))])  # the sample point is at most at 0.75
 def test_bits_of_can_fd_are_sampled_where_the_family_asks_for_it(family, nominal, data):
     g4, (first, second) = controller("nucleo-g474re-6"), FAMILIES[family].samples
     assert bits(g4, 1_000_000, False, first) == nominal and bits(g4, 5_000_000, True, second) == data

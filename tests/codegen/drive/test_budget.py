@@ -1,4 +1,4 @@
-"""Comparison of the load of a bus with counts from published documents."""
+"""Comparison of the computed bus load with counts from published documents."""
 
 import random
 
@@ -29,9 +29,9 @@ def test_a_command_and_its_reply_take_what_others_counted(name, wire, mean, wors
 @pytest.mark.parametrize(("name", "wire"), [("damiao-4340", CLASSIC), ("robstride-03", CLASSIC),
                                             ("damiao-4340", FD)])
 def test_no_contents_take_longer_than_the_worst(name, wire):
-    """The virtual wire gives the lengths of frames with the most stuffed bits.
+    """The virtual bus gives the lengths of frames with the maximum number of stuff bits.
 
-    One content repeats 1111 0000 after a first bit. Other contents come from a random search for more stuffed bits.
+    One payload repeats 1111 0000 after a first bit. Other payloads come from a random search for the most stuff bits.
     """
     chance, extended, fd = random.Random(5), name.startswith("robstride"), wire.kind == "can-fd"
     width = 29 if extended else 11
@@ -56,7 +56,8 @@ def test_no_contents_take_longer_than_the_worst(name, wire):
 
 
 def test_how_many_drives_a_bus_bears_at_a_thousand_rounds_a_second():
-    """A thousand rounds a second allow three drives on classic CAN, and eight on CAN FD with a data phase of 5 Mbit/s.
+    """At a thousand cycles a second a bus can carry three drives on classic CAN, and eight drives on CAN FD with a data
+    phase of 5 Mbit/s.
     """
     for wire, most in ((CLASSIC, 3), (FD, 8)):
         assert bus_load(wire, arm("damiao-4310", most)).fastest >= 1000.0

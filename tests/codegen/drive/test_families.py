@@ -1,4 +1,4 @@
-"""Test that only a family's folders name the family."""
+"""Test that the name of a drive family occurs only in the family's folders."""
 
 import re
 
@@ -12,12 +12,12 @@ NAMES = re.compile(r"damiao|robstride|cubemars|mini.?cheetah|moteus|feetech|\bst
 ROOMS = ("codegen", "host", "hil", "femtorque", "firmware")
 ENDINGS = (".py", ".c", ".h", ".j2", ".toml", ".ini")
 CHECKS = ("assurance/proofs/theorems/", "assurance/campaigns/")  # a wheel does not contain these theorems and campaigns
-EXAMPLES = {  # folders with examples of arms, and with demonstrations of particular drives
-    "codegen/femtorque/codegen/mechanism/schema.py",  # the name of one drive, as an example of a key
-    "femtorque/command_line.py",  # drives in the examples of --help
+EXAMPLES = {  # folders with example arms, and with demonstrations of particular drives
+    "codegen/femtorque/codegen/mechanism/schema.py",  # contains a drive's name as an example for a key
+    "femtorque/command_line.py",  # contains names of drives in the examples of --help
     "firmware/boards/nucleo-g474-can.toml",
 }
-SOURCES = {  # a comment with the source of a number
+SOURCES = {  # text of a comment that states the source of a number
     "codegen/femtorque/codegen/drive/bit_timing.py", "hil/femtorque/hil/drives/drive.py",
     "hil/femtorque/hil/drives/fields.c",
 }

@@ -26,7 +26,7 @@ THEIRS = {"damiao-4340": "4340", "damiao-4310": "4310", "damiao-8009": "8009", "
 
 def targets(drive, count: int):
     chance = np.random.default_rng(3)
-    for share in chance.uniform(-1.3, 1.3, (count, 5)):  # also beyond the ranges
+    for share in chance.uniform(-1.3, 1.3, (count, 5)):  # values outside the ranges are included
         yield Target(*(float(s * most)
                        for s, most in zip(share, (drive.position, drive.velocity, drive.kp, drive.kd, drive.torque),
                                                           strict=True)))
@@ -38,7 +38,9 @@ def their_motor(name: str):
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_damiao_commands_are_those_of_damiao_motor_to_one_step(name):
-    """damiao-motor truncates and femtorque rounds, so each field is the same or one more."""
+    """damiao-motor truncates and femtorque rounds, so each field of femtorque is equal to or one above the field of
+    damiao-motor.
+    """
     drive, theirs = DRIVES[name], their_motor(THEIRS[name])
     for t in targets(drive, 300):
         ours = mit.COMMAND.unpack(mit.command(drive, 1, t).data)
@@ -48,7 +50,7 @@ def test_damiao_commands_are_those_of_damiao_motor_to_one_step(name):
 
 
 def test_a_printed_command():
-    """damiao-motor 1.0.6 prints 1 rad, -0.5 rad/s, 30, 1, 3.5 N m for a DM4340, truncated."""
+    """For a DM4340, damiao-motor 1.0.6 prints the truncated values 1 rad, -0.5 rad/s, 30, 1, 3.5 N m."""
     drive = DRIVES["damiao-4340"]
     printed = mit.COMMAND.unpack(bytes.fromhex("8a3c7990f53338ff"))
     ours = mit.COMMAND.unpack(mit.command(drive, 1, Target(1.0, -0.5, 30.0, 1.0, 3.5)).data)
@@ -106,9 +108,9 @@ def test_damiao_registers_as_damiao_motor_asks_for_them():
 
 
 def test_robstride_states_are_read_as_the_robstride_package_reads_them():
-    """The package has the ranges of an RS01: velocity +-44, torque +-17, position +-4 pi.
+    """The package uses the ranges of an RS01: velocity +-44 rad/s, torque +-17 N m, position +-4 pi.
 
-    The package leaves out the sixth fault, so a separate assertion tests this fault.
+    The package does not read the sixth fault bit, so a separate assertion tests it.
     """
     client = robstride_client.Client(mock.Mock())
     chance = np.random.default_rng(5)
@@ -160,7 +162,7 @@ def test_what_servos_are_asked_and_told_to_be_set_to_is_as_the_published_library
 
 
 def test_a_servos_answer_is_believed_with_its_check_sum_only():
-    good = feetech.packet(3, 0, bytes([0x10, 0x08, 0, 0]))  # an answer has the error in the place of the instruction
+    good = feetech.packet(3, 0, bytes([0x10, 0x08, 0, 0]))  # in an answer, the error byte replaces the instruction byte
     assert feetech.status(good) == feetech.Status(3, 0, bytes([0x10, 0x08, 0, 0]))
     for k in range(len(good)):
         with pytest.raises(ValueError, match="packet|check sum"):

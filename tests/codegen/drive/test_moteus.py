@@ -1,4 +1,4 @@
-"""Comparison of moteus' frames with the maker's package, and the load of five drives on a bus."""
+"""Comparison of moteus frames with the maker's package, and the bus load of five drives."""
 
 import math
 from dataclasses import replace
@@ -48,12 +48,12 @@ def targets(count: int):
 
 
 def past(value: float, step: float) -> float:
-    """Return a number slightly beyond a step, so that truncation gives the step."""
+    """Return a number slightly above a quantisation step, so that truncation gives the step."""
     return value + math.copysign(0.25 * step, value)
 
 
 def test_commands_are_those_of_the_package_but_that_it_truncates():
-    """Registers and subframes are equal. Numbers on a step have equal bytes."""
+    """Registers and subframes must be equal. Numbers on a quantisation step must have equal bytes."""
     for t in targets(300):
         kp, kd = max(t.kp, 0.01 * DRIVE.kp), max(t.kd, 0.0)
         on_step = Target(round(t.position / math.tau * 1e5) * math.tau / 1e5,
@@ -110,7 +110,8 @@ def test_errors_have_the_modes_and_codes_of_the_package():
     data = bytes.fromhex("21000129017ba1ffff220e1926505050")
     assert frames.state(5, data).fault == "over-temperature"
     assert frames.state(5, data[:2] + b"\x0b" + data[3:]).fault == "no command in time"
-    assert frames.state(5, data[:2] + b"\x0a" + data[3:12] + b"\x66" + data[13:]).fault == ""  # limited, no fault
+    # the drive limits the torque, but reports no fault
+    assert frames.state(5, data[:2] + b"\x0a" + data[3:12] + b"\x66" + data[13:]).fault == ""
     read = parse_registers(data).response
     assert frames.state(5, data).position == pytest.approx(read[R.POSITION] * math.tau, abs=1e-12)
     assert frames.state(5, data).temperature == read[R.TEMPERATURE]
@@ -121,7 +122,7 @@ def test_errors_have_the_modes_and_codes_of_the_package():
 
 @pytest.mark.parametrize(("version", "word"), [("1.3.4", 0x010304), ("0.1.0", 0x000100), ("255.0.1", 0xFF0001)])
 def test_versions_are_a_byte_each(version, word):
-    """By registers.md 0x010304 is version 1.3.4."""
+    """According to registers.md, 0x010304 is version 1.3.4."""
     assert FAMILY.firmware is not None
     assert FAMILY.firmware.word(version) == word and FAMILY.firmware.text(word) == version
 
@@ -142,7 +143,7 @@ def test_five_take_one_bus_a_thousand_times_a_second_and_four_whose_answers_have
 
 @pytest.mark.parametrize("id", [1, 7, 8, 118])
 def test_no_contents_take_longer_than_the_worst(id):
-    """The virtual wire gives the lengths of frames with the most stuffed bits."""
+    """The virtual bus gives the lengths of frames with the maximum number of stuff bits."""
     def length(frame: Frame) -> float:
         return image(frame).length(1e-6, 2e-7) + INTERMISSION * 1e-6
 
@@ -156,7 +157,7 @@ def test_no_contents_take_longer_than_the_worst(id):
 
 
 def test_a_mechanism_file_may_name_firmware_of_three_parts_and_no_number_of_the_board(tmp_path):
-    described("moteus")  # writes the mechanism file
+    described("moteus")  # this call writes the mechanism file
     source, file = (PLACE / "moteus_arm.toml").read_text(encoding="utf-8"), tmp_path / "arm.toml"
     file.write_text(source, encoding="utf-8")
     drive = load_mechanism(file).streamed[0].drive

@@ -1,5 +1,5 @@
-"""Comparison of ODrive's messages with the maker's table (a DBC, read by cantools), and the load of three drives on a
-bus.
+"""Comparison of ODrive messages with the maker's table (a DBC file, read by cantools), and the bus load of three
+drives.
 """
 
 import math
@@ -30,7 +30,8 @@ def message(name: str, axis: int = 5):
 
 
 def read(name: str, frame: can.Frame, axis: int = 5):
-    """Return the values in a frame by the table. A frame may be longer than its signals."""
+    """Return the values that the table decodes from a frame. A frame may have more bytes than the table's signals use.
+    """
     own = message(name, axis)
     assert frame.id == own.frame_id and not frame.extended and not frame.remote
     assert len(frame.data) >= max((s.start + s.length + 7) // 8 for s in own.signals)
@@ -106,7 +107,7 @@ def test_three_take_one_bus_a_thousand_times_a_second_with_their_heartbeats():
 
 
 def test_no_contents_of_a_round_take_longer_than_the_worst():
-    """The virtual wire gives the lengths of frames with the most stuffed bits."""
+    """The virtual bus gives the lengths of frames with the maximum number of stuff bits."""
     def length(frame: Frame) -> float:
         return image(frame).length(1e-6, 1e-6) + INTERMISSION * 1e-6
 
@@ -122,7 +123,7 @@ def test_no_contents_of_a_round_take_longer_than_the_worst():
 
 
 def test_a_file_has_torques_alone_and_no_zero_of_the_drive(tmp_path):
-    described("odrive-can")  # writes the mechanism file
+    described("odrive-can")  # this call writes the mechanism file
     source, file = (PLACE / "odrive-can_arm.toml").read_text(encoding="utf-8"), tmp_path / "arm.toml"
     for was, becomes, said in (("id = 1 ", 'id = 1, pd = "drive" ', "takes torques alone"),
                                ("id = 1 ", "id = 1, zero = 0.5 ", "told where it is by home"),

@@ -1,5 +1,5 @@
-"""Test of templates and their contexts: every name is a field of a context, and every field is used. A wrong name
-behind a dot raises at rendering (StrictUndefined).
+"""Test of templates and their contexts: every name in a template is a field of the context, and the template uses every
+field. A misspelt attribute raises an exception at rendering (StrictUndefined).
 """
 
 from dataclasses import fields, is_dataclass
@@ -58,7 +58,7 @@ def test_a_template_names_fields_that_there_are(name):
 
 
 def test_some_template_reads_each_field():
-    read = {"array"}  # attributes of messages' fields, used by selectattr
+    read = {"array"}  # attributes of message fields that the templates pass to selectattr
     for tree in map(parsed, TEMPLATES):
         read |= {node.name for node in tree.find_all(nodes.Name)} | {node.attr for node in tree.find_all(nodes.Getattr)}
     owners = [x for module in MODULES for x in vars(module).values()

@@ -1,7 +1,9 @@
-"""Tests of features that a mechanism file adds to a URDF, in reference, C in double and C in float.
+"""Tests of features that a mechanism file adds to a URDF, in the reference, in C with double precision and in C with
+single precision.
 
-The oracle is Pinocchio's model of the same URDF text. Pinocchio's functions change this model: a payload is an inertia
-appended to a joint, and `buildReducedModel` locks a joint. The test adds springs by hand.
+The reference for comparison is Pinocchio's model of the same URDF text. Pinocchio's functions modify this model: a
+payload is an inertia appended to a joint, and `buildReducedModel` locks a joint. The test itself adds the torque of
+springs.
 """
 
 from collections.abc import Callable
@@ -21,7 +23,7 @@ from tests.support.oracle import peak, septic
 from tests.support.sampling import middles
 
 Array = np.ndarray
-Spring = tuple[float, float]  # N m/rad or N/m; rad or m at rest
+Spring = tuple[float, float]  # stiffness, N m/rad or N/m; position at rest, rad or m
 
 
 def link(name: str, mass: float, com: str, inertia: tuple[float, ...], rpy: str = "0 0 0") -> str:
@@ -37,7 +39,7 @@ def joint(name: str, kind: str, parent: str, child: str, xyz: str, rpy: str, axi
             '<limit lower="-3" upper="3" velocity="20" effort="500"/></joint>\n')
 
 
-# a trunk with two parts: an arm with a sliding forearm and a hand, and a neck with a head
+# a trunk that carries an arm with a prismatic forearm and a hand, and a neck with a head
 TORSO = '<robot name="torso">\n<link name="ground"/>\n' + "".join((
     link("trunk", 4.0, "0.02 -0.03 0.2", (0.05, 0.06, 0.03, 0.002, -0.003, 0.001)),
     link("upper", 1.5, "0.12 0.01 -0.02", (0.003, 0.014, 0.015, 0.0004, -0.0002, 0.0001), "0.3 -0.2 0.5"),
@@ -97,7 +99,9 @@ rest = -0.05
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature. extra: further lines of the mechanism file. oracle: the same change of Pinocchio's model."""
+    """A feature. extra: additional lines of the mechanism file. oracle: function that makes the same change in
+    Pinocchio's model.
+    """
 
     extra: str = ""
     oracle: Callable[[pin.Model], pin.Model] = unchanged
@@ -139,7 +143,9 @@ def expected(feature: Feature, names: list[str], q: Array, qd: Array, qdd: Array
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_feature_gives_the_torque_that_its_oracle_does(tmp_path, name):
-    """At 1 kHz, the error over peak torque is at most 1e-5 (reference, double), and 1e-4 or the noise floor (float)."""
+    """At 1 kHz, the error over the peak torque is at most 1e-5 for the reference and for C in double precision. For C
+    in single precision it is at most 1e-4 or the noise floor.
+    """
     feature = FEATURES[name]
     model = load(tmp_path, feature)
     joints = [body.joint for body in model.bodies]
@@ -156,7 +162,7 @@ def test_a_feature_gives_the_torque_that_its_oracle_does(tmp_path, name):
     assert peak(CompiledStep(model, "double").torque(positions) - truth) <= 1e-5 * peak(truth)
     error = np.abs(CompiledStep(model, "single").torque(positions) - truth).max(axis=0)
     assert error.max() <= 1e-4 * peak(truth) or np.all(error <= noise_floor(model, positions) + 1e-5 * peak(truth))
-    # without this difference the feature would have no effect in the oracle
+    # without this difference the feature would have no effect on Pinocchio's torque
     if feature.extra and "lock" not in name:
         plain = expected(Feature(), [j.name for j in joints], *state)
         assert peak(truth - plain) >= 1e-2 * peak(truth)

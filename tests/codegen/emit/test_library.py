@@ -1,5 +1,5 @@
-"""Tests of the library of `generate --library` in build tools. CMake and PlatformIO are real, without registries.
-SimpleFOC and Zephyr are stand-ins, written from their headers and documentation.
+"""Tests of the library of `generate --library` in build tools. The tests run the real CMake and PlatformIO, without
+package registries. SimpleFOC and Zephyr are replaced by stand-ins, written from their headers and documentation.
 """
 
 import json
@@ -55,7 +55,7 @@ def torques(text: str) -> np.ndarray:
 
 
 def motion_of(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return start and travel of every joint in the example."""
+    """Return the start position and the travel of every joint in the example."""
     text = (folder / "examples" / "plain_loop" / "plain_loop.c").read_text()
     rows = re.findall(r"\{ FT_C\(([^)]+)\), FT_C\(([^)]+)\), (?:true|false) \}", text)
     start, away = np.array(rows, float).T
@@ -80,17 +80,17 @@ def test_cmake_builds_it_and_the_plain_loop_prints_the_torques_of_its_motion(nam
     wanted = _marched(mechanism, start + away * SECOND(s)[:, None]) if mechanism.flexible else \
         instant.inverse_dynamics(mechanism, *_quintic(start, away, s[1:-1]))
     assert tau.shape == wanted.shape and np.max(np.abs(wanted)) > 0.0
-    assert np.max(np.abs(tau - wanted)) < 2e-4 * peak(wanted)  # a tick is a thousandth of the motion
+    assert np.max(np.abs(tau - wanted)) < 2e-4 * peak(wanted)  # a tick is a thousandth of the motion's duration
 
 
 def _quintic(start: np.ndarray, away: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return position, velocity and acceleration in the second."""
+    """Return position, velocity and acceleration at times t of the one-second motion."""
     q, v, a = (away * SECOND.deriv(n)(t)[:, None] if n else start + away * SECOND(t)[:, None] for n in range(3))
     return q, v, a
 
 
 def _marched(mechanism, q: np.ndarray) -> np.ndarray:
-    """Return the torques of the same C in double precision.
+    """Return the torques that the same C gives in double precision.
 
     Other tests compare this C with the reference of flexible links.
     """
@@ -123,7 +123,7 @@ def test_another_project_of_cmake_takes_it_by_its_name_in_either_precision(libra
 
 @pytest.fixture(scope="module")
 def image(library, tmp_path_factory) -> tuple[Path, str]:
-    """Build the example for an STM32F405 with PlatformIO, without downloads. Return result and log."""
+    """Build the example for an STM32F405 with PlatformIO, without downloads. Return the result and the log."""
     folder = tmp_path_factory.mktemp("platformio")
     for name, content in _offline().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def test_platformio_finds_it_by_its_header_and_compiles_it_as_library_json_says(
 
 @pytest.mark.xdist_group("qemu")
 def test_the_image_of_platformio_prints_the_same_on_an_emulated_stm32_and_on_the_pc(image, library, tmp_path):
-    """All nine digits of every torque are equal."""
+    """The printed torques agree in all nine digits."""
     said = run("qemu-system-arm", "-M", "netduinoplus2", "-nographic", "-monitor", "none", "-serial", "null",
                "-semihosting-config", "enable=on,target=native", "-kernel", image[0])
     run("cmake", "-S", library, "-B", tmp_path)
@@ -174,7 +174,9 @@ def sketch(name: str, tmp_path: Path, feedback: float = 0.25, fill: str = "0.5f,
 
 @pytest.mark.parametrize("name", ["three_link", "five_bar", "two_arm_grasp"])
 def test_the_sketch_gives_simplefoc_the_current_of_the_torque_before_the_error(name, tmp_path):
-    """In each round every joint gets (torque / gear + rotor * gear * acceleration) / kt once, within the limit."""
+    """In each control cycle every joint gets the current (torque / gear + rotor * gear * acceleration) / kt once,
+    within the limit.
+    """
     run(*sketch(name, tmp_path))
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     first, *rows = run(tmp_path / "sketch").splitlines()
@@ -221,7 +223,7 @@ def test_platformio_takes_its_manifest_and_packs_it(library, tmp_path):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_library_properties_keep_the_rules_of_arduinos_specification(name, tmp_path):
-    """The rules come from revision 2.2 of the specification, and from the patterns of arduino-lint."""
+    """The rules come from revision 2.2 of the specification, and from the regular expressions of arduino-lint."""
     folder = made(name, tmp_path / name)
     lines = (folder / "library.properties").read_text().splitlines()
     said = dict(line.split("=", 1) for line in lines if line)

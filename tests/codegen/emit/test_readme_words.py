@@ -33,7 +33,7 @@ def test_the_first_tick_is_as_exact_as_the_others_if_its_sample_is_the_one_that_
     s = (np.arange(-1, ticks + 1) + 0.5) / ticks  # s_-1 .. s_N
 
     def torque(samples: np.ndarray) -> np.ndarray:
-        """Start at the first sample, step for each other sample, and drop the first torque."""
+        """Start the step at the first sample, call it for each further sample, and drop the first torque."""
         step = CompiledStep(model, "double")
         step.start(samples[0])
         u = np.diff(samples, axis=0) / 2.0
@@ -52,12 +52,14 @@ def test_the_first_tick_is_as_exact_as_the_others_if_its_sample_is_the_one_that_
     resting[0] = begin
     rested = np.max(np.abs(torque(resting)[0] - wanted[0])) / peak(wanted)
     assert rested > 3.0 * error[0], "the rest itself is not that sample"
-    assert name != "three_link" or rested > 5e-5  # no weight increases the peak torque
+    assert name != "three_link" or rested > 5e-5  # three_link has no weight that would increase the peak torque
 
 
 @pytest.mark.parametrize("precision, differ", [("single", 1e-4), ("double", 1e-5)])
 def test_the_example_of_a_controller_of_ones_own_compiles_and_follows(precision, differ, tmp_path):
-    """The command in the example's head compiles the example. With dt = 1 ms the step errs by a multiple of dt^2."""
+    """The command in the header of the example compiles the example. The step's error is proportional to dt^2, with dt
+    = 1 ms.
+    """
     sources.generate(load_mechanism(ROOT / "mechanisms" / "three_axis.toml"), tmp_path)
     source, out = ROOT / "examples" / "own_controller.c", tmp_path / "own_controller"
     assert "arm/ft_rnea.c arm/ft_step.c" in source.read_text()

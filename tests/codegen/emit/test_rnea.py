@@ -1,4 +1,4 @@
-"""Comparison of torques at one instant with Pinocchio: emitted C and reference, at unordered states without a motion.
+"""Comparison of instantaneous torques with Pinocchio: emitted C and reference, at random states that form no motion.
 """
 
 from functools import cache
@@ -56,7 +56,7 @@ def closed_states(mechanism: Mechanism) -> tuple[States, np.ndarray, np.ndarray]
 
 
 def off(found: np.ndarray, wanted: np.ndarray, scale: np.ndarray | None = None) -> float:
-    """Return the largest error over the peak."""
+    """Return the largest error over the peak torque."""
     return float(np.max(np.abs(found - wanted)) / max(peak(wanted if scale is None else scale), 1e-300))
 
 
@@ -90,7 +90,7 @@ def test_closed_mechanisms_against_pinocchio_with_its_constraints(name):
 
 @pytest.mark.parametrize("name", MODED)
 def test_every_mode_has_torques_of_its_own(name):
-    """A mode without loops is compared with Pinocchio, a mode with loops with the reference."""
+    """A mode without loops is compared with Pinocchio, and a mode with loops is compared with the reference."""
     mechanism = MECHANISMS[name]
     c, names = compiled(name, "double"), [joint.name for joint in mechanism.streamed]
     different = []
@@ -102,7 +102,8 @@ def test_every_mode_has_torques_of_its_own(name):
             own = states(alone)
             given, wanted = own, pinocchio.torque(alone, *own)
             held = pinocchio.torque(alone, own[0], 0.0 * own[1], 0.0 * own[2])
-        order = [[joint.name for joint in alone.streamed].index(name) for name in names]  # in all modes
+        # joints that are streamed in all modes
+        order = [[joint.name for joint in alone.streamed].index(name) for name in names]
         given = tuple(x[:, order] for x in given)
         wanted, held = wanted[:, order], held[:, order]
         assert off(instant.inverse_dynamics(mechanism, *given, mode=mode.name), wanted) < 1e-10
@@ -116,7 +117,7 @@ def test_every_mode_has_torques_of_its_own(name):
 
 @pytest.mark.parametrize("name", [*OPEN, *CLOSED])
 def test_single_precision_errs_by_a_few_millionths_of_the_peak(name):
-    """Joints stay within half a turn, since with more turns the angle has fewer digits."""
+    """Joints stay within half a turn, since the angle of a larger rotation has fewer significant digits."""
     mechanism = MECHANISMS[name]
     given = closed_states(mechanism)[0] if mechanism.loops else states(mechanism)
     wanted = compiled(name, "double").torque(*given)
@@ -124,7 +125,7 @@ def test_single_precision_errs_by_a_few_millionths_of_the_peak(name):
 
 
 def test_states_need_no_order():
-    """The last answer does not depend on earlier calls. With loops it changes only by rounding."""
+    """The answer for a state does not depend on earlier calls. With loops the answer changes only by rounding."""
     for name in ("six_axis", "five_bar"):
         mechanism = MECHANISMS[name]
         given = closed_states(mechanism)[0] if mechanism.loops else states(mechanism)
@@ -146,9 +147,9 @@ def test_a_position_that_is_not_finite_is_refused_and_leaves_the_torque_unchange
 
 
 def test_loops_are_not_followed_through_a_singular_pose():
-    """Coupler and rocker of the four-bar are stretched at 2.05 rad.
+    """The coupler and the rocker of the four-bar are collinear at 2.05 rad.
 
-    After the return to the first side, the answer is as before.
+    After the return to the first side, the answer equals the first answer.
     """
     mechanism = MECHANISMS["four_bar"]
     c = compiled("four_bar", "double")

@@ -1,7 +1,9 @@
-"""Test that a mechanism file gives the same bytes on every processor that NumPy, OpenBLAS and the C library detect.
+"""Test that a mechanism file gives the same bytes on every processor type that NumPy, OpenBLAS and the C library
+distinguish.
 
-Every kind of processor gets one process. OPENBLAS_CORETYPE chooses OpenBLAS's code. NPY_DISABLE_CPU_FEATURES switches
-off NumPy's vector instructions. GLIBC_TUNABLES switches off the C library's vector instructions.
+Each processor type is tested in a separate process. OPENBLAS_CORETYPE selects the kernels of OpenBLAS.
+NPY_DISABLE_CPU_FEATURES disables NumPy's vector instructions. GLIBC_TUNABLES disables the C library's vector
+instructions.
 """
 
 import platform
@@ -21,7 +23,8 @@ OTHERS = {
     "Zen": {"OPENBLAS_CORETYPE": "Zen", "NPY_DISABLE_CPU_FEATURES": "AVX512_ICL"},
     "SkylakeX": {"OPENBLAS_CORETYPE": "SkylakeX"},
 }
-FEW = ["six_axis", "so101_sts", "four_bar", "flexible_arm"]  # open, from URDF with drives, closed, flexible
+# an open tree, a URDF with drives, a closed loop, a flexible arm
+FEW = ["six_axis", "so101_sts", "four_bar", "flexible_arm"]
 
 
 def test_an_old_processor_emits_the_bytes_of_this_one(tmp_path, monkeypatch):

@@ -1,4 +1,5 @@
-"""Comparison of the emitted step with the plain discretisation and with its noise floor, also over very long motions.
+"""Comparison of the emitted step with the discretisation in NumPy and with the noise floor, also over very long
+motions.
 """
 
 from dataclasses import replace
@@ -48,9 +49,9 @@ def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: chain(9, 4)])
 def test_a_million_ticks_do_not_drift(make):
-    """One joint turns without end, the other joints swing.
+    """One joint turns in one direction without end, the other joints oscillate.
 
-    The error of the last two seconds is within the noise floor. After two ticks {P} no longer depends on the jump of
+    The error in the last two seconds is within the noise floor. After two ticks {P} no longer depends on the jump of
     the velocity at the start.
     """
     model = Model.of(make())
@@ -68,12 +69,15 @@ def test_a_million_ticks_do_not_drift(make):
 
 def test_at_rest_the_torque_never_changes_by_a_bit():
     tau = CompiledStep(Model.of(tree(5, 6))).torque(np.tile(np.full(6, 0.1), (1000, 1)))
-    assert np.all(tau[2 * 6:] == tau[-1])  # by then each frame has been made exact once
+    assert np.all(tau[2 * 6:] == tau[-1])  # by then every frame's sine and cosine were recomputed exactly
 
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: tree(6, 6)])
 def test_pairs_formed_early_and_taken_later_are_the_anchor(make):
-    """ft_step has bitwise equal results after the anchor in two halves and after the whole anchor."""
+    """ft_step gives bitwise equal results if the caller computes the exact sines and cosines in two halves.
+
+    The comparison is with one call of the step alone.
+    """
     model = Model.of(make())
     ffi, lib = build(
         step_source.render(model) | {"ft_host.c": step_library.HOST_SOURCE},
@@ -90,7 +94,7 @@ def test_pairs_formed_early_and_taken_later_are_the_anchor(make):
         for k in range(len(samples)):
             q_next = ffi.from_buffer("ft_turn[]", q[k + 1])
             if split and k % 4 == 0:
-                lib.ft_step_pairs(q_next, pairs)  # before the step, since this half needs only the position
+                lib.ft_step_pairs(q_next, pairs)  # called before the step, since this half needs only the position
             lib.ft_step(state, ffi.from_buffer(samples[k : k + 1]), ffi.from_buffer("ft_real[]", tau[k]))
             if k % 4 == 0:
                 lib.ft_step_take(state, pairs) if split else lib.ft_step_anchor(state, q_next)
@@ -100,7 +104,7 @@ def test_pairs_formed_early_and_taken_later_are_the_anchor(make):
 
 @pytest.mark.parametrize("scheme", ["nodal", "printed"])
 def test_a_rotor_alone_and_a_link_without_mass_compile_too(scheme):
-    """A drone has a joint that needs neither turning frames nor rates."""
+    """A drone has a joint that needs neither a rotating frame nor angular velocities."""
     arm = asking(planar_chain(1), scheme=scheme)
     rotor = replace(arm.links[0], com=np.zeros(3), inertia=np.diag([0.0, 0.0, 1e-5]))
     nothing = replace(rotor, mass=0.0, inertia=np.zeros((3, 3)))

@@ -1,6 +1,6 @@
-"""Tests of the cost of emission, counted in calls of Python functions.
+"""Tests of the cost of code generation, counted in calls of Python functions.
 
-The count does not depend on the speed or load of a machine.
+The count does not depend on the speed or the load of the computer.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-MOST = 1_200_000  # calls; a core of 2020 makes about two million calls a second
+MOST = 1_200_000  # calls; a processor core of 2020 makes about two million calls a second
 COUNTED = """
 import sys
 from femtorque.codegen.board import load_board
@@ -35,7 +35,9 @@ print(calls(emitted), calls(emitted))
 
 
 def test_six_axis_is_read_and_emitted_in_less_than_a_second_s_work(tmp_path):
-    """The second time, the cache has the choices of the step. Another process excludes results of other tests."""
+    """In the second run, the cache contains the choices for the step. A separate process excludes results of other
+    tests.
+    """
     alone = os.environ | {"FEMTORQUE_CACHE": str(tmp_path)}
     counted = subprocess.run([sys.executable, "-c", COUNTED], cwd=ROOT, env=alone,
                              stdout=subprocess.PIPE, check=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""Tests of drives on a bus in a mechanism file: rules over several keys, and the load of the bus."""
+"""Tests of drives on a bus in a mechanism file: rules that concern several keys, and the bus load."""
 
 import pytest
 from rich.console import Console
@@ -90,7 +90,7 @@ def test_the_ranges_of_a_geared_drive_are_emitted_for_the_joint(tmp_path):
     assert (row.position, row.velocity, row.torque, row.kp, row.kd) == pytest.approx(
         (12.5 / 3.0, 10.0 / 3.0, 84.0, 4500.0, 45.0))
     assert (row.gear, row.turn, other.gear, other.turn) == (3.0, 2 * round(2**23 / 3), 1.0, 2**24)
-    assert row.zero == round(1.0 / 12.5 * 65535)  # range of the drive's reports
+    assert row.zero == round(1.0 / 12.5 * 65535)  # rad, limit of the position that the drive reports
     joint = joint_constants(m, m.joints[0])
     assert joint.count == pytest.approx(-2.0 * 12.5 / 3.0 / 65535.0) and joint.effort == 80.0
     assert m.joints[0].rotor == pytest.approx(0.18) and joint.rotor == pytest.approx(2.0 * 0.18 * 1e6)
@@ -148,7 +148,7 @@ def test_replies_have_the_ids_that_drives_come_with(tmp_path):
         return text.replace("effort = 20.0", "effort = 15.0")
 
     joints = load_mechanism(arm(tmp_path, change=change)).joints
-    assert [j.drive.reply for j in joints] == [1, 0, 0]  # a mini-cheetah's reply names the drive in its first byte
+    assert [j.drive.reply for j in joints] == [1, 0, 0]  # the first byte of a mini-cheetah's reply identifies the drive
     for was, becomes, said in (("id = 2 }", "id = 2, reply = 1 }", "joint.j1.drive.reply = 1: is already used"),
                                ("id = 1 }", "id = 1, reply = 0 }", "joint.j1.drive.reply = 0: is already used"),
                                ("id = 2 }", "id = 200 }", "must be at most 127 with mini-cheetah")):
@@ -185,7 +185,7 @@ WRIST = "gains = { ku = %g, kv = %g }"
 
 
 def told(tmp_path, pd: str, ku: float, kv: float):
-    """Load a light arm. The last joint has these gains, and the board or the drive closes its loop."""
+    """Load a light arm. The last joint has these gains, and its loop is closed by the board or by the drive."""
     def change(text):
         return text.replace("id = 3 }", f'id = 3, pd = "{pd}" }}\n' + WRIST % (ku, kv)).replace(
             "mass = 1.0", "mass = 0.1") + '[board]\nuse = "f405rg-4"\nbus_voltage = 24.0\n'
@@ -194,8 +194,8 @@ def told(tmp_path, pd: str, ku: float, kv: float):
 
 
 def test_a_loop_over_a_bus_has_positions_that_are_a_tick_old(tmp_path):
-    """The gains are stable with positions of the same tick, but unstable with positions one tick old. These gains are
-    refused.
+    """The loop with these gains is stable if positions are of the same tick, but unstable if positions are one tick
+    old. These gains are refused.
     """
     with_it, without = (loop_stability(Model.of(told(tmp_path, "board", 6.0, 0.15)), lead).radius for lead in (2, 1))
     assert without < UNSTABLE < with_it

@@ -1,4 +1,4 @@
-"""Tests of mimic joints: keys in a file, and the joints that the reader makes."""
+"""Tests of mimic joints: keys in a file, and the joints that the reader creates."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_only_leaders_are_streamed_and_chains_end_at_them(tmp_path: Path) -> Non
     assert [j.name for j in gripper.moving] == ["shoulder", "grip", "other", "thumb"]
     found = mimics(gripper)
     assert found["other"] == Mimic("grip", -1.0, 0.0)
-    assert (found["thumb"].joint, found["thumb"].offset) == ("grip", 0.01)  # by way of `other`
+    assert (found["thumb"].joint, found["thumb"].offset) == ("grip", 0.01)  # through the joint `other`
     assert found["thumb"].ratio == pytest.approx(0.04)
 
 
@@ -42,7 +42,7 @@ def test_followers_start_where_their_leader_puts_them(tmp_path: Path) -> None:
 
 
 def test_limits_that_contradict_are_left_out_with_a_warning(tmp_path: Path) -> None:
-    """PR2's file is an example: the grippers follow with a sign that contradicts the grippers' limits."""
+    """PR2's file is an example: the sign of the grippers' ratio contradicts the grippers' limits."""
     gripper = gripper_in(tmp_path, "lower = -0.9, upper = 0.0 }", "lower = 0.0, upper = 0.9 }")
     assert any("joint.other: it follows grip, and no position keeps the limits of both" in w for w in gripper.warnings)
     assert next(j for j in gripper.joints if j.name == "grip").limits.upper == 0.9
@@ -84,7 +84,7 @@ def test_impossible_followers_are_refused_in_one_line(tmp_path: Path, old: str, 
 
 
 def test_init_drives_the_leader_alone(tmp_path: Path) -> None:
-    """--lock of the leader also locks its follower."""
+    """If --lock names the leader, its follower is locked too."""
     hand = load_mechanism(write_new_file("hand", tmp_path / "hand.toml", PANDA, Choice()))
     assert len(hand.streamed) == 8 and set(mimics(hand)) == {"panda_finger_joint2"}
     still = load_mechanism(write_new_file("arm", tmp_path / "arm.toml", PANDA,

@@ -1,4 +1,4 @@
-"""Tests of mechanism files: a good file becomes a mechanism, and one line refuses a bad file."""
+"""Tests of mechanism files: a correct file becomes a mechanism, and a faulty file is refused with one line."""
 
 import os
 import re
@@ -75,7 +75,7 @@ def written(tmp_path: Path, text: str | bytes, name: str = "arm.toml") -> Path:
 
 
 def edited(*changes: tuple[str, str]) -> str:
-    """Return the good file with some texts replaced. Each old text must be in the file."""
+    """Return the correct file with some texts replaced. Each old text must be in the file."""
     text = ARM
     for old, new in changes:
         assert old in text, old
@@ -349,7 +349,7 @@ def test_a_massless_tip_behind_a_joint_is_refused(tmp_path: Path) -> None:
     text = edited(("mass = 0.1075\nrod = 0.2", "mass = 0.0"), ("mass = 0.05", "mass = 0.0"))
     assert re.search(r"^joint\.elbow\.child = 'fore': moves no mass", refusal(written(tmp_path, text)))
     carried = written(tmp_path, edited(("mass = 0.1075\nrod = 0.2", "mass = 0.0")))
-    assert load_mechanism(carried).link("fore").mass == 0.0  # the payload moves with it
+    assert load_mechanism(carried).link("fore").mass == 0.0  # the payload moves together with its link
 
 
 # ---- files that are not mechanism files at all
@@ -385,7 +385,7 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_key_of_many_parts_takes_no_time(tmp_path: Path) -> None:
-    """The reader counts the parts first, since tomllib's time grows with the square of the number of parts."""
+    """The reader counts the parts of the key first, since tomllib's time grows with the square of their number."""
     for part in ("a", '"a"', "'a'"):
         for text in (part + f" . {part}" * 100_000 + " = 1", f"[x.{part}" + f".{part}" * 20 + "]",
                      "x = {" + part + f".{part}" * 20 + " = 1}"):

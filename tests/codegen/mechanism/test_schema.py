@@ -1,4 +1,4 @@
-"""Test that every key of a mechanism file has a meaning."""
+"""Test that every key of a mechanism file has a description."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from femtorque.codegen.mechanism.schema import MechanismTable, _table_in
 
 
 def keys(path: str, kind: type[BaseModel]) -> Iterator[tuple[str, str | None]]:
-    """Yield every key that holds a value, with its meaning."""
+    """Yield every key that has a value, with its description."""
     for name, field in kind.model_fields.items():
         inner = _table_in(field.annotation)
         if inner is None:

@@ -1,4 +1,5 @@
-"""Tests of servos on a half-duplex wire in a mechanism file: rules over several keys, and the load of the wire."""
+"""Tests of servos on a half-duplex serial bus in a mechanism file: rules that concern several keys, and the bus load.
+"""
 
 import math
 from dataclasses import replace
@@ -35,7 +36,7 @@ def test_a_servos_motor_comes_from_the_catalogue_or_the_file(tmp_path):
     pan, lift = arm.joints[0], arm.joints[1]
     assert (pan.motor.R, pan.motor.gear) == (4.4, 191.0)
     assert lift.motor.K * lift.motor.gear == pytest.approx(1.444) and lift.motor.R == pytest.approx(2.0296)
-    assert lift.rotor == pytest.approx(0.03246)  # from the motor's inertia and gear, only once
+    assert lift.rotor == pytest.approx(0.03246)  # computed once, from the motor's inertia and the gear ratio
     assert lift.drive.pd == "board" and lift.drive.servo.zero == 2048
 
 
@@ -63,14 +64,14 @@ def test_a_servo_that_goes_on_when_its_watchdog_has_expired_is_refused(tmp_path,
 
 @pytest.mark.parametrize("name", [name for name in DRIVES if name.startswith("dynamixel")])
 def test_a_dynamixels_supply_is_that_of_its_own_registers(name):
-    """The virtual servo takes its supply limits from the control tables of the e-manual."""
+    """The virtual servo takes its supply limits from the control tables in the e-manual."""
     model = MODELS[name.removeprefix("dynamixel-")]
     assert DRIVES[name].servo.supply == (0.1 * model.lowest, 0.1 * model.highest)
 
 
 @pytest.mark.parametrize("own", [False, True])
 def test_a_gear_behind_a_servo_enters_motor_limits_and_settings(tmp_path, own):
-    """A motor in the file replaces the motor inside the servo, with the gear."""
+    """A motor in the file replaces the motor inside the servo, including its gear."""
     motor = "\nmotor = { R = 2.0296, L = 0.001, K = 0.0041855, gear = 345.0, inertia = 2.727e-7 }" if own else ""
     arm = changed(tmp_path, (PAN, PAN.replace("id = 1", "id = 1, gear = 1.5, sign = -1, zero = 1000") + motor),
                   ("velocity = 4.0, effort = 2.9", "velocity = 3.1, effort = 4.4"))
@@ -128,7 +129,9 @@ def test_a_rate_beyond_the_wire_is_refused_with_the_fastest_possible(tmp_path):
 
 
 def test_the_load_of_the_wire_is_counted_by_bytes():
-    """Duties take 8 + 3 n bytes, the question 8 + n, answers 14 n, and switching motors 8 + 2 n."""
+    """The duty packet has 8 + 3 n bytes, the query 8 + n, the answers 14 n, and the packet that switches motors 8 + 2
+    n.
+    """
     (bus,) = examine(load_mechanism(SO101)).buses
     gaps = 6 * 40e-6
     assert bus.load.worst == pytest.approx((26 + 14 + 84 + 20) * 1e-5 + gaps)

@@ -1,4 +1,4 @@
-"""Tests of URDF: comparison with Pinocchio's parser, and the line that refuses a bad document."""
+"""Tests of URDF: comparison with Pinocchio's parser, and the line that refuses a faulty document."""
 
 import cProfile
 import re
@@ -124,7 +124,7 @@ def test_joints_limits_and_friction_are_taken_over(tmp_path: Path) -> None:
     shoulder, slide = arm.moving
     assert (shoulder.limits.lower, shoulder.limits.velocity, shoulder.limits.effort) == (-2.0, 3.0, 10.0)
     assert (shoulder.friction.viscous, shoulder.friction.coulomb) == (0.1, 0.2)
-    assert slide.type == "prismatic" and slide.start == 0.25  # zero is outside its range
+    assert slide.type == "prismatic" and slide.start == 0.25  # the joint's range does not contain zero
     assert arm.link("tip").mass == 0.0 and arm.warnings == ()
 
 
@@ -304,7 +304,7 @@ def test_a_missing_urdf_names_the_nearest(tmp_path: Path) -> None:
 
 
 def grown(count: int, parent: str = "l{before}", kind: str = "fixed") -> str:
-    """Return a document of `count` links. parent: returns the parent's number of link n."""
+    """Return a document of `count` links. parent: text for the parent of link n."""
     joint = ('<joint name="j{n}" type="{kind}"><parent link="' + parent + '"/><child link="l{n}"/>'
              '<axis xyz="0 0 1"/></joint>')
     return ('<robot name="r">' + "".join(f'<link name="l{n}"/>' for n in range(count))
@@ -320,7 +320,9 @@ def test_too_many_links_are_refused_before_any_is_checked(tmp_path: Path, monkey
 
 @pytest.mark.parametrize("parent", ["l{before}", "l0"])
 def test_work_grows_linearly_with_the_links(tmp_path: Path, parent: str) -> None:
-    """The number of Python calls grows linearly with the links, in a chain and on one trunk."""
+    """The number of Python calls grows linearly with the number of links, for a serial chain and for links on one
+    parent.
+    """
     calls = {}
     for count in (100, 400):
         path = tmp_path / f"{count}.urdf"

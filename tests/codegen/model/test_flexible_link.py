@@ -1,4 +1,4 @@
-"""Comparison of the flexible link's modes with closed forms of beams, and refused files."""
+"""Comparison of the flexible link's modes with closed-form solutions of beams, and tests of refused files."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def link_of(elements: int, GA_s: float | tuple[float, float] = np.inf, **options
 def test_frequencies_are_those_of_a_clamped_beam_to_fourth_order_in_the_elements_length():
     exact = np.array(CLAMPED) ** 2 * np.sqrt(EI / (M / L) / L**4)
     errors = np.array([np.sqrt(link_of(n).stiffness["y"][:2]) / exact[:2] - 1.0 for n in (3, 6, 12)])
-    assert np.all(errors > 0.0)  # a Galerkin method is always too stiff
+    assert np.all(errors > 0.0)  # a Galerkin method always overestimates frequencies
     assert np.all(errors[1:] < 0.08 * errors[:-1])
     assert errors[2, 0] < 1e-6
 
@@ -55,7 +55,8 @@ def test_frequencies_with_shear_are_timoshenkos_to_second_order_in_the_elements_
 @pytest.mark.parametrize("GA_s", [GA_s, np.inf])
 @pytest.mark.parametrize("elements", [1, 2, 5])
 def test_static_deflection_is_exact(elements, GA_s):
-    """The loads are a force and a moment at the tip, F L^3 / 3 EI + F L / GA_s, and the link's own weight."""
+    """The loads are a force and a moment at the tip (F L^3 / 3 EI + F L / GA_s for the force), and the link's weight.
+    """
     link = link_of(elements, GA_s=GA_s)
     compliance = np.array([link.tip, link.slope]) / link.stiffness["y"] @ np.array([link.tip, link.slope]).T
     exact = np.array([[L**3 / 3.0 + EI / GA_s * L, L**2 / 2.0], [L**2 / 2.0, L]]) / EI
@@ -85,7 +86,7 @@ def test_both_planes_have_the_same_shapes_and_their_own_stiffness():
 
 
 def test_torsion_is_a_spring_at_the_tip():
-    """A weight beside the tip twists the link, and swings with the inertia at the tip."""
+    """A weight off the axis of the tip twists the link, and oscillates with the inertia at the tip."""
     GJ, weight = 2.0, 0.05 * 9.81 * 0.08
     mechanism = flexible_chain.single(2, 0.0, gravity=(0.0, 0.0, -9.81), stiffness=(1e6, 1e6))
     arm = replace(mechanism.links[0], beam=replace(mechanism.links[0].beam, GJ=GJ))
@@ -149,7 +150,7 @@ def test_bends_too_far_for_the_theory_are_reported():
     def told(mechanism) -> str:
         return " ".join(examine(mechanism).warnings)
 
-    # a chain of 48 segments has 0.2512, the linear beam 0.257
+    # a chain of 48 segments gives 0.2512, the linear beam gives 0.257
     assert "its tip hangs at a slope of 0.25" in told(flexible_chain.single(2, 0.1, gravity=(0.0, -9.81, 0.0)))
     assert "slope" not in told(flexible_chain.single(2, 0.1, gravity=(0.0, 0.0, -9.81)))
     arm = flexible_chain.flexible_joints()

@@ -34,11 +34,13 @@ def example(name: str) -> tuple[Mechanism, Trajectory]:
 
 @pytest.fixture(scope="module")
 def branched() -> Model:
-    """Return two random spatial branches with a slide on a moving link, and a loop of every type between them."""
+    """Return two random spatial branches with a prismatic joint on a moving link, and a loop of every type between
+    them.
+    """
     rng = np.random.default_rng(7)
     chain = random_chain(rng, 6)
     joints = list(chain.joints)
-    joints[3] = replace(joints[3], parent=joints[0].child)  # the second branch: joints 3, 4, 5
+    joints[3] = replace(joints[3], parent=joints[0].child)  # the second branch has the joints 3, 4, 5
     joints[4] = replace(joints[4], type="prismatic")
 
     def anchor(link: str) -> Anchor:
@@ -168,7 +170,7 @@ def test_a_motion_through_a_singular_pose_is_refused(name: str) -> None:
 
 
 def oracle_torque(mechanism: Mechanism, assembly: Assembly, motion: Trajectory, t: np.ndarray) -> np.ndarray:
-    """Return Pinocchio's torques (N, n) of all joints at the poses of `assembly`, which another test checks."""
+    """Return Pinocchio's torques (N, n) of all joints at the poses of `assembly`. Another test checks these poses."""
     oracle, effort = Closed(mechanism), np.array([j.limits.effort for j in mechanism.streamed])
     weight = 1.0 / effort**2 if np.all(np.isfinite(effort)) else np.ones(len(effort))
     return np.array([oracle.inverse(*row, weight)[0]
@@ -202,7 +204,8 @@ def test_the_incremental_reference_converges_at_second_order(name: str) -> None:
         expected = schemes.exact(model, motion, t)  # another test compares this torque with Pinocchio
         errors[hz] = np.abs(tau - expected).max() / np.abs(expected).max()
     assert 3.6 < errors[500] / errors[1000] < 4.4
-    assert errors[1000] < (4e-5 if name == "three_rrr" else 1e-5)  # a motion twice as fast has 4 times the error
+    # a motion that is twice as fast has 4 times the error
+    assert errors[1000] < (4e-5 if name == "three_rrr" else 1e-5)
 
 
 def test_the_partition_is_warned_of_with_the_passive_torque_it_leaves() -> None:
@@ -217,7 +220,7 @@ def test_margin_falls_to_nothing_where_pinocchio_s_jacobian_loses_rank(way: floa
     mechanism, _ = example("five_bar")
     assembly, oracle = assemble(Model.of(mechanism)), Closed(mechanism)
     q, margins, ranks = assembly.start.copy(), [], []
-    for _ in range(2000):  # move slowly towards the singular pose, with base joints apart or together
+    for _ in range(2000):  # move slowly towards the singular pose, with the base joints apart or together
         margins.append(float(assembly.margin(q)))
         ranks.append(np.linalg.svd(oracle.jacobian(q)[:, oracle.passive], compute_uv=False)[-1])
         if margins[-1] < 0.05:

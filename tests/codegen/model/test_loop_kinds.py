@@ -1,4 +1,6 @@
-"""Comparison of reference and emitted C with Pinocchio: loops of every type, with slides, in space, on moving links."""
+"""Comparison of reference and emitted C with Pinocchio: loops of every type, with prismatic joints, in space, on moving
+links.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -67,7 +69,7 @@ def pin_in_a_plane_that_moves() -> Mechanism:
 
 
 def parallelogram_on_a_waist() -> Mechanism:
-    """Return three driven joints with mobility 2 on a tilted base. The loop's plane turns with the waist."""
+    """Return three driven joints with mobility 2 on a tilted base. The plane of the loop rotates with the waist."""
     joints = (joint("base", "waist", start=0.4, rpy=(0.2, 0.3, 0.0)), joint("waist", "arm", (0.0, 0.0, 0.1), Y, -0.6),
               joint("arm", "fore", (0.3, 0.0, 0.0), Y, 1.2, False), joint("waist", "rod", (-0.1, 0.0, 0.1), Y, -0.5))
     turned = (np.pi / 2.0, 0.0, 0.0)
@@ -76,7 +78,7 @@ def parallelogram_on_a_waist() -> Mechanism:
 
 
 def two_arms(kind: str) -> Mechanism:
-    """Return two arms of six driven joints each that hold one another at their start."""
+    """Return two arms of six driven joints each that are connected to each other at their start."""
     axes, joints = (Z, Y, Y, X, Y, Z), []
     for name, at, starts in (("a", -0.4, (0.2, -0.5, 0.9, 0.2, 0.4, 0.1)),
                              ("b", 0.4, (2.9, -0.5, 0.9, -0.2, 0.4, 0.2))):
@@ -92,7 +94,8 @@ def two_arms(kind: str) -> Mechanism:
     return replace(tree, loops=(Loop("hold", kind, anchor("a5", (0.1, 0.0, 0.0)), there),))
 
 
-KINDS: dict[str, tuple[Callable[[], Mechanism], int, int]] = {  # maker, mobility, redundantly driven joints
+# function that makes the mechanism, mobility, number of redundantly driven joints
+KINDS: dict[str, tuple[Callable[[], Mechanism], int, int]] = {
     "slider-crank": (lambda: slider_crank(False), 1, 0),
     "driven slide": (lambda: slider_crank(True), 1, 0),
     "crank and rocker in space": (crank_and_rocker_in_space, 1, 0),
@@ -104,7 +107,9 @@ KINDS: dict[str, tuple[Callable[[], Mechanism], int, int]] = {  # maker, mobilit
 
 
 def motion(assembly: Assembly) -> np.ndarray:
-    """Return a quintic of all joints (SAMPLES, n) from the start. Independent joints move by up to 0.25 rad or m."""
+    """Return a quintic motion of all joints (SAMPLES, n) from the start. Independent joints move by up to 0.25 rad or
+    m.
+    """
     free = list(assembly.independent)
     there = assembly.reach(assembly.start[free] + np.random.default_rng(0).uniform(-0.25, 0.25, len(free)))[0][free]
     s = np.linspace(0.0, 1.0, SAMPLES)[:, None]
@@ -115,7 +120,7 @@ def motion(assembly: Assembly) -> np.ndarray:
 
 
 LARGE = ("two arms, rigid", "two arms, hinge")
-COMPILED = ("driven slide", "parallelogram on a waist", *LARGE)  # every compiler accepts the C
+COMPILED = ("driven slide", "parallelogram on a waist", *LARGE)  # every compiler must accept their C
 
 
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.bench) if k in LARGE else k for k in KINDS])

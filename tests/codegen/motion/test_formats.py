@@ -1,4 +1,6 @@
-"""Tests of motions from ROS 2 and NumPy. Every format gives the same numbers, and one line refuses a faulty file."""
+"""Tests of motion files of ROS 2 and NumPy. Every format gives the same numbers, and a faulty file is refused with one
+line.
+"""
 
 import json
 import os
@@ -54,7 +56,7 @@ def motion(arm) -> Trajectory:
 
 
 def message(motion: Trajectory, order=(2, 0, 1), velocities: bool = True, accelerations: bool = True) -> dict:
-    """Return the message for ros2_control, with joints in another order than in the mechanism."""
+    """Return the message for ros2_control, with the joints in another order than in the mechanism."""
     points = []
     for i, t in enumerate(motion.times):
         point = {"positions": motion.positions[i, list(order)].tolist(), "velocities": [],
@@ -74,7 +76,7 @@ def save(path: Path, motion: Trajectory) -> Path:
     if path.suffix == ".json":
         path.write_text(json.dumps({"trajectory": {"joint_trajectory": ros, "multi_dof_joint_trajectory": {}}}))
     elif path.suffix in (".yaml", ".yml"):
-        path.write_text(yaml.safe_dump(ros) + "---\n")  # the output of `ros2 topic echo --once`
+        path.write_text(yaml.safe_dump(ros) + "---\n")  # as `ros2 topic echo --once` prints it
     elif path.suffix == ".mcap":
         with path.open("wb") as file:
             writer = Writer(file)
@@ -98,7 +100,8 @@ def test_every_format_gives_the_same_rows(arm, motion, tmp_path, suffix) -> None
 
 
 def test_moveits_displayed_path_is_read_where_it_is_the_only_one(arm, motion, tmp_path) -> None:
-    """moveit_msgs/msg/DisplayTrajectory has a list of RobotTrajectory, and `ros2 topic echo` prints several messages.
+    """moveit_msgs/msg/DisplayTrajectory contains a list of RobotTrajectory, and `ros2 topic echo` prints several
+    messages.
     """
     path, one = tmp_path / "plan.yaml", {"joint_trajectory": message(motion), "multi_dof_joint_trajectory": {}}
     display = {"model_id": "arm", "trajectory": [one], "trajectory_start": {}}
@@ -222,7 +225,7 @@ def test_yaml_that_is_no_number_is_one_line(arm, tmp_path, key, value) -> None:
 
 
 def test_a_damaged_npz_is_one_line_or_the_same_motion(arm, motion, tmp_path) -> None:
-    """Half of the flipped bits are in headers, where most faults are possible."""
+    """Half of the flipped bits are in file headers, where most faults can occur."""
     path, random = save(tmp_path / "motion.npz", motion), np.random.default_rng(2)
     whole, read = path.read_bytes(), Trajectory.load(path, arm)
     heads = [at for at in range(len(whole)) if whole[at:at + 2] in (b"PK", b"\x93N")]
@@ -259,7 +262,7 @@ def test_more_numbers_than_fit_are_refused_before_they_are_made_floats(arm, tmp_
 
 @pytest.mark.parametrize("suffix", [".csv", ".yaml", ".json", ".npz", ".mcap"])
 def test_a_pipe_is_no_file(arm, tmp_path, suffix) -> None:
-    """A pipe may never end."""
+    """Reading from a pipe may never end."""
     os.mkfifo(tmp_path / f"pipe{suffix}")
     with pytest.raises(BadInput, match="is a pipe or a device, not a file"):
         Trajectory.load(tmp_path / f"pipe{suffix}", arm)

@@ -1,4 +1,4 @@
-"""Tests of trajectories: polynomials between the rows, knots for the wire, and the line that refuses a faulty file."""
+"""Tests of trajectories: polynomials between the rows, knots in messages, and the line that refuses a faulty file."""
 
 import re
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def test_rows_with_rates_and_accelerations_are_joined_by_quintic_hermites() -> N
     q, qd, qdd = rng.normal(size=(3, 4, 2))
     trajectory = from_rows(["a", "b"], t, q, qd, qdd)
     exact = BPoly.from_derivatives(t, np.stack([q, qd, qdd], axis=1))
-    s = np.linspace(-0.01, 1.11, 301)  # also outside the motion, which has velocities at its ends
+    s = np.linspace(-0.01, 1.11, 301)  # includes times outside the motion, which has velocities at its ends
     for order, got in enumerate(trajectory.at(s)):
         np.testing.assert_allclose(got, exact(s, order), rtol=1e-9, atol=1e-9 * 10**order)
 
@@ -202,7 +202,7 @@ def test_a_locked_joint_has_no_column(arm: Mechanism, tmp_path: Path) -> None:
 
 def test_a_limit_between_the_rows_is_seen(arm: Mechanism, tmp_path: Path) -> None:
     head = "t,shoulder,shoulder.vel,shoulder.acc,elbow,wrist\n"
-    path = written(tmp_path, head + "0,3.0,1,0,0,0\n1,3.0,-1,0,0,0\n")  # both rows are within 3.1
+    path = written(tmp_path, head + "0,3.0,1,0,0,0\n1,3.0,-1,0,0,0\n")  # both rows are within the limit of 3.1
     assert re.search(r"^shoulder at t = 0\.5 s = 3\.3125: position is outside limits\.upper = 3\.1; only between",
                      refusal(path, arm))
 
@@ -220,7 +220,7 @@ STREAM = {
 def test_what_a_board_cannot_play_is_refused(arm: Mechanism, tmp_path: Path, case: str) -> None:
     rows, pattern = STREAM[case]
     path = written(tmp_path, "t,shoulder,shoulder.vel,shoulder.acc,elbow,wrist\n" + rows)
-    Trajectory.load(path, arm)  # good for `torque`
+    Trajectory.load(path, arm)  # accepted for `torque`
     line = refusal(path, arm, check_streamable)
     assert re.search(pattern, line), line
 
@@ -252,7 +252,7 @@ def test_any_rows_give_a_trajectory_or_one_line(
 
 
 def whole_seconds(tmp_path, arm, seconds_per_row, travel):
-    """Write a file with a row every `seconds_per_row`, in whole numbers."""
+    """Write a file of whole numbers with a row every `seconds_per_row` seconds."""
     rows = [f"{seconds_per_row * i}," + ",".join(f"{travel * i / 99:.6f}" for _ in arm.moving) for i in range(100)]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(["t," + ",".join(j.name for j in arm.moving), *rows]) + "\n")

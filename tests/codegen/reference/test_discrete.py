@@ -1,4 +1,4 @@
-"""Comparison of the emitted discretisation with Newton-Euler."""
+"""Comparison of the emitted discretisation with the Newton-Euler equations."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def error(model: Model, motion: Motion) -> float:
 
 
 def order(errors: list[float]) -> float:
-    """Return the exponent of dt over the last halving."""
+    """Return the order of the error in dt, from the last halving of dt."""
     return float(np.log2(errors[-2] / errors[-1]))
 
 

@@ -1,4 +1,4 @@
-"""Tests of the integration of flexible links in float64: Lagrangian, order, torsion, stability, and chains of springs.
+"""Tests of the integration of flexible links in float64: Lagrangian, order, torsion, stability, and spring chains.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ def spatial(**options):
 
 
 def mass(step: Flexible, x: np.ndarray) -> np.ndarray:
-    """Return the mass matrix of joints and modes at positions x, from the forces of unit accelerations."""
+    """Return the mass matrix of joints and modes at positions x, computed from the forces of unit accelerations."""
     n, size = step.tree.n, len(x)
     at, unit, still = np.broadcast_to(x, (size, size)), np.eye(size), np.zeros((size, size))
     motion = ModalMotion(at[:, :n], still[:, :n], unit[:, :n], at[:, n:], still[:, n:], unit[:, n:])
@@ -40,7 +40,7 @@ def mass(step: Flexible, x: np.ndarray) -> np.ndarray:
     flexible_chain.two_link(2, stiffness=(0.6, 0.75), axis=(0.3, 0.5, 0.8), gravity=(1.0, -5.0, -3.0)),
 ], ids=["body at the tip", "joint at the tip"])
 def test_forces_are_those_of_one_lagrangian(mechanism):
-    """With T = x'M x'/2, F = M x'' + M' x' - dT/dx. Finite differences give the changes of M."""
+    """With T = x'M x'/2, F = M x'' + M' x' - dT/dx. The test computes the changes of M by finite differences."""
     step, rng, h = Flexible(Model.of(mechanism)), np.random.default_rng(1), 1e-6
     n, size = step.tree.n, step.tree.n + step.layout.size
     x = np.concatenate([rng.normal(size=n), 3e-3 * rng.normal(size=size - n)])
@@ -62,7 +62,7 @@ def test_forces_are_those_of_one_lagrangian(mechanism):
 def test_a_tip_that_turns_by_slopes_is_without_torsion():
     """A force and a moment bend the beam in two planes, and no section turns about its own x.
 
-    The frame is integrated along the beam, and equals the tip's frame up to third order.
+    The section's frame is integrated along the beam. At the tip it must equal the tip's frame up to third order.
     """
     step = Flexible(Model.of(spatial()))
     (i,), link = step.tree.beams, step.tree.pieces[step.tree.beams[0]].tip
@@ -87,14 +87,14 @@ def test_a_tip_that_turns_by_slopes_is_without_torsion():
 
 
 def flat(length: float, at: float, slope: float):
-    """Return the second derivative of the cubic with this deflection and slope at its end, and zero at its root."""
+    """Return the second derivative of a cubic that has this deflection and slope at its end, and zero at its root."""
     b, c = np.linalg.solve([[length**2, length**3], [2.0 * length, 3.0 * length**2]], [at, slope])
     return lambda x: 2.0 * b + 6.0 * c * x
 
 
 def test_chains_that_twist_converge_to_torsion():
-    """The test compares the torque due to torsion of a chain with springs about x between segments, and of one spring
-    at the tip.
+    """The test compares two torques due to torsion: of a chain with springs about x between segments, and of a link
+    with one spring at the tip.
     """
     rate_hz, motion, GJ = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06), 4.0
     t = middles(motion, rate_hz)[::8]
@@ -114,7 +114,9 @@ def test_chains_that_twist_converge_to_torsion():
     (flexible_chain.flexible_joints(axis=(0.3, 0.5, 0.8), slides=True), 0.3),
 ], ids=["turning", "sliding"])
 def test_joints_held_by_springs_are_those_of_pinocchio(mechanism, duration):
-    """Without flexible links the chain is exact, so motions may be large. The error is of second order in the tick."""
+    """Without flexible links Pinocchio's chain is exact, so the test can use large motions. The error is of second
+    order in the tick.
+    """
     motion, errors = oracle.septic([0.2, 0.1], [0.8, -0.5], duration), []
     for rate_hz in (1000, 2000):
         model = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz)))
@@ -155,7 +157,7 @@ def test_it_starts_in_its_static_sag_and_stays_there():
                                        flexible_chain.double(2, load=1.0, gravity=(0.0, 0.0, 0.0))],
                          ids=["20 g", "200 g", "1 kg", "1 kg on two flexible links"])
 def test_masses_at_the_tip_up_to_a_kilogram_are_stable(mechanism):
-    """After a jump of the undamped hub and a second at rest, the vibration has neither grown nor decayed."""
+    """The undamped hub makes a jump. A second later, the vibration has neither grown nor decayed."""
     step, none = Flexible(Model.of(mechanism)), np.zeros(len(mechanism.streamed))
     step.start(none)
     jump = none + 2e-3

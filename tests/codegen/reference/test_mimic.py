@@ -1,4 +1,6 @@
-"""Comparison of mimic joints with Pinocchio's torques of all joints, projected on the leaders by the URDF's ratios."""
+"""Comparison of mimic joints with Pinocchio's torques of all joints, combined by the URDF's ratios into torques of the
+leaders.
+"""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -19,15 +21,15 @@ from tests.codegen.mechanism.test_urdf import robot
 from tests.codegen.reference.test_robots import assert_verified
 from tests.support.mimic import gripper_in
 
-HANDS = {  # {file: followers}
+HANDS = {  # {file: number of followers}
     "panda_description/urdf/panda.urdf": 1, "baxter.urdf": 2, "pr2.urdf": 10, "tiago_pro.urdf": 10,
 }
 
 
 def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
-    """Return torques (J,) of the streamed joints, only from the URDF.
+    """Return torques (J,) of the streamed joints, computed only from the URDF.
 
-    A leader's torque is the sum over all joints that move with it, with their ratios and friction.
+    A leader's torque is the sum over all joints that move with it, multiplied by their ratios, plus friction.
     """
     theirs = pin.buildModelFromUrdf(str(urdf))
     data, tags = theirs.createData(), ET.parse(urdf).getroot().findall("joint")
@@ -36,7 +38,7 @@ def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
     leaders = [joint.name for joint in mechanism.streamed]
 
     def led(name: str) -> tuple[str, float, float]:
-        """Return leader, ratio and offset of a joint. A joint without a leader leads itself."""
+        """Return the leader, the ratio and the offset of a joint. A joint without a leader is its own leader."""
         if name not in follows:
             return name, 1.0, 0.0
         tag = follows[name]
@@ -86,7 +88,7 @@ def gripper(tmp_path: Path) -> Mechanism:
 
 
 def test_ratios_offsets_and_slides_are_in_the_emitted_step(gripper: Mechanism) -> None:
-    """A thumb slides with an offset as a finger turns."""
+    """A prismatic thumb follows a finger's rotation with an offset."""
     model = Model.of(gripper)
     motion = random_motion(gripper, np.random.default_rng(3))
     t, tau = reference(model, motion, 500)

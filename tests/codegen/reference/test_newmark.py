@@ -1,4 +1,4 @@
-"""Tests of the paper's scheme: growth of errors, and order."""
+"""Tests of the paper's scheme: growth and order of its errors."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ DAMPED = (0.3025, 0.6)
 
 
 def error(model: Model, motion: Motion, samples: int, pair: tuple[float, float]) -> float:
-    """Return the largest difference from Pinocchio over the peak, sampled from t = 0 on, as in the paper."""
+    """Return the largest difference from Pinocchio over the peak torque, sampled from t = 0 on, as in the paper."""
     t = np.arange(samples + 1) * model.dt
     tau = newmark.newmark_torque(model, motion(t), rigid.accelerations(model, *motion.at(0.0)), *pair,
                                    rigid.recursion)
@@ -37,7 +37,9 @@ def test_growth_of_the_papers_pair_is_a_double_eigenvalue_minus_one_with_one_eig
 
 @pytest.mark.parametrize("pair", [PAPER, DAMPED, (0.35, 0.55), (0.2, 0.5)])
 def test_growth_is_that_of_a_wrong_start(pair):
-    """Zero displacements are integrated from a wrong velocity, and compared with powers of the matrix."""
+    """The scheme integrates zero displacements from an incorrect velocity. The result is compared with powers of the
+    error matrix.
+    """
     v, a, dt = np.array([1.0]), np.array([0.0]), 0.01
     A = newmark.newmark_matrix(*pair)
     for _ in range(7):
@@ -56,7 +58,7 @@ def test_spatial_trees_converge_at_second_order_from_a_smooth_start(seed):
 
 
 def test_first_sample_carries_gravity_and_the_first_acceleration():
-    """Increments cannot give the initial {P}_0."""
+    """Increments alone cannot give the initial {P}_0."""
     rng = np.random.default_rng(9)
     model = Model.of(random_tree(rng, 6))
     motion = random_sines(rng, 6)

@@ -1,4 +1,6 @@
-"""Tests of the printed step in float64: increments compared with positions, momenta with points, torques with rnea."""
+"""Tests of the printed step in float64: increments are compared with positions, momenta with point masses, torques with
+rnea.
+"""
 
 
 import numpy as np
@@ -47,7 +49,8 @@ def test_the_moment_of_momentum_of_a_node_is_that_of_the_points_of_its_link_alon
     _, h = tick_momenta(model, old, u)
     for i, body in enumerate(model.bodies):
         J, axes = np.linalg.eigh(body.inertia)
-        points = np.sqrt(np.maximum((np.sum(J) / 2.0 - J) / 2.0, 0.0)) * axes  # unit masses at both ends of each axis
+        # unit masses at both ends of each principal axis
+        points = np.sqrt(np.maximum((np.sum(J) / 2.0 - J) / 2.0, 0.0)) * axes
         chords = 2.0 * np.cross((old.R[i] @ points).T, (new.R[i] @ points).T).sum(axis=0)
         assert np.allclose(h[i], chords / model.dt, atol=1e-12 * np.abs(h).max())
 

@@ -12,7 +12,7 @@ from tests.support.oracle import (
     peak, planar_chain, quintic, random_chain, random_quintic, random_tree, septic, sines, torque_at)
 from tests.support.sampling import asking
 
-EIGHT = (0.9, -0.5, 0.7, -0.4, 0.6, -0.5, 0.8, -0.6)  # rad, travel of the eight-link chain's motion
+EIGHT = (0.9, -0.5, 0.7, -0.4, 0.6, -0.5, 0.8, -0.6)  # rad, travel of each joint in the eight-link chain's motion
 
 
 def random_sines(rng: np.random.Generator, n: int) -> oracle.Motion:
@@ -71,7 +71,7 @@ def test_matrix_form_and_emitted_discretisation_converge_on_each_other_at_second
         _, matrix = schemes.torque(model, motion, ticks, rigid.matrix_form)
         emitted = discrete.emitted_torque(model, motion((np.arange(ticks + 2) - 0.5) * model.dt))
         differences.append(peak(matrix - emitted) / peak(matrix))
-    assert differences[0] > 1e-6  # they are two, not one
+    assert differences[0] > 1e-6  # the two discretisations differ
     assert np.divide(differences[:-1], differences[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
 
 
@@ -95,7 +95,7 @@ def test_dense_matrices_equal_the_recursion_to_rounding(seed):
 
 
 def test_springs_add_their_own_torque_and_nothing_elsewhere():
-    """A spring loads two nodes equally and oppositely, so no other joint feels the spring."""
+    """A spring loads two nodes with opposite moments, so it adds no torque at other joints."""
     rng = np.random.default_rng(21)
     mechanism = random_tree(rng, 6)
     assert {j.type for j in mechanism.joints} == {"revolute", "prismatic"}

@@ -1,4 +1,4 @@
-"""Test that `verify` accepts the emitted step of real robots, only from their URDF files."""
+"""Test that `verify` accepts the emitted step of real robots, described only by their URDF files."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from femtorque.hil.cost import chip_step
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.oracle import random_chain
 
-ROBOTS = {  # file, moving joints
+ROBOTS = {  # file, number of moving joints
     "ur5": ("ur5_robot.urdf", 6),
     "panda, one finger mimics the other": ("panda_description/urdf/panda.urdf", 9),
     "so101": ("so101.urdf", 6),
@@ -25,7 +25,7 @@ ROBOTS = {  # file, moving joints
 
 
 def assert_verified(v: Verification) -> None:
-    """Check the bounds at 1 kHz: 1e-5 of rnea for the reference, 1e-4 and the noise floor for float32, and equal bits
+    """Check the bounds at 1 kHz: 1e-5 of rnea for the reference, 1e-4 or the noise floor for float32, and equal bits
     for the chip.
     """
     assert v.mechanism.control.rate_hz == 1000 and v.pinocchio
@@ -46,7 +46,9 @@ def test_a_robot_of_the_package_is_verified(name: str) -> None:
 
 @pytest.mark.parametrize("tilt", [1e-8, 3.7e-6, 1e-3])
 def test_axes_that_are_nearly_parallel_cost_no_digits(tilt: float) -> None:
-    """In files with 1.5708 for a right angle, axes deviate by a few microradians from each other and from gravity."""
+    """In files with 1.5708 for a right angle, axes deviate by a few microradians from being parallel to each other and
+    to gravity.
+    """
     rng = np.random.default_rng(5)
     chain = random_chain(rng, 4)
     joints = tuple(replace(j, axis=np.array([0.0, 0.0, 1.0]), rpy=tilt * rng.uniform(-1.0, 1.0, 3))

@@ -1,4 +1,4 @@
-"""Comparison of the torques against an external wrench on a link with Pinocchio's rnea with external forces."""
+"""Comparison of joint torques due to an external wrench on a link with Pinocchio's rnea with external forces."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
 @pytest.mark.parametrize("precision, within", [("double", 1e-12), ("single", 3e-6)])
 @pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree with slides"])
 def test_the_emitted_c_agrees_with_pinocchio(make, precision, within):
-    """For every link, also a fixed tool, the torque equals the difference that the external force makes in rnea."""
+    """For every link, including a fixed tool, the torque equals the change of rnea's torque by the external force."""
     rng = np.random.default_rng(7)
     mechanism = with_tool(make(rng, 6), 4)
     model = Model.of(mechanism)

@@ -1,5 +1,5 @@
-"""Comparison of the emitted C of closed loops with the same arithmetic in NumPy, with the reference, and with the
-closed loops.
+"""Comparison of the emitted C of closed loops with the same arithmetic in NumPy and with the reference. The gaps of the
+loops are checked too.
 """
 
 from dataclasses import replace
@@ -26,7 +26,9 @@ TICKS = 700
 
 @cache
 def example(name: str, hz: int = 1000) -> tuple[Model, np.ndarray, np.ndarray]:
-    """Return model, positions at the middles of the first ticks, and their torque by the emitted form."""
+    """Return the model, the positions at the middles of the first ticks, and their torque by the emitted form of the
+    step.
+    """
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     model = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=min(hz, 250))))
@@ -77,7 +79,7 @@ void ft_test_at(const void *s, ft_turn *q)
 
 
 def closures(model: Model, positions: np.ndarray) -> np.ndarray:
-    """Return the loops' gaps (N,), m or rad, in the poses of the single-precision step."""
+    """Return the gaps of the loops (N,), m or rad, in the poses of the single-precision step."""
     ffi, lib = build(emit.step_sources(model) | {"ft_host.c": HOST_SOURCE, "look.c": LOOK_C},
                      cdef_of("single") + LOOK, "single")
     turns, state, oracle = Turns(model, "single"), lib.ft_host_state(), Closed(model.mechanism)

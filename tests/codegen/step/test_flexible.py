@@ -48,7 +48,7 @@ SECONDS = {"a spring on a beam": 0.2, "a spring on a beam, spatial": 0.2, "beams
 
 
 def sampled(mechanism, duration: float = HARD):
-    """Return a fast motion of all joints, rad, in which slopes and springs just stay within 45 degrees."""
+    """Return a fast motion of all joints, rad, in which slopes and springs almost reach 45 degrees."""
     n = len(mechanism.streamed)
     motion = oracle.septic([0.3, -0.2, 0.1][:n], [0.6, 0.2, 0.3][:n], duration)
     ticks = round(duration * mechanism.control.rate_hz)
@@ -80,7 +80,7 @@ def hold_to_the_march(mechanism, positions, reference) -> None:
 
 
 def test_a_slide_on_the_tip_and_one_below_the_link():
-    """Both joints slide, one joint has a spring, and a fixed tilt precedes the link."""
+    """Both joints are prismatic, one joint has a spring, and a fixed inclination precedes the link."""
     one = flexible_chain.two_link(2, stiffness=(2.0, 3.0), axis=(0.2, 1.0, 0.1), gravity=(1.0, -3.0, -4.0))
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="prismatic", rpy=np.array([0.3, -0.2, 0.5])),
@@ -90,7 +90,7 @@ def test_a_slide_on_the_tip_and_one_below_the_link():
 
 
 def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
-    """C_mot scales the stiffness of the link's section."""
+    """C_mot scales the bending stiffness of the link's section."""
     arm = flexible_chain.flexible_joints()
     links = tuple(replace(x, section=Section(2e-5, 4e-3)) if x.name == "fore" else x for x in arm.links)
     half = replace(arm, links=links, joints=tuple(
@@ -104,7 +104,7 @@ def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
 
 
 def test_a_flexible_mast_stands_on_the_ground():
-    """The link is fixed to the base, and a joint hangs on its tip."""
+    """The link is fixed to the base, and its tip carries a joint."""
     one = flexible_chain.two_link(2, stiffness=2.0)
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="fixed"), elbow))
@@ -117,7 +117,7 @@ def test_the_generated_folder_stands_on_its_own(tmp_path):
     readme = (tmp_path / "README.md").read_text()
     assert "`ft_flexible.c`: the integration of flexible links and springs" in readme
     assert "-c ft_flexible.c ft_step.c" in readme
-    assert "wrist" not in readme  # the caller does not need the spring's joint
+    assert "wrist" not in readme  # the caller does not command the joint with the spring
     assert max(map(len, (tmp_path / "ft_step.c").read_text().splitlines())) <= 100
 
 

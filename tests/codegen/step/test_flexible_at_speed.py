@@ -1,8 +1,8 @@
-"""Comparison of the emitted step of fast flexible links with a geometrically exact chain of rigid segments with
+"""Comparison of the emitted step of fast flexible links with a geometrically exact chain of rigid segments connected by
 springs.
 
 The chain (tests/support/flexible_chain.py) is computed with two numbers of segments and extrapolated to infinitely many
-segments. The chain's error falls with the square of the segments' length. The links turn so fast that tension and
+segments. The chain's error falls with the square of the segments' length. The links rotate so fast that tension and
 weight along the links have an effect.
 """
 
@@ -23,7 +23,8 @@ from tests.support.flexible_chain import EI, Chain, L, M
 LINK = load_mechanism(MECHANISMS / "flexible_link.toml")
 SKEW = (0.3, 0.5, 0.8)
 CHANCE = [(0, "point", 1.0), (0, "long", 1.3), (0, "beside", 1.1), (1, "point", 1.3), (1, "long", 1.9),
-          (1, "beside", 1.2), (2, "point", 1.4), (2, "long", 1.8), (2, "beside", 1.5)]  # EI: slopes about 0.2
+          # EI, chosen so that slopes are about 0.2
+          (1, "beside", 1.2), (2, "point", 1.4), (2, "long", 1.8), (2, "beside", 1.5)]
 AXES = ((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))
 
 
@@ -42,7 +43,9 @@ class SpinUp:
 
 
 def chained(mechanism, motion, seconds: float, segments: tuple[int, int] = (12, 24), finer: int = 1):
-    """Return torques (ticks, n) of two chains, and the torques extrapolated to infinitely many segments."""
+    """Return torques (ticks, n) of chains with two numbers of segments, and their extrapolation to infinitely many
+    segments.
+    """
     hz = mechanism.control.rate_hz
     ticks = round(seconds * hz)
     found = [Chain.of(mechanism, n).marched(motion, -0.5 / hz, finer * (ticks + 1),
@@ -100,7 +103,7 @@ def test_spinning_up_stiffens_the_link(rate, seconds, allowed):
     (flexible_chain.double(2, rate_hz=2000, stiffness=(80.0, 100.0), axis=SKEW, damping=1e-3), 0.02),
 ], ids=["planar", "spatial", "spatial, a link at the tip", "both bend", "both bend in two planes"])
 def test_arms_at_full_rates(mechanism, allowed):
-    """Joints reach 8 rad/s. The error is divided by the torque due to flexibility."""
+    """The joints reach 8 rad/s. The error is divided by the torque due to flexibility."""
     motion = oracle.septic([0.2, 0.1], [1.6, -1.4], 0.4)
     _, _, exact = chained(mechanism, motion, 0.45, (8, 16))
     t = (np.arange(len(exact)) + 0.5) / 2000.0
@@ -136,7 +139,7 @@ def test_axes_and_payloads_by_chance_are_right_to_three_tenths_of_the_slope_squa
 def test_an_upright_link_swings_in_its_own_weight():
     """The link carries a sixth of its buckling load.
 
-    Without the weight along the link the torque would err by a quarter of peak.
+    Without the weight along the link the torque would err by a quarter of the peak.
     """
     mechanism = flexible_chain.single(3, gravity=(-9.81, 0.0, 0.0), damping=1e-3)
     motion = oracle.septic([0.02], [0.25], 0.6)
@@ -145,8 +148,9 @@ def test_an_upright_link_swings_in_its_own_weight():
 
 
 def test_buckling_loads_and_the_stiffening_of_a_turning_beam():
-    """The compared values are Euler's load at the tip, a column's own weight (7.837 EI / L^2), and the stiffening by
-    1.193 times the square of the turning rate, for a swing out of the plane of turning.
+    """The compared values are Euler's buckling load at the tip, the critical weight of a column (7.837 EI / L^2), and
+    the stiffening by rotation. For a vibration out of the plane of rotation, the stiffening is 1.193 times the square
+    of the angular velocity.
     """
     link = flexible_tree(flexible_chain.single(3, 0.0)).pieces[1].tip
     K = np.diag(link.stiffness["y"])[:2, :2]
@@ -170,7 +174,7 @@ def test_coefficients_of_a_deflection_round_the_axis_are_those_of_a_beam_bent_at
 
 @pytest.mark.parametrize("elements", [1, 3])
 def test_shortening_is_the_integral_of_the_slopes_squared(elements):
-    """The elements represent y = x^3 exactly, with u(x) = 9 x^5 / 10."""
+    """The elements represent y = x^3 exactly. Its shortening is u(x) = 9 x^5 / 10."""
     rho, nodes, x = M / L, np.zeros(2 * elements + 2), np.linspace(0.0, L, elements + 1)
     nodes[0::2], nodes[1::2] = x**3, 3.0 * x**2
     G = beam_shortening(L, M, elements)

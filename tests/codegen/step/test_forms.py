@@ -1,4 +1,4 @@
-"""Test that a new measurement gives the README's table of steps."""
+"""Test that a new measurement reproduces the README's table of steps."""
 
 import re
 import runpy
@@ -9,7 +9,7 @@ from femtorque.codegen.model import supported
 from tests.support.rig import ROOT
 
 STEPS = runpy.run_path(str(ROOT / "docs" / "steps.py"))
-MOTIONS = 1  # of the twelve
+MOTIONS = 1  # of the twelve random motions
 
 
 def table() -> dict[str, list[str]]:
@@ -25,9 +25,9 @@ def test_the_table_has_the_rows_of_its_command():
 
 @pytest.mark.parametrize("name", [", ".join(row) for row in STEPS["ROWS"]])
 def test_the_readme_s_figures_of_a_step_are_measured_again(name):
-    """Another compiler may change instructions, cycles and flash by a tenth.
+    """Another compiler may change the number of instructions, cycles and flash bytes by a tenth.
 
-    With fewer motions the error is at most the table's error.
+    With fewer motions the measured error is at most the error in the table.
     """
     mechanism = STEPS["named"](*name.split(", "))
     supported(mechanism)

@@ -1,4 +1,6 @@
-"""Tests that folding keeps all values, that dead values are not printed, and that literals read back exactly."""
+"""Tests that constant folding keeps all values, that unused values are not printed, and that printed literals are read
+back exactly.
+"""
 
 
 import pytest
@@ -86,7 +88,9 @@ def test_a_value_has_the_sign_of_its_name_or_says_that_it_has_not():
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=0.0))
 def test_a_literal_reads_back_as_the_same_number(x):
-    """A literal has 14 digits, or 12 if this makes the number round. In single precision both are the same number."""
+    """A literal has 14 digits, or 12 if the number is round in 12 digits. In single precision both literals are the
+    same number.
+    """
     text = literal(x).removeprefix("FT_C(").removesuffix(")")
     assert float(text) == pytest.approx(x, rel=5.1e-12, abs=0.0) and ("." in text or "e" in text)
     assert literal(-x) == (f"-{literal(x)}" if x else literal(x))

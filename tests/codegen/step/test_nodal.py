@@ -1,4 +1,4 @@
-"""Tests that the emitted step is right for every choice of frames, and that its noise is small at every rate."""
+"""Tests that the emitted step is correct for every choice of frames, and that its noise is small at every rate."""
 
 import itertools
 from dataclasses import replace
@@ -85,7 +85,7 @@ def test_verify_says_yes():
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(8), lambda: chain(6, 6)])
 def test_at_10_khz_its_noise_is_a_few_roundings(make):
-    """du comes from the motion. A difference of two rounded increments would be ten times as noisy."""
+    """du is computed from the motion. A difference of two rounded increments would be ten times as noisy."""
     model = of(make(), 10_000)
     positions, step = moved(model), CompiledStep(model)
     plain, samples = discrete.emitted_torque(model, positions), step.turns.samples(positions)

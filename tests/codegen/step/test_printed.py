@@ -21,7 +21,7 @@ from tests.support.mimic import gripper_in
 from tests.support.oracle import peak, planar_chain, random_chain, random_tree
 from tests.support.sampling import asking, moved, slides, sprung
 
-EXACT = 1e-12  # share of peak: double precision compared with the reference's sum
+EXACT = 1e-12  # fraction of the peak torque: double precision compared with the reference's sum
 
 
 def of(mechanism: Mechanism, rate_hz: int = 1000) -> Model:
@@ -33,7 +33,7 @@ def printed(mechanism: Mechanism) -> Mechanism:
 
 
 def examples() -> dict[str, Mechanism]:
-    """Return every rigid mechanism of the project, and every mode as one mechanism."""
+    """Return every rigid mechanism of the project, and every mode as a separate mechanism."""
     found = {}
     for path in sorted(MECHANISMS.glob("*.toml")):
         mechanism = load_mechanism(path)
@@ -57,7 +57,7 @@ def tree(seed: int, n: int = 6) -> Mechanism:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_double_precision_is_the_sum_of_the_reference_on_every_example(name):
-    """In trees the reference sums {P} and converts {P} by the dense matrices."""
+    """In trees the reference adds up {P} and converts {P} to torques by the dense matrices."""
     mechanism = printed(EXAMPLES[name])
     supported(mechanism)
     model = Model.of(mechanism)
@@ -83,7 +83,7 @@ def test_double_precision_is_the_sum_with_frames_made_exact_in_rotation(make):
 
 @pytest.mark.parametrize("name", ["three_link", "six_axis", "three_axis", "four_bar"])
 def test_it_is_the_default_step_to_second_order(name):
-    """Half the tick leaves a quarter of the difference."""
+    """If the tick is halved, the difference falls to a quarter."""
     apart = []
     for rate_hz in (500, 1000):
         both = [Model.of(asking(EXAMPLES[name], scheme=scheme, rate_hz=rate_hz, knot_hz=rate_hz // 4))
@@ -125,7 +125,7 @@ def test_the_noise_floor_holds_and_is_not_idle(make, rate_hz):
 
 
 def test_nothing_adds_up_however_long_it_runs():
-    """A motion of one second is repeated for 100 s. The carried {P} stays the same."""
+    """A motion of one second is repeated for 100 s. The carried {P} must not make the error grow."""
     model = of(tree(12, 5))
     s = np.arange(1000) * model.dt
     second = slides(model) * 0.5 * np.sin(2.0 * np.pi * s[:, None] + np.arange(model.n))
@@ -143,7 +143,8 @@ def test_a_wrong_p_is_put_right_by_the_next_tick():
     samples = step.turns.samples(positions)
     step.start(positions[0])
     step.run(samples[:500])
-    cdata = step.ffi.buffer(step.state, 8 * sum(not b.prismatic for b in model.bodies) + 24)  # pairs, then {P}
+    # sines and cosines, then {P}
+    cdata = step.ffi.buffer(step.state, 8 * sum(not b.prismatic for b in model.bodies) + 24)
     bytes_before = bytes(cdata)
     cdata[:] = bytes_before[:-24] + np.full(6, 1e3, np.float32).tobytes()
     found = step.run(samples[500:])

@@ -1,4 +1,4 @@
-"""Tests that the named origin of each number in the emitted C is right, and belongs to the named links."""
+"""Tests that the emitted C names the correct origin of each number, and that the number belongs to the named links."""
 
 import re
 from dataclasses import replace
@@ -33,7 +33,9 @@ def literals(c: str) -> list[float]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAKE)
 def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
-    """Forces, moments, first moments and h have no other numbers. The printed step has its numbers in a table."""
+    """The statements of forces, moments, first moments and h contain no other numbers. The numbers of the printed step
+    are in a table.
+    """
     model = Model.of(asking(MAKE[name](), scheme=scheme))
     rows, c = provenance(step_of(model)), sources.step_sources(model)["ft_step.c"]
     for i, own in enumerate(rows):
@@ -87,7 +89,8 @@ def test_closed_and_flexible_mechanisms_name_their_links_too(name):
 
 def test_torques_at_one_instant_name_their_links_too():
     c = rnea.render(Model.of(MAKE["six_axis"]()))["ft_rnea.c"]
-    assert len(re.findall(r"/\* Of [^*]*tool_flange[^*]*m = ", c)) >= 2  # with motion, and at rest
+    # in the step in motion, and in the step at rest
+    assert len(re.findall(r"/\* Of [^*]*tool_flange[^*]*m = ", c)) >= 2
 
 
 @pytest.mark.parametrize("name, scheme", [("six_axis", "nodal"), ("six_axis", "printed"), ("four_bar", "nodal"),

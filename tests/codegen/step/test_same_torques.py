@@ -1,8 +1,8 @@
-"""Test that the emitted C gives the recorded torques, bit for bit, for every mechanism of the project and for the
-tests' arms.
+"""Test that the emitted C gives the recorded torques, bit for bit, for every mechanism of the project and for the arms
+of the tests.
 
-torques.json has a digest of the torques of a motion for each precision. After an intended change, record it again:
-`python -m tests.codegen.step.test_same_torques [name ...]`.
+torques.json contains a digest of the torques of a motion for each precision. After an intended change, record the
+digest again: `python -m tests.codegen.step.test_same_torques [name ...]`.
 """
 
 import json
@@ -40,13 +40,13 @@ def asking(case: Case, **control: object) -> Case:
 
 
 def schemes(name: str, case: Case) -> dict[str, Case]:
-    """Return a case in every scheme."""
+    """Return the case with each scheme."""
     return {f"{name}, {scheme}": asking(case, scheme=scheme)
             for scheme in ("nodal", "printed")}
 
 
 def cases() -> dict[str, Case]:
-    """Return mechanisms by name, which are made when needed."""
+    """Return functions that make the mechanisms, by name."""
     found: dict[str, Case] = {}
     for path in sorted(MECHANISMS.glob("*.toml")):
         found[path.stem] = lambda path=path: load_mechanism(path)
@@ -74,7 +74,9 @@ def cases() -> dict[str, Case]:
 
 
 def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray:
-    """Return the torques of a motion of all joints: the motion file of a mechanism with modes, else a random motion."""
+    """Return the torques of a motion of all joints: the motion file if the mechanism has modes, otherwise a random
+    motion.
+    """
     model = Model.of(mechanism)
     step = CompiledStep(model, precision)
     if name.startswith("flexible: "):
@@ -95,7 +97,7 @@ def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray
 
 
 def wrenches(mechanism: Mechanism, precision: Precision) -> np.ndarray:
-    """Return torques of a wrench on the last link."""
+    """Return torques due to a wrench on the last link."""
     model = Model.of(mechanism)
     q = np.random.default_rng(8).uniform(-1.0, 1.0, (20, model.n))
     wrench = Wrench(mechanism.links[-1].name, np.array([1.0, -2.0, 3.0]), np.array([0.1, 0.2, -0.3]))
@@ -129,7 +131,7 @@ def test_torques_are_the_same_bit_for_bit(name):
 
 
 def endings(text: str) -> set[str]:
-    """Return the endings of values' names in a function of the emitted C, without components.
+    """Return the suffixes of the names of values in a function of the emitted C, without components.
     """
     names = re.findall(r"const ft_(?:real|pair) (\w+) = ", text.split("_state *s, const ft", 1)[-1])
     parts = {re.sub(r"\d+(x$|[yz]s?$)?", "", part) for name in names for part in name.split("_")[1:]}

@@ -1,4 +1,6 @@
-"""Tests that results of the search for the cheapest step are kept, and give the same graph without a search."""
+"""Tests that the search for the cheapest step stores its results, and that a stored result gives the same graph without
+a search.
+"""
 
 
 import numpy as np
@@ -15,7 +17,7 @@ def arm() -> Mechanism:
 
 
 def test_a_step_is_searched_for_once_and_kept(tmp_path, monkeypatch):
-    """Other processes use the kept result. A broken file of a killed process is replaced."""
+    """Other processes use the stored result. A damaged file of a killed process is replaced."""
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path))
     searched, cheapest = [], search.cheapest
     monkeypatch.setattr(search, "cheapest", lambda *how: searched.append(how) or cheapest(*how))
@@ -25,7 +27,7 @@ def test_a_step_is_searched_for_once_and_kept(tmp_path, monkeypatch):
         file.write_text('{"choices": [')
     assert step.render(Model.of(arm())) == first and len(searched) == 2
     monkeypatch.setattr(search, "EFFORT", 0)
-    step.render(Model.of(arm()))  # the key contains the effort
+    step.render(Model.of(arm()))  # the cache key contains the effort of the search
     assert len(searched) == 3
 
 

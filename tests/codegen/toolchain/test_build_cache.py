@@ -1,4 +1,4 @@
-"""Tests of a build's stored results: only for the same input, and only in an unchanged folder."""
+"""Tests of a build's stored results: they are used only for the same input, and only in an unchanged folder."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ FILES = {"src/emitted/ft_step.c": b"int a;\n", "platformio.ini": b"[env]\n", ".p
 
 @pytest.fixture(autouse=True)
 def program(tmp_path, monkeypatch) -> Path:
-    """Return the file of a program that has one file, with an empty cache."""
+    """Return the file of a program that consists of one file, with an empty cache."""
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(build_cache, "ROOMS", (tmp_path / "program" / "codegen",))
     file = tmp_path / "program" / "codegen" / "emit.py"
@@ -32,7 +32,7 @@ def arm() -> Mechanism:
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """Return a folder in the state after a build."""
+    """Return a folder in its state after a build."""
     folder = tmp_path / "built"
     for name, content in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

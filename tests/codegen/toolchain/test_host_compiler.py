@@ -1,4 +1,4 @@
-"""Test that structs shared by Python and C have one layout, or the library is refused."""
+"""Test that structs shared by Python and C have the same layout, or the library is refused."""
 
 import pytest
 

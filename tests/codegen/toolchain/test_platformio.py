@@ -1,4 +1,4 @@
-"""Tests of `build`: the project is self-contained, the image is reproducible, and every refusal names the remedy."""
+"""Tests of `build`: the project is self-contained, the image is reproducible, and every error states the remedy."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def three_link() -> Mechanism:
 
 @pytest.fixture(scope="module", params=["f405rg-4", "nucleo-g474re-6"])
 def of_family(request, built, three_link, tmp_path_factory) -> platformio.BuildResult:
-    """Return an image of each family of chips."""
+    """Return a built image for each family of chips."""
     if request.param == built.board:
         return built
     mechanism = replace(three_link, board=replace(three_link.board, use=request.param))
@@ -162,7 +162,7 @@ def test_a_variable_for_platformio_is_heard(three_link, tmp_path, monkeypatch):
 
 
 def test_an_object_is_known_by_all_that_the_compiler_reads_for_it(of_family):
-    """The compiler lists the includes."""
+    """The compiler lists the included files."""
     project = of_family.elf.parent
     sources, options = image_compiler.Sources(project), image_compiler.Options(project)
     for unit in sources.units:
@@ -205,7 +205,7 @@ def test_project_stands_on_its_own(of_family, tmp_path):
 
 
 def test_without_the_local_file_the_project_is_plain_platformio(built, tmp_path):
-    """Only PlatformIO's configuration of an online build can be checked offline."""
+    """Offline, only the PlatformIO configuration of an online build can be checked."""
     shutil.copy(built.elf.parent / "platformio.ini", tmp_path)
     run = subprocess.run([*PIO, "project", "config", "--json-output", "-d", str(tmp_path)], capture_output=True,
                          text=True, env={"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]})
@@ -251,7 +251,7 @@ def test_missing_compiler_says_what_to_install(three_link, tmp_path, monkeypatch
 
 @pytest.fixture(scope="module")
 def spoiled(built, tmp_path_factory) -> Path:
-    """Return a project with one more source. The other objects are compiled once."""
+    """Return a project with one additional source file. The other object files are compiled once."""
     project = tmp_path_factory.mktemp("spoiled") / "project"
     shutil.copytree(built.elf.parent, project)
     return project
@@ -344,7 +344,7 @@ def test_stack_bound_follows_pointers(tmp_path):
 
 
 def test_stack_bound_knows_functions_whose_code_stands_in_the_image_once(tmp_path):
-    """GCC keeps one of two equal functions, and reports only its frame."""
+    """GCC merges equal functions into one, and reports only the frame of this one."""
     twin = "static int {}(volatile int *p) {{ volatile char a[300]; a[p[0]] = 1; return a[p[1]]; }}"
     code = ("int start(volatile int *);" + twin.format("one")
             + twin.format("two") + "int start(volatile int *p) { return one(p) + 3 * two(p + 1); }")

@@ -1,4 +1,6 @@
-"""Tests of images in a wheel, used only without a compiler for the chip, and only for the images' configuration."""
+"""Tests of images in a wheel. An image is used only without a compiler for the chip, and only for the configuration of
+the image.
+"""
 
 from dataclasses import replace
 
@@ -14,7 +16,7 @@ ARM = MECHANISMS / "three_link.toml"
 
 @pytest.fixture(scope="module")
 def brought(tmp_path_factory):
-    """Return the folder of images that the present compiler has made."""
+    """Return the folder of images that the present compiler has built."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("images")
         for module in (digest, platformio, prebuilt):
@@ -25,7 +27,7 @@ def brought(tmp_path_factory):
 
 @pytest.fixture
 def bare(brought, monkeypatch, tmp_path):
-    """Yield a folder, with an empty cache and without a compiler for the chip."""
+    """Yield a folder of images, with an empty cache and without a compiler for the chip."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
     digest.compiler_identity.cache_clear()

@@ -1,4 +1,4 @@
-"""Tests of findings, warnings and refusals of `check`."""
+"""Tests of findings, warnings and errors of `check`."""
 
 import json
 import re
@@ -60,7 +60,9 @@ LAST = "{joints} at the last command, as no time limit of theirs is sure"
         joints="shoulder_pan, shoulder_lift, elbow_flex, wrist_flex, wrist_roll, gripper")))])
 def test_that_it_names_the_motors_that_go_on_in_a_debuggers_halt(
         name: str, board: str, does: str) -> None:
-    """According to the makers, Feetech's servos, CubeMars' drives and ODrives as delivered have no watchdog."""
+    """According to the makers, Feetech servos, CubeMars drives and ODrives in their default configuration have no
+    watchdog.
+    """
     file = MECHANISMS / f"{name}.toml"
     mechanism = load_mechanism(file) if file.exists() else described(name)
     assert mechanism.board is not None
@@ -76,7 +78,8 @@ def test_that_a_board_which_drives_nothing_has_nothing_that_goes_on_in_a_halt(ar
         replace(j, motor=None, encoder=None) for j in arm.joints))).halt == ()
 
 
-UNPLACED = {"odrive_arm": ("base_turn", "shoulder", "elbow")}  # joints with drives that lose their zero without power
+# joints with drives that lose their zero position without power
+UNPLACED = {"odrive_arm": ("base_turn", "shoulder", "elbow")}
 
 
 @pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
@@ -158,9 +161,9 @@ def test_a_drive_without_its_rotor_is_warned_of_once_a_kind() -> None:
                                                   (0.02, 0.15, True), (1.0, 0.1, True), (0.08, 0.05, True)])
 def test_gains_far_below_the_stiffest_or_with_little_damping_get_a_warning(arm: Mechanism, ku: float, kv: float,
                                                                                warned: bool) -> None:
-    """ku and kv are shares of the stiffest gains, which damp critically.
+    """ku and kv are fractions of the stiffest gains, which give critical damping.
 
-    The damping ratio is kv divided by the root of ku.
+    The damping ratio is then kv divided by the square root of ku.
     """
     report = examine(changed(arm, "wrist", gains=Gains(1.67 * ku, 0.0768 * kv)))
     said = [w for w in report.warnings if "far below the stiffest" in w]
@@ -220,7 +223,7 @@ def test_a_spring_that_may_turn_more_than_half_a_turn_is_warned_of(arm: Mechanis
 def test_a_joint_without_inertia_about_its_axis_is_warned_of(arm: Mechanism) -> None:
     motor = Motor(1.0, 1e-3, 0.05, channel=2)
     spinning = changed(arm, "wrist", axis=np.array([1.0, 0.0, 0.0]), motor=motor, limits=Limits())
-    report = examine(spinning)  # inertia of a slender rod about its axis, without rotor
+    report = examine(spinning)  # inertia of a slender rod about its axis, without a rotor
     assert any(w.startswith("joint.wrist: nothing resists its motion") for w in report.warnings)
     assert report.stability is None and report.rule == {}
 
@@ -268,7 +271,7 @@ def reported_or_refused(tmp_path: Path, changes: dict[tuple[int, int], str]) -> 
 
 
 def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
-    """No-load speed and stall torque exceed the limits, gains follow the rule, and channels have numbers from the base
+    """No-load speed and stall torque exceed the limits, gains follow the rule, and channels are numbered from the base
     outwards.
     """
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice("f405rg-6")))
@@ -285,7 +288,7 @@ def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
 
 def test_an_overlay_that_could_make_the_loop_unstable_is_refused():
     mechanism = load_mechanism(MECHANISMS / "three_link.toml")
-    examine(replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 1.5))))  # the margin is 2
+    examine(replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 1.5))))  # the gain margin is 2
     with pytest.raises(BadInput, match="safety.gain_overlay = .*with all gains times 3 the sampled loop is unstable"):
         examine(replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 3.0))))
 
@@ -323,7 +326,7 @@ def test_a_flexible_link_that_turns_too_fast_or_bends_too_far_gets_a_warning():
 
 
 def clamped_with_a_mass(length: float, EI: float, mass: float, at_its_end: float) -> list[float]:
-    """Return the first frequencies, Hz, of a slender beam with a clamped root and a point mass at its end.
+    """Return the lowest frequencies, Hz, of a slender beam with a clamped root and a point mass at its end.
 
     The frequency equation is 1 + cos cosh + (m / M) kL (cos sinh - sin cosh) = 0 for the roots kL (Blevins, Formulas
     for Natural Frequency and Mode Shape).
@@ -341,8 +344,9 @@ def test_check_shows_flexible_links_with_their_first_frequencies_and_damping() -
     report = examine(load_mechanism(MECHANISMS / "flexible_link.toml"))
     exact = clamped_with_a_mass(0.4, 0.55, 0.24, 0.05)
     for mode, hz in zip(report.beams, exact, strict=False):
-        assert mode.hz == pytest.approx(hz, rel=5e-3)  # three elements
-        assert mode.damping == pytest.approx(np.pi * mode.hz * 1e-3, rel=1e-6)  # strain-proportional: omega s / 2
+        assert mode.hz == pytest.approx(hz, rel=5e-3)  # the link has three elements
+        # damping proportional to strain rate: omega s / 2
+        assert mode.damping == pytest.approx(np.pi * mode.hz * 1e-3, rel=1e-6)
     shown = rendered(report)
     assert re.search(r"beam +0\.4 +rigid, 0\.55 +rigid +3 +0\.001", shown)
     assert f"mode 1 {report.beams[0].hz:.4g} Hz, " in shown and "of critical damping" in shown

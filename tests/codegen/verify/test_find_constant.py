@@ -1,4 +1,6 @@
-"""Tests of the search for numbers of the emitted C. The file's parameters give each number by another calculation."""
+"""Tests of the search for the origin of numbers in the emitted C. The tests compute each number from the file's
+parameters in a different way.
+"""
 
 import json
 from dataclasses import replace
@@ -16,7 +18,7 @@ from tests.support.rig import ROOT
 SOME = (("three_link", None), ("six_axis", "nodal"), ("six_axis", "printed"),
         ("five_bar", None), ("flexible_link", None), ("pick_and_place", None),
         ("flexible_arm", None))
-SUMS = {"flexible_link": 4, "flexible_arm": 7}  # inverses of the tip's response, which are sums over modes
+SUMS = {"flexible_link": 4, "flexible_arm": 7}  # number of inverses of the tip's response, which are sums over modes
 
 
 def file(name: str, scheme: str | None = None) -> Mechanism:

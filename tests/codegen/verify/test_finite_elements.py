@@ -1,4 +1,4 @@
-"""Comparison of the elements of `femtorque elements` with independent computations and with the emitted C."""
+"""Comparison of the elements that `femtorque elements` prints with independent computations and with the emitted C."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,8 @@ def file(name: str):
 def energy(bar, u: np.ndarray) -> float:
     """Return the strain energy, J, of nodal displacements (12,).
 
-    Fields are linear along the element, and the strains of the integration point count. C_mot scales the springs.
+    The displacement fields are linear along the element, and the energy uses the strains of the integration point.
+    C_mot scales the springs.
     """
     z = bar.length * (1.0 + bar.s1) / 2.0
 
@@ -201,8 +202,8 @@ def test_a_joint_in_the_centre_of_gravity_leaves_no_element_and_says_so():
 
 
 def test_the_flexures_of_the_example_show_in_its_torque_by_the_closed_form():
-    """A round rod of 3 mm that is bent by the joint's angle over l adds C_mot E pi r^4 / (4 l) per radian, only to its
-    joint.
+    """If a round rod of 3 mm is bent by the joint's angle over l, the torque of this joint rises by C_mot E pi r^4 / (4
+    l) per radian. Torques of other joints do not change.
     """
     mechanism = file("flexure_arm")
     motion = Trajectory.load(ROOT / "mechanisms" / "flexure_arm.csv", mechanism)

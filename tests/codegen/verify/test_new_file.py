@@ -1,5 +1,5 @@
-"""Tests of `femtorque init` on a URDF: one chain of a robot, locked joints, motors of the catalogue, boards that are
-too small.
+"""Tests of `femtorque init` on a URDF: one chain of a robot, locked joints, motors from the catalogue, and boards with
+too few channels.
 """
 
 import numpy as np
@@ -85,7 +85,9 @@ def test_a_board_needs_a_urdf_and_channels_for_all_its_joints():
 
 
 def test_the_joints_too_many_are_named_as_they_are_to_be_locked(crab, tmp_path):
-    """Seven joints are too many for the largest board, which drives six. The options in the message give six joints."""
+    """Seven joints are too many for the largest board, which drives six. The options that the message proposes give six
+    joints.
+    """
     seven = dict(lock=tuple(f"{limb}_{joint}" for limb in "cd" for joint in ("hip", "knee")) + ("d_ankle",),
                  board="f405rg-6")
     with pytest.raises(BadInput) as refused:
@@ -119,7 +121,7 @@ def test_a_trunk_on_the_ground_is_reported(crab, tmp_path):
     ('damping="0.25" friction="1.0"', 0.25, 1.0), ('friction="1.0"', 0.004, 1.0),
     ('damping="0" friction="0"', 0.004, 0.02)])
 def test_a_urdfs_own_friction_stays_and_only_the_rest_is_invented(tmp_path, dynamics, viscous, coulomb):
-    """The invented part is 1 % of the effort of 2 N m, at the velocity of 5 rad/s."""
+    """The friction that `init` assumes is 1 % of the effort of 2 N m, at the velocity of 5 rad/s."""
     path, dynamic = tmp_path / "crab.urdf", f'effort="2"/><dynamics {dynamics}/>'
     path.write_text(URDF.format(limbs=LIMB.format(n="a", body=BODY).replace('effort="2"/>', dynamic)))
     leg = made(path, tmp_path, board="f405rg-4")
@@ -148,16 +150,17 @@ def test_a_motor_of_the_catalogue_has_a_source_and_plausible_data(sold):
     assert (sold.continuous is None) == (sold.thermal_s is None)
 
 
-@pytest.mark.parametrize("name, volts, stall, no_load", [  # N m and turns per minute, from the sheets
+@pytest.mark.parametrize("name, volts, stall, no_load", [  # N m and turns per minute, from the data sheets
     ("faulhaber-1331-012sr", 12.0, 9.90e-3, 9_900), ("faulhaber-1331-024sr", 24.0, 9.76e-3, 10_400),
     ("faulhaber-3863-012cr", 12.0, 1.424, 5_600), ("faulhaber-3863-024cr", 24.0, 1.455, 5_800),
     ("maxon-re40-24v", 24.0, 2.42, 7_580),
     ("pololu-37d-131", 12.0, 0.45 * 9.80665, 76), ("pololu-37d-50", 12.0, 0.21 * 9.80665, 200),
 ])
 def test_stall_torque_and_speed_of_the_sheets_follow_from_r_and_k(name, volts, stall, no_load):
-    """The sheets give stall torque and speed, so this test finds typing errors.
+    """The catalogue's R and K must give the stall torque and speed of the data sheets, so this test finds typing
+    errors.
 
-    Losses without load are a few per cent.
+    The no-load losses reduce the speed by a few per cent.
     """
     sold = named(name)
     assert sold.stall(volts) == pytest.approx(stall, rel=0.05)
@@ -181,7 +184,7 @@ def test_the_so101_can_have_motors_of_the_catalogue(tmp_path):
     ("robstride-02", "f405rg-6", "can", 500), ("moteus-c1", "nucleo-g474re-6", "can-fd", 800),
     ("odrive-s1", "f405rg-6", "can", 500)])
 def test_the_so101_can_have_drives_on_a_bus(tmp_path, drive, board, kind, rate):
-    """The bus can carry the rate, the drives can reach the limits, and the gains fit the drives."""
+    """The bus has the capacity for the rate, the drives can reach the limits, and the gains suit the drives."""
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board,
                                                                                                       drive=(drive,))))
     report = examine(arm)
@@ -190,11 +193,13 @@ def test_the_so101_can_have_drives_on_a_bus(tmp_path, drive, board, kind, rate):
     assert all(j.gains.ku > 0.0 and j.limits.effort <= j.drive.type.torque for j in arm.moving)
 
 
-@pytest.mark.parametrize(("drive", "inertia"), [  # enactic/openarm_mujoco: 1e-4 kg m^2 behind gears of 10 and 40;
-    ("damiao-4310", 1e-4 * 10**2), ("damiao-4340", 1e-4 * 40**2),  # MIT's MiniCheetah.h: 63e-6 kg m^2 behind 6;
+# enactic/openarm_mujoco: 1e-4 kg m^2 at the motor, gear ratios 10 and 40;
+@pytest.mark.parametrize(("drive", "inertia"), [
+    # MIT's MiniCheetah.h: 63e-6 kg m^2 at the motor, gear ratio 6;
+    ("damiao-4310", 1e-4 * 10**2), ("damiao-4340", 1e-4 * 40**2),
     ("mini-cheetah", pytest.approx(63e-6 * 6**2, rel=2e-3)), ("robstride-02", 0.0042), ("robstride-01", 0.0)])
 def test_a_drive_comes_with_its_rotor_where_that_is_published(tmp_path, drive, inertia):  # K-Scale's K-Bot: 0.0042
-    """For drives without a published rotor, `check` reports the missing rotor."""
+    """For drives whose rotor inertia is not published, `check` reports that it is missing."""
     board = "nucleo-g474-can" if drive.startswith("damiao") else "f405rg-6"
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board,
                                                                                                       drive=(drive,))))
@@ -204,7 +209,7 @@ def test_a_drive_comes_with_its_rotor_where_that_is_published(tmp_path, drive, i
 
 
 def test_joints_have_drives_of_their_own_kind(tmp_path):
-    """If one drive speaks only classic CAN, the whole bus is classic CAN."""
+    """If one drive supports only classic CAN, the whole bus uses classic CAN."""
     robots = robot("so101.urdf")
     choice = Choice("nucleo-g474-can", drive=("damiao-4310", "shoulder_lift=damiao-8009", "shoulder_pan=damiao-4340"))
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robots, choice))

@@ -1,4 +1,4 @@
-"""Test that `femtorque check` doubts impossible values, and does not doubt values of real mechanisms."""
+"""Test that `femtorque check` warns about implausible values, and does not warn about values of real mechanisms."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Tests of the torques of a whole motion, as in `femtorque torque`."""
+"""Tests of the torques of a whole motion, as `femtorque torque` computes them."""
 
 import csv
 from dataclasses import replace
@@ -111,7 +111,7 @@ def test_motion_shorter_than_a_tick_is_bad_input():
 
 @pytest.mark.parametrize("name", ["two_arm_grasp", "pick_and_place", "biped"])
 def test_the_c_switches_modes_as_the_reference_does(name):
-    """The comparison has all ticks of a grasp, a pick-up and a walk, with the ticks of switches."""
+    """The comparison contains all ticks of a grasp, a pick-up and a walk, including the ticks of mode changes."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     trajectory = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     assert len(trajectory.modes) > 1
@@ -132,7 +132,7 @@ def test_chip_gives_the_bits_of_the_c_across_a_switch():
     brief = replace(brief, modes=((0.0, "open"), (0.02, "grasp")))
     host = torque.torque(mechanism, brief, lambda model, *motion: CompiledStep(model).torque(*motion)).tau
     assert np.array_equal(torque.torque(mechanism, brief, chip_step.torque_on_chip).tau, host)
-    assert np.abs(host[20] - host[19])[:2].min() > 1.0  # the object's weight
+    assert np.abs(host[20] - host[19])[:2].min() > 1.0  # effect of the object's weight
 
 
 def test_a_mode_that_does_not_fit_the_motion_is_refused_by_the_c():
@@ -155,7 +155,7 @@ LINK = replace(LINK, control=replace(LINK.control, rate_hz=250, knot_hz=250))
 
 
 def turned_up(rate: float, seconds: float, hold: float):
-    """Return a motion of the single flexible link from rest to a constant rate, rad/s."""
+    """Return a motion of the single flexible link from rest to a constant angular velocity, rad/s."""
     t = np.linspace(0.0, seconds + hold, 301)
     x = np.clip(t / seconds, 0.0, 1.0)
     velocities = rate * (x - np.sin(2.0 * np.pi * x) / (2.0 * np.pi))
@@ -166,7 +166,9 @@ def turned_up(rate: float, seconds: float, hold: float):
 
 
 def test_a_flexible_link_turns_faster_than_it_swings():
-    """The link turns at 16.5 rad/s. A clamped link swings at 15.5 rad/s, and tension keeps the turning link stable."""
+    """The link rotates at 16.5 rad/s. The first frequency of the clamped link is 15.5 rad/s. Tension keeps the rotating
+    link stable.
+    """
     found = torque.torque(LINK, turned_up(16.5, 1.0, 0.2))
     assert np.abs(found.tau).max() < 2.0
     assert found.error < 2e-2
@@ -180,7 +182,7 @@ def test_a_flexible_link_that_bends_too_far_is_refused_by_name(backend):
 
 
 def test_a_torque_that_has_come_off_its_equations_is_refused_by_name():
-    """The torques of every backend are refused."""
+    """Torques are refused with every backend."""
 
     def wrong(value: float):
         return lambda model, positions: np.full((len(positions) - 2, 1), value)

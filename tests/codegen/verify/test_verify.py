@@ -1,4 +1,4 @@
-"""Tests that `verify` accepts the examples, and names every inserted error."""
+"""Tests that `verify` accepts the examples, and detects every inserted error with its name."""
 
 import re
 from dataclasses import replace
@@ -29,7 +29,7 @@ def arm() -> Mechanism:
 
 @cache
 def small() -> Mechanism:
-    """Return a smaller mechanism for tests with errors."""
+    """Return a smaller mechanism for tests with inserted errors."""
     return load_mechanism(MECHANISMS / "three_link.toml")
 
 
@@ -40,7 +40,7 @@ def verified() -> verify.Verification:
 
 
 def reasons(monkeypatch, **wrong) -> tuple[str, ...]:
-    """Return the reasons of a no if the C in one precision gives wrong torques."""
+    """Return the reasons for which `verify` refuses if the C in one precision gives wrong torques."""
     torque = CompiledStep.torque
 
     def computed(self, positions):
@@ -164,7 +164,7 @@ def test_springs_slides_branches_and_payloads_are_verified_against_pinocchio():
     v = verify.verify(sprung, (), chip_step.run_step_on_chip, motions=1)
     assert v.good, v.reasons
     for joint in sprung.moving:
-        if joint.type == "revolute":  # the chip knows a spring's position within half a turn
+        if joint.type == "revolute":  # the chip knows a spring's position only within half a turn
             j = [x.name for x in sprung.moving].index(joint.name)
             motion = verify.random_motion(sprung, np.random.default_rng([0, 0]))
             assert np.max(np.abs(motion.positions[:, j])) < np.pi
@@ -203,9 +203,9 @@ def test_without_a_chip_the_answer_is_no():
 
 
 def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
-    """All computations of the project agree with each other.
+    """All computations of the project have the same error, so they agree with each other.
 
-    Only Pinocchio differs, because it reads the mechanism file by itself.
+    Only Pinocchio differs, because it reads the mechanism file independently.
     """
     of = Model.of
 
@@ -243,7 +243,7 @@ def test_every_compiler_takes_the_emitted_c():
 @pytest.mark.parametrize("line, refused", [
     ("static float ft_x(double x) { return x; }", 5),
     ("double ft_y(float x);\ndouble ft_y(float x) { return x * 2.0; }", 5),
-    ("int ft_z(void);\nint ft_z(void) { int class = 1; return class; }", 2),  # C, and not C++
+    ("int ft_z(void);\nint ft_z(void) { int class = 1; return class; }", 2),  # valid in C, but not in C++
 ])
 def test_a_warning_is_an_error(line, refused):
     found = object_files.compilations(with_line(line, INCLUDE))

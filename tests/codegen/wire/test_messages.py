@@ -1,4 +1,4 @@
-"""Comparison of both ends of the wire: the emitted C through cffi, and the Python codec."""
+"""Comparison of both implementations of the messages: the emitted C through cffi, and the Python codec."""
 
 import ctypes
 import shutil
@@ -49,7 +49,7 @@ def c_messages(tmp_path_factory):
 
 
 def values(f, joints):
-    """Return a strategy for one field's value, as the Python codec decodes it."""
+    """Return a strategy for the value of one field, in the form in which the Python codec decodes it."""
     one = {
         "u8": st.integers(0, 2**8 - 1), "u16": st.integers(0, 2**16 - 1), "u32": st.integers(0, 2**32 - 1),
         "i32": st.integers(-(2**31), 2**31 - 1), "i64": st.integers(-(2**63), 2**63 - 1),
@@ -68,7 +68,7 @@ def a_message(draw):
 
 
 def payload_of(joints, message):
-    """Return the payload bytes of the Python codec, cut out of a whole frame."""
+    """Return the payload bytes that the Python codec writes, cut out of a whole frame."""
     from cobs import cobs
 
     frame = cobs.decode(Codec(joints).encode(message, tag=0)[:-1])
@@ -110,8 +110,8 @@ def test_unknown_types_have_no_size(c_messages):
 
 
 def test_layout_on_the_wire_is_the_documented_one():
-    """One frame is written by hand, so that C and Python cannot change together. The frame is a knot two turns and a
-    step below zero.
+    """The expected bytes of one frame are written by hand, so that a simultaneous change of C and Python is detected.
+    The frame contains a knot at two turns and one step below zero.
     """
     from cobs import cobs
 
@@ -193,7 +193,7 @@ def test_emitted_messages_compile_without_a_warning(tmp_path, compiler, flags):
 
 
 def test_emitted_enums_are_the_table(tmp_path):
-    """The C compiler checks every name's number in the tables."""
+    """The C compiler checks the number of every name in the tables."""
     lines = [f"FT_MSG_{m.name} == {m.type}" for m in MESSAGES]
     for prefix, table in (("STATE", messages.STATES), ("FAULT", messages.FAULTS), ("REFUSAL", messages.REFUSALS),
                           ("COMMAND", messages.COMMANDS), ("FLAG", messages.FLAGS), ("LIMIT", messages.LIMITS)):

@@ -1,4 +1,6 @@
-"""Tests of numbers for the wire. A number that does not fit is refused with its joint, and no number wraps."""
+"""Tests of numbers in messages. A number that does not fit is refused with the name of its joint, and no number wraps
+around.
+"""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
 /* Sines, cosines and lengths of all angles: ft_trig.h, emitted, and the
- * conversions of control/ft_position.h and ft_segment.h. */
+ * conversions in control/ft_position.h and ft_segment.h. */
 #define _GNU_SOURCE /* sincos */
 #include "exhaust.h"
 
@@ -7,7 +7,7 @@
 #include "ft_position.h"
 #include "ft_trig.h"
 
-/* Return the larger one. */
+/* Return the larger number. */
 static double worse(double a, double b)
 {
     return a > b ? a : b;
@@ -15,8 +15,8 @@ static double worse(double a, double b)
 
 /* The emitted cosine and sine of each of the 2^32 angles differ from the exact
  * values by less than 1.5e-7. The error of the sine is below 1.8e-7.
- * Assumes: this computer's sincos in double precision, right to 1e-15, as
- * exact.
+ * Assumes: sincos of this computer in double precision is regarded as exact; it
+ * is correct to 1e-15.
  * Run: exhaust seconds=900 */
 void prove_angles_sines(void)
 {
@@ -39,10 +39,11 @@ void prove_angles_sines(void)
     END;
 }
 
-/* Every distance that a segment may reach, in rad or m, converts to steps
- * within their range. The error is below 2^-23 of the distance plus one step.
- * Assumes: a distance of at most the joint's span, with a rounding of one in
- * 10^5. ft_knots.c takes no longer segment.
+/* Every distance that a segment may cover, in rad or m, converts to units of
+ * position within their range. The error is below 2^-23 of the distance plus
+ * one unit.
+ * Assumes: a distance of at most the joint's span, with a rounding error of one
+ * in 10^5. ft_knots.c accepts no longer segment.
  * Run: exhaust seconds=900 mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_angles_to_steps(void)
 {
@@ -65,10 +66,10 @@ void prove_angles_to_steps(void)
     END;
 }
 
-/* The duty for a voltage at its bound is (duty_max * bus) times 1 / bus, with
- * each operation rounded. For every bus voltage that is no fault, this duty is
- * finite and at most 1 + 2^-23. Smaller voltages give smaller duties, because a
- * rounded product never falls when its factor rises.
+/* The duty for a voltage at its limit is (duty_max * bus) times 1 / bus, with
+ * each operation rounded. For every bus voltage that raises no fault, this duty
+ * is finite and at most 1 + 2^-23. Smaller voltages give smaller duties,
+ * because a rounded product never falls when its factor rises.
  * Run: exhaust seconds=900 */
 void prove_angles_duty(void)
 {

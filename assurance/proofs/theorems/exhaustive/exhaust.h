@@ -1,5 +1,6 @@
-/* Vocabulary of proofs that go through every value. These proofs are compiled
- * for this computer, with one rounding an operation as on the chip. */
+/* Macros of proofs that check every value of a number. These proofs are
+ * compiled for this computer, with one rounding per operation as on the
+ * chip. */
 #ifndef EXHAUST_H
 #define EXHAUST_H
 
@@ -23,7 +24,7 @@ static inline void claim(bool holds, const char *what)
 
 #define CLAIM(x) claim((x), #x)
 
-/* Note a figure that the page shows. */
+/* Report a figure that the page of proofs shows. */
 #define NOTE(...) (printf("note: "), printf(__VA_ARGS__), printf("\n"))
 
 /* The last statement of every proof. */

@@ -5,11 +5,13 @@
 #include "ft_config.c"
 #include "ft_law.c"
 
-#define LOAD -1e6f          /* N m, beyond any arm's torque */
-#define ROUNDED 1.0000005f  /* of products of three */
+#define LOAD -1e6f          /* N m, above the torque of any arm */
+#define ROUNDED 1.0000005f  /* relative rounding of a product of three
+                             * numbers */
 
 /* Check one velocity of one joint, in both directions. Return the remaining
- * share of the falling part, which is no larger than the share before. */
+ * fraction of the velocity-dependent friction. It is at most the fraction
+ * `before`. */
 static float at(uint32_t j, float both, float before)
 {
     const ft_stribeck_config *r = &ft_stribeck_joint[j];
@@ -26,10 +28,10 @@ static float at(uint32_t j, float both, float before)
 }
 
 /* At every finite float velocity, in both directions, friction opposes the
- * motion and is zero at rest. Friction is at most the file's stribeck plus load
- * times the links' torque. The part that falls with the velocity is whole at
- * rest, and never rises with the speed. At any velocity friction is no smaller
- * at the largest torque than at zero torque.
+ * motion and is zero at rest. Friction is at most the file's stribeck plus the
+ * file's load times the links' torque. The velocity-dependent part has its full
+ * value at rest, and never rises with the speed. At any velocity friction is no
+ * smaller at the largest torque than at zero torque.
  * Assumes: links' torques below 1e6 N m (torques_finite); a velocity of NaN
  * gives no friction (law_wild).
  * Run: exhaust mechanisms=rubbing seconds=3000 */

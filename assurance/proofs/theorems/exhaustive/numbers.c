@@ -1,12 +1,13 @@
-/* Quantities as numbers in the fields of drives' frames, bus/ft_field.h. */
+/* Conversion of quantities to numbers in the fields of drives' frames,
+ * bus/ft_field.h. */
 #include "exhaust.h"
 
 #include "ft_config.c"
 #include "ft_field.h"
 
-static double worst; /* of an error, in steps */
+static double worst; /* maximum error, in steps */
 
-/* Return the place of a float in the order of all floats. */
+/* Return the index of a float in the ordered sequence of all floats. */
 static int64_t order_of(float x)
 {
     const uint32_t bits = bits_of(x);
@@ -20,7 +21,7 @@ static float at_order(int64_t order)
                      : of_bits((uint32_t)order);
 }
 
-/* Return the place of the first float in the range whose number is at least
+/* Return the index of the first float in the range whose number is at least
  * this number. */
 static int64_t first_of(const ft_field_range *r, uint32_t number)
 {
@@ -37,7 +38,8 @@ static int64_t first_of(const ft_field_range *r, uint32_t number)
     return above;
 }
 
-/* Claim that a float that becomes a number is near the number's value. */
+/* Check that a float that is converted to a number is near the value of this
+ * number. */
 static void near(const ft_field_range *r, uint32_t number, int64_t order)
 {
     const double step = ((double)r->high - (double)r->low) / (double)r->top;
@@ -49,7 +51,8 @@ static void near(const ft_field_range *r, uint32_t number, int64_t order)
     worst = error > worst ? error : worst;
 }
 
-/* Check the first and the last float that becomes each number. */
+/* For each number, check the first and the last float that are converted to
+ * it. */
 static void every_number(const ft_field_range *r)
 {
     uint32_t n;
@@ -61,7 +64,7 @@ static void every_number(const ft_field_range *r)
     }
 }
 
-/* Check values beyond the range, and NaN. */
+/* Check values outside the range, and NaN. */
 static void beyond(const ft_field_range *r)
 {
     const float past = at_order(order_of(r->high) + 1);
@@ -81,13 +84,14 @@ static void look_at(ft_field_range r)
     beyond(&r);
 }
 
-/* Every float, NaN and values beyond the range included, becomes a number that
- * its field holds, without wrapping. Within the range this number is the
- * nearest, less than 0.51 of a step away. Beyond the range a float becomes the
- * last number. NaN becomes the number of zero. Decoding and encoding a number
- * of a field gives the same number. The theorem holds for every field of every
- * drive. For each number the proof checks the first and the last float that
- * become it. All other floats lie between these two.
+/* Every float, including NaN and values outside the range, is converted to a
+ * number that the field can hold, without wrapping. Within the range the result
+ * is the nearest number, less than 0.51 of a step away. Outside the range the
+ * result is the smallest or the largest number. NaN is converted to the number
+ * of zero. Decoding and then encoding a number of a field gives the same
+ * number. The theorem holds for every field of every drive. For each number the
+ * proof checks the first and the last float that are converted to it. All other
+ * floats are between these two.
  * Assumes: a rounded sum or product never falls when its operand rises.
  * Run: exhaust mechanisms=drives,openarm_like */
 void prove_fields_numbers(void)

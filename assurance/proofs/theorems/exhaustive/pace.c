@@ -1,5 +1,5 @@
-/* The pace of path time, control/ft_pace.c. The proof covers every pace that
- * slowing down and speeding up can reach. */
+/* The pace of path time (0 to 1), control/ft_pace.c. The proof checks every
+ * pace that slowing down and speeding up can reach. */
 #include "exhaust.h"
 
 #include "ft_pace.c"
@@ -11,7 +11,7 @@ static bool seen[STATES];
 static ft_pace known[STATES];
 static size_t count;
 
-/* Note a reachable pace, and check its bounds. */
+/* Record a reachable pace, and check its bounds. */
 static void reach(ft_pace p)
 {
     size_t i;
@@ -24,7 +24,7 @@ static void reach(ft_pace p)
     seen[i] = true;
 }
 
-/* Find all paces, from full pace and from rest. */
+/* Find all reachable paces, from full pace and from rest. */
 static void reach_all(void)
 {
     const ft_pace one = { FT_HALF_ONE, 0 }, rest = { 0, 0 };
@@ -38,10 +38,10 @@ static void reach_all(void)
     }
 }
 
-/* From every reachable pace, slowing down comes to rest, with slope 0, within
- * 3 FT_RAMP ticks. The slope changes by at most one unit a tick. The path
- * played meanwhile is at most ft_pace_stop_length(). Speeding up comes to pace
- * 1 within 3 FT_RAMP ticks too.
+/* From every reachable pace, slowing down reaches rest, with slope 0, within 3
+ * FT_RAMP ticks. The slope changes by at most one unit a tick. The length of
+ * path played during this time is at most ft_pace_stop_length(). Speeding up
+ * also reaches pace 1 within 3 FT_RAMP ticks.
  * Run: exhaust seconds=900 */
 void prove_pace_stops(void)
 {

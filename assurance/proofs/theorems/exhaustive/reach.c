@@ -1,15 +1,17 @@
-/* The reach of a segment, control/ft_segment.c, at every place. */
+/* The distance that a segment covers, control/ft_segment.c, at every point of
+ * the segment. */
 #include "exhaust.h"
 
 #include "ft_config.c"
 #include "ft_path.c"
 #include "ft_segment.c"
 
-/* At every place of a segment and half a tick around it, a single coefficient
- * leads at most as far as its span by ft_segment_span(). All coefficients
- * together lead at most as far as the sum, except for five roundings.
- * angles_to_steps allows for these roundings with 1 in 10^5. So no position of
- * a segment that ft_knots.c takes leaves the range of its conversion.
+/* At every point of a segment, extended by half a tick, each single coefficient
+ * contributes a distance of at most its span by ft_segment_span(). All
+ * coefficients together contribute at most the sum of these spans, except for
+ * five roundings. angles_to_steps allows for these roundings with 1 in 10^5. So
+ * no position on a segment that ft_knots.c accepts exceeds the range of its
+ * conversion.
  * Run: exhaust mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_reach(void)
 {

@@ -3,13 +3,14 @@
 
 #include "ft_loop.c"
 
-#define LEAST 1.1754944e-38f /* 2^-126: a smaller number is a rounded square */
+#define LEAST 1.1754944e-38f /* 2^-126: a smaller squared length is denormal */
 #define MOST 2e12f
 
 static double worst;
 
-/* Return one over the root of a squared length t, by the code of a rotation.
- * The function searches two numbers whose rounded squares have the sum t. */
+/* Return one over the root of a squared length t, as the code of a rotation
+ * computes it. For this, the function searches two numbers whose rounded
+ * squares have the sum t. */
 static double formed(float t)
 {
     const float a = t < LEAST ? -1e-15f : (float)(0.9 * sqrt(t) - 1e-15);
@@ -29,10 +30,10 @@ static double formed(float t)
 }
 
 /* For any two numbers of up to 10^6, the cosine and sine of their rotation are
- * at most 1 + 2e-6. For every single-precision squared length t up to 2e12,
+ * at most 1 + 2e-6. For every squared length t up to 2e12 in single precision,
  * the computed one over the root exceeds the exact value by at most 1.8e-6 of
- * this value. No number is larger than that root, except for rounding of the
- * sum of squares.
+ * this value. Neither number exceeds the root, except for rounding of the sum
+ * of squares.
  * Run: exhaust mechanisms=five_bar */
 void prove_rotation_bounds(void)
 {

@@ -1,11 +1,11 @@
-/* A silent host. The proof draws the conclusion from the theorems about each
- * part. */
+/* The effect of a silent host. The proof combines the theorems about each
+ * module. */
 #include "exhaust.h"
 
 #include "ft_config.c"
 
-/* Return the largest number of ticks until a jog stands. In each tick a jog
- * loses at least half of its ramp's step. */
+/* Return the maximum number of ticks until a jog has stopped. In each tick a
+ * jog slows down by at least half of its ramp's step. */
 static uint32_t stand(const ft_lab_config *c)
 {
     const double half = 0.5 * (double)c->velocity_step;
@@ -13,15 +13,16 @@ static uint32_t stand(const ft_lab_config *c)
     return (uint32_t)ceil((double)c->jog_velocity / half) + 1u;
 }
 
-/* Silence of the host ends in rest. The figures count the ticks from the last
- * tick with the host until a motion rests, at any pace, and until a jog rests,
- * at any velocity. Motion and jog rest before FT_HOST_LOST, after which an arm
- * at rest goes to FAULT.
+/* If the host falls silent, every motion comes to rest. The figures are the
+ * numbers of ticks from the last message of the host until a motion is at rest,
+ * for any pace, and until a jog is at rest, for any velocity. A motion and a
+ * jog come to rest before FT_HOST_LOST ticks. After this time an arm at rest
+ * goes to FAULT.
  * Assumes: silence_counted, for the ticks of silence; silence_stops, which
- * stops a motion and a jog, and brings all other modes to rest at once;
- * motion_tick and pace_stops, for a motion that rests within 3 FT_RAMP ticks;
- * jog_slows, likewise for a jog; silence_ends, for FAULT; and that every tick
- * comes.
+ * stops a motion and a jog, and stops all other modes immediately; motion_tick
+ * and pace_stops, for a motion that is at rest within 3 FT_RAMP ticks;
+ * jog_slows, for a jog in the same way; silence_ends, for FAULT; and that no
+ * tick is missed.
  * Run: exhaust */
 void prove_silence_rests(void)
 {

@@ -1,12 +1,12 @@
-/* The queue between main loop and tick, control/ft_queue.c, with ticks that
- * strike after any of its stores.
+/* The queue between main loop and tick, control/ft_queue.c. A tick may
+ * interrupt the main loop after any of its stores.
  *
- * C keeps the order of volatile stores. FT_STORED() keeps the order of all
- * stores around it. Nothing else keeps an order. So a tick finds volatile
- * members with their present values. For every other word there are three
- * possible values: at the last FT_STORED(), now, and at the next FT_STORED().
- * Each word has one of these values, for any order that a compiler chooses. A
- * few words stand for all. */
+ * A compiler keeps the order of volatile stores. FT_STORED() keeps the order of
+ * the stores before it and after it. No other order of stores is guaranteed. So
+ * a tick reads the present values of volatile members. Every other word may
+ * have three values: its value at the last FT_STORED(), its present value, and
+ * its value at the next FT_STORED(). For any order that a compiler chooses,
+ * each word has one of these values. A few words represent all words. */
 #include "exhaust.h"
 
 #include "ft_config.h"
@@ -23,7 +23,7 @@ static void barrier(void);
 
 #include "ft_queue.c"
 
-/* Only volatile stores keep the order of the source. */
+/* Only volatile stores keep the order of the source code. */
 #define VOLATILE(member, type) \
     _Static_assert(__builtin_types_compatible_p( \
                        __typeof__(&((ft_queue *)0)->member), volatile type *), \
@@ -38,7 +38,7 @@ VOLATILE(entered, uint32_t);
 
 static uint32_t chosen[256], choices[256], choice, depth;
 
-/* Return a number below n. Over all runs every number comes. */
+/* Return a number below n. Successive runs return every number. */
 static uint32_t choose(uint32_t n)
 {
     if (choice == depth) {
@@ -48,7 +48,7 @@ static uint32_t choose(uint32_t n)
     return chosen[choice++];
 }
 
-/* Go on to the next run. Return false after the last one. */
+/* Begin the next run. Return false after the last run. */
 static bool another(void)
 {
     while (depth > 0 && chosen[depth - 1u] + 1u == choices[depth - 1u])
@@ -65,7 +65,7 @@ static bool another(void)
 enum { AFTER = FT_RING, BEGINS = AFTER + 12, ENTRY, WORDS };
 
 typedef struct {
-    ft_turn at[WORDS]; /* words of the ring, six of each opening, and the
+    ft_turn at[WORDS]; /* words of the ring, six for each opening, and the
                         * entry */
 } words;
 
@@ -74,15 +74,18 @@ typedef struct {
     ft_queue q;
     uint32_t id[FT_RING];
     uint8_t flags[FT_RING];
-    bool forgets, pushes, seen; /* seen: the tick has looked at the entry */
+    bool forgets, pushes, seen; /* seen: the tick has read the entry */
 } moment;
 
 static ft_queue q;
-static uint32_t id[FT_RING];   /* identity of the whole segment in each slot */
+static uint32_t id[FT_RING];   /* identity of the segment that each slot
+                                * contains entirely */
 static uint8_t flags[FT_RING];
-static uint32_t ids, begun;    /* begun: the tail at the begin of the call */
+static uint32_t ids, begun;    /* begun: the tail at the beginning of the
+                                * call */
 static bool forgets, pushes;   /* actions of the main loop */
-static bool starts, started;   /* a tick forms the entry, or has */
+static bool starts, started;   /* a tick computes the entry, or has computed
+                                * it */
 
 static const ft_crossing steps[2] = { { 0, 1, 2, 3 }, { 0, 4, 5, 6 } };
 
@@ -109,7 +112,7 @@ static words all(void)
     return w;
 }
 
-/* Return the number that is formed for a step between two segments. */
+/* Return the number that is computed for a step between two segments. */
 static ft_turn formed(uint32_t before, uint32_t after, int32_t from,
                       int32_t boundary, int32_t to)
 {
@@ -120,10 +123,10 @@ static ft_turn formed(uint32_t before, uint32_t after, int32_t from,
 /* ---- values that a tick finds -------------------------------------------- */
 
 static words since;          /* the words at the last barrier */
-static moment moments[64];   /* after each store since then */
+static moment moments[64];   /* the words after each store since then */
 static uint32_t n_moments, actions;
 
-/* Write the values that a word may have. Return their number. */
+/* Write the values that a word may have. Return the number of these values. */
 static uint32_t found(ft_turn of[3], const words *then, const words *later,
                       uint32_t at)
 {
@@ -141,8 +144,8 @@ static bool is(const words *then, const words *later, uint32_t at, ft_turn x)
     return since.at[at] == x && then->at[at] == x && later->at[at] == x;
 }
 
-/* Claim that an opening is right. If a tick finds the opening marked for a
- * waiting segment, its numbers were formed for exactly this step. */
+/* Check an opening. If a tick reads that the opening is marked for a waiting
+ * segment, the numbers of the opening were computed for exactly this step. */
 static void claim_opening(const moment *m, const words *later, uint32_t at)
 {
     const words *then = &m->held;
@@ -206,8 +209,8 @@ static void claim_entry(moment *m, const words *later)
     m->seen = true;
 }
 
-/* Check the moments since the last barrier. All stores before this barrier are
- * known now. */
+/* Check the moments since the last barrier. At this point all stores before the
+ * barrier are known. */
 static void look(void)
 {
     const words later = all();
@@ -233,8 +236,8 @@ static uint32_t buffered(void)
     return q.head - q.tail;
 }
 
-/* Let a tick start a motion. The tick uses the entry, and forms it if the main
- * loop has not. No later tick asks for this entry. */
+/* Model the start of a motion by a tick. The tick uses the entry, and computes
+ * it if the main loop has not. No later tick reads this entry. */
 static void start(void)
 {
     const words before = all();
@@ -250,8 +253,8 @@ static void start(void)
     started = true;
 }
 
-/* Let a tick pass a segment, start a motion, or drop a motion. No motion is
- * played whole in one call of the main loop. */
+/* Model a tick that completes a segment, starts a motion, or discards a motion.
+ * No motion is played from start to end during one call of the main loop. */
 static void act(void)
 {
     const uint8_t now = flags[q.tail & (FT_RING - 1u)];
@@ -277,7 +280,7 @@ static void act(void)
     }
 }
 
-/* A tick may strike here. */
+/* A tick may interrupt the main loop here. */
 static void struck(void)
 {
     moment *m;
@@ -329,7 +332,7 @@ void ft_step_pairs(const ft_turn at[FT_JOINTS], ft_pair pairs[FT_STEP_PAIRS])
 
 /* ---- the main loop ------------------------------------------------------- */
 
-/* Lay a segment into the slot, word by word. */
+/* Write a segment into the slot, word by word. */
 static void lay(uint32_t n)
 {
     ft_segment *g = ft_queue_slot(&q);
@@ -343,8 +346,8 @@ static void lay(uint32_t n)
 
 enum { FORGET = 6 };
 
-/* Make one call of the main loop. If the tick has asked for forgetting, the
- * call forgets. */
+/* Make one call of the main loop. If the tick has requested that the path be
+ * discarded, the call discards it. */
 static void call(void)
 {
     const ft_knot knot = { { 0 }, { 0 }, { 0 } };
@@ -352,15 +355,15 @@ static void call(void)
     ft_crossing step = steps[what & 1u];
 
     begun = q.tail;
-    if (what < 3u && buffered() < FT_RING) { /* knots_full */
-        look(); /* without room, nothing has been stored yet */
+    if (what < 3u && buffered() < FT_RING) { /* proved by knots_full */
+        look(); /* without space, nothing has been stored yet */
         pushes = true;
         lay(what);
         ft_queue_push(&q, &knot);
         pushes = false;
     } else if (what == 3u || what == 4u) {
         step.segment = q.tail + 1u + choose(2);
-        if (step.segment - q.tail < buffered()) /* motion_prepare */
+        if (step.segment - q.tail < buffered()) /* proved by motion_prepare */
             ft_queue_prepare(&q, &step);
     } else if (what == 5u && buffered() != 0) {
         ft_queue_prepare_entry(&q);
@@ -374,7 +377,7 @@ static void call(void)
 
 /* ---- any state ----------------------------------------------------------- */
 
-/* Make an opening, which may be empty, formed, or left from a forgotten
+/* Make an opening, which may be empty, computed, or left over from a discarded
  * path. */
 static void any_opening(uint32_t i)
 {
@@ -427,23 +430,23 @@ static void any_state(void)
     } else if (entered == 2u) {
         q.entered = FT_QUEUE_MARK(tail - 1u);
     }
-    any_opening(choose(2)); /* neither needs the other */
+    any_opening(choose(2)); /* the two openings do not depend on each other */
     n_moments = 0;
     forgets = pushes = started = false;
     since = all();
 }
 
-/* A tick may strike after any store of the main loop, with any order of the
- * stores that C lets a compiler order. In all cases every waiting segment is
- * whole. Numbers that are marked as formed are whole and belong to existing
- * segments. Formed numbers are for a step into a waiting segment, or for a
- * motion's first pose. Whole waiting motions are counted, at most one too
- * early. A forgotten ring is empty. The theorem holds in any two calls after
- * any of these states, while one tick passes a segment, starts a motion or
- * drops it.
- * Assumes: a ring of four segments; room for every push, and formed numbers
+/* A tick may interrupt the main loop after any store, for any order of the
+ * stores that the C standard permits. In all cases every waiting segment is
+ * complete. Numbers that are marked as computed are complete and belong to
+ * existing segments. These numbers are for a step into a waiting segment, or
+ * for the first pose of a motion. The count of complete waiting motions is
+ * correct, or one too large while a motion is being completed. A discarded ring
+ * is empty. The theorem holds for any two calls after any of these states,
+ * while one tick completes a segment, starts a motion or discards it.
+ * Assumes: a ring of four segments; space for every push, and computed numbers
  * only of waiting segments (knots_full, motion_prepare); and no motion that is
- * played whole in one call of the main loop.
+ * played from start to end during one call of the main loop.
  * Run: exhaust interrupts=ft_queue.c */
 void prove_queue_struck(void)
 {

@@ -1,6 +1,6 @@
 /* The parts of Arduino and SimpleFOC 2.4.0 that the sketch uses, with the names
- * and types of their headers. Only the set point of the current is computed, as
- * in FOCMotor::loopFOC and FOCMotor::move of this version. */
+ * and types of their headers. This stand-in computes only the set point of the
+ * current, as FOCMotor::loopFOC and FOCMotor::move of this version do. */
 #ifndef SIMPLEFOC_H
 #define SIMPLEFOC_H
 
@@ -32,7 +32,7 @@ struct MagneticSensorSPIConfig_s { int bits; };
 static MagneticSensorSPIConfig_s AS5047_SPI = { 14 };
 
 struct Sensor {
-    float turned = 1.25f; /* rad, somewhere */
+    float turned = 1.25f; /* rad, an arbitrary angle */
     bool initialised = false;
     void update() {}
 };
@@ -58,11 +58,11 @@ struct BLDCMotor {
     BLDCDriver3PWM *driver = nullptr;
     bool enabled = false;
     int pole_pairs, moves = 0;
-    float feedback = 0.0f; /* A, of the position control, set by the
+    float feedback = 0.0f; /* A, output of the position control, set by the
                             * test */
     float asked = 0.0f;    /* A, set point of the current control */
-    bool twice = false;    /* true if feed-forward was added twice to one set
-                            * point */
+    bool twice = false;    /* true if the feed-forward was added twice to one
+                            * set point */
 
     BLDCMotor(int pp, float R = NOT_SET, float KV = NOT_SET) : phase_resistance(R), KV_rating(KV), pole_pairs(pp) {}
     void linkSensor(Sensor *s) { sensor = s; }

@@ -1,9 +1,9 @@
-/* Start of a Cortex-M4F before main, and a table of two vectors. Printed text
- * goes to the emulator, by semihosting. */
+/* Start-up code of a Cortex-M4F before main, and a table of two vectors.
+ * Semihosting sends printed text to the emulator. */
 #include <stdint.h>
 
 extern uint32_t top, data_from, data_start, data_end, bss_start, bss_end;
-void initialise_monitor_handles(void); /* newlib's rdimon */
+void initialise_monitor_handles(void); /* defined in newlib's librdimon */
 void exit(int status);
 int main(void);
 void reset(void);
@@ -17,7 +17,8 @@ void reset(void)
 {
     uint32_t *to, *from = &data_from;
 
-    *(volatile uint32_t *)0xE000ED88u |= 0xF00000u; /* CPACR: the floating-point unit */
+    /* CPACR: enables the floating-point unit */
+    *(volatile uint32_t *)0xE000ED88u |= 0xF00000u;
     for (to = &data_start; to < &data_end;)
         *to++ = *from++;
     for (to = &bss_start; to < &bss_end;)

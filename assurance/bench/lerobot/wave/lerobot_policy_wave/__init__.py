@@ -1,8 +1,8 @@
-"""A policy without a network and a camera without a lens. LeRobot finds both like any other plugin."""
+"""A policy without a neural network, and a simulated camera. LeRobot finds both as it finds any other plugin."""
 
 from .camera import StripesCamera, StripesCameraConfig
 
-try:  # LeRobot before 0.5 finds no policies of other distributions
+try:  # LeRobot before 0.5 does not search other distributions for policies
     from .configuration_wave import WaveConfig
 except ImportError:
     WaveConfig = None

@@ -1,4 +1,4 @@
-"""A camera with a moving stripe, so that every image differs."""
+"""A simulated camera with a moving stripe, so that every image differs."""
 
 from dataclasses import dataclass
 

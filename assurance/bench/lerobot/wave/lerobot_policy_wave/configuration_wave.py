@@ -10,8 +10,9 @@ from lerobot.optim.optimizers import AdamConfig
 @PreTrainedConfig.register_subclass("wave")
 @dataclass
 class WaveConfig(PreTrainedConfig):
-    """chunk: number of actions of a prediction. rate: of actions, 1/s. reach: deg. think: duration of a prediction, s.
-    jump: step from one prediction to the next, deg."""
+    """chunk: number of actions of a prediction. rate: rate of actions, 1/s. reach: deg. think: duration of a
+    prediction, s. jump: step from one prediction to the next, deg.
+    """
 
     chunk: int = 50
     rate: float = 30.0

@@ -1,4 +1,6 @@
-"""The policy. Each chunk is a sine in time about the first observed pose, with a small step from the last chunk."""
+"""The policy. Each chunk of actions is a sine in time about the first observed pose, with a small step from the
+previous chunk.
+"""
 
 import math
 import time
@@ -16,7 +18,7 @@ class WavePolicy(PreTrainedPolicy):
 
     def __init__(self, config: WaveConfig, **more) -> None:
         super().__init__(config)
-        self.unused = torch.nn.Parameter(torch.zeros(1))  # a policy has weights
+        self.unused = torch.nn.Parameter(torch.zeros(1))  # LeRobot requires a policy to have weights
         self.reset()
 
     def get_optim_params(self):

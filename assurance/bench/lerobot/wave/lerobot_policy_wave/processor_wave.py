@@ -1,4 +1,4 @@
-"""Steps before and after the policy, which change nothing."""
+"""Processing steps before and after the policy, which change nothing."""
 
 from lerobot.processor import make_default_pre_post_processors
 
