@@ -1,5 +1,5 @@
-"""Published answers of registers change nothing (hil/chip/bus.c). One run has answers. In a second run Python's models
-handle every access. Accesses, cycles, telemetry, torques and motions are equal, bit for bit."""
+"""Published answers of registers (hil/chip/bus.c) do not change the results. One run has answers. In a second run
+Python's models handle each access. Accesses, cycles, telemetry, torques and motions are equal bit for bit."""
 
 import hashlib
 from dataclasses import fields, replace
@@ -48,7 +48,8 @@ def built_for(name: str, drive: str) -> tuple[Mechanism, BuildResult]:
 
 
 def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str, dict[str, bytes], int]:
-    """Return a digest of all accesses with their cycles, the record of the ticks, and the number of calls of models."""
+    """Return a digest of all accesses with their cycles, the record of the ticks, and the number of calls of the
+    models."""
     mechanism, built = built_for(name, drive)
     accesses, asked = hashlib.sha256(), 0
     ask = Peripheral.read
@@ -68,7 +69,7 @@ def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str
 
         board.chip.bus.watch = note
         board.chip.reset("power")
-        board.brakes = name in (CLOSED, SERVED)  # without brakes they sink and do not arm
+        board.brakes = name in (CLOSED, SERVED)  # without brakes the joints sink and the board does not arm
         played = play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault=fault)
         assert fault is not None or played.ended == "done"
         result = board.record()
@@ -89,7 +90,8 @@ def test_answers_in_c_are_those_of_the_models(name, drive, fault):
 @pytest.mark.parametrize(("name", "drive"), [("f405rg-4", "current"), ("nucleo-g474re-6", "voltage"),
                                              (SERVED, "voltage")])
 def test_a_board_under_power_asks_no_model(monkeypatch, name, drive):
-    """Link and ports are in C too. STATUS, changes of direction and a wire of servos call no model."""
+    """The models of the link and the ports are in C too. STATUS, changes of direction and a bus of servos call no model
+    in Python."""
     mechanism, built = built_for(name, drive)
     asked: list[str] = []
     with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
@@ -113,7 +115,7 @@ def test_a_board_under_power_asks_no_model(monkeypatch, name, drive):
 
 
 def test_an_answer_that_is_wrong_is_seen(monkeypatch):
-    """If only C's cycle counter is wrong by some cycles, accesses come at other times."""
+    """If the only error were C's cycle counter, by some cycles, accesses would happen at other times."""
     say = Dwt.say_cycles
 
     with monkeypatch.context() as patch:

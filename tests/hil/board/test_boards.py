@@ -44,7 +44,8 @@ def test_three_links_are_built_for_and_moved_by_every_board(name):
 
 
 def test_locked_antiphase_moves_the_arm_as_sign_and_magnitude_do():
-    """The board's e-stop loop cuts the bridges. The PWM carries the sign, so the sign has no delay."""
+    """The e-stop circuit of the board switches off the bridges. The PWM signal carries the sign, so the sign reaches
+    the bridge without a delay."""
     signed, locked = (moved(*image("f405rg-6", drive)) for drive in ("voltage", "antiphase"))
     assert locked.ended == "done" and locked.faults == () and locked.outputs_safe
     assert max(signed.tracking_rms.max(), locked.tracking_rms.max()) < 1e-4  # rad, an eighth of an encoder count
@@ -61,12 +62,12 @@ def test_antiphase_is_refused_where_no_pwm_would_be_full_voltage(tmp_path, name,
 
 
 def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
-    """From power-up through arming to the end of an e-stop, a bridge is off or gives nearly 0 V."""
+    """From power-up through arming to the end of an e-stop, each bridge is off or outputs nearly 0 V."""
     mechanism, built = image("f405rg-6", "antiphase")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         looked = []
 
-        def look():  # 23 times in ten periods of the PWM, each time at another phase
+        def look():  # 23 times in ten PWM periods, each time at a different phase
             looked.append(board.voltages())
             board.at(board.seconds + 21.7e-6, look)
 
@@ -74,7 +75,7 @@ def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
         armed(board)
         board.run(0.02)
         board.estop(True)
-        assert np.isnan(board.voltages()).all()  # by the loop, before any instruction
+        assert np.isnan(board.voltages()).all()  # the run loop does this before any instruction
         board.run(0.02)
         board.estop(False)
         board.run(0.02)
@@ -85,8 +86,8 @@ def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
 
 @pytest.mark.parametrize(("name", "drive"), [*((name, "voltage") for name in DRIVING), ("f405rg-6", "antiphase")])
 def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
-    """The board keeps a bridge's share of the bus until a part may have changed. This test computes the share after
-    every step."""
+    """The board reuses a bridge's duty until a component may have changed. This test computes the duty after each
+    step."""
     mechanism, built = image(name, drive)
     with rig.connected(mechanism, built.elf, armed=True) as (board, _):
         seen = set()
@@ -94,11 +95,11 @@ def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
         def compare() -> None:
             afresh = [Bridge(board.board, board.chip, joint, channel).share for joint, channel in board.joints]
             volts = [np.nan if share is None else share * board.bus_voltage for share in afresh]
-            if not np.isnan(board.voltages()).all():  # the parts between bridge and motor pass the voltage
+            if not np.isnan(board.voltages()).all():  # the components between bridge and motor pass on the voltage
                 np.testing.assert_array_equal(board.voltages(), volts)
                 seen.update(volts)
 
-        board.plant.v = np.array([0.5, *board.plant.v[1:]])  # a push, which the loop answers
+        board.plant.v = np.array([0.5, *board.plant.v[1:]])  # an external push, to which the loop responds
         for _ in range(200):
             board.run(47e-6)
             compare()
@@ -112,7 +113,8 @@ def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
 @pytest.mark.parametrize("name", [name for name in DRIVING if boards.load_board(name).outputs.wake_us])
 @pytest.mark.parametrize(("wake_s", "low_asleep"), [(0.5e-3, True), (1e-3, True), (1e-3, False), (0.0, True)])
 def test_bridges_whose_fault_line_is_low_while_they_sleep_or_wake_up_are_armed(name, wake_s, low_asleep):
-    """Data sheets allow all these fault lines. A later fault still stops the arm."""
+    """According to the data sheets the fault line may behave in each of these ways. A later fault still stops the
+    arm."""
     mechanism, built = image(name)
     with rig.connected(mechanism, built.elf) as (board, session):
         board.power.sleeping.wake_s, board.power.sleeping.low_asleep = wake_s, low_asleep
@@ -134,7 +136,7 @@ def test_a_driver_that_is_at_fault_is_found_so_once_it_has_had_its_time_to_wake_
 
 
 def test_current_loops_wait_for_bridges_that_wake_up():
-    """In a sleeping bridge, the test pulse of the current sensors would find no current."""
+    """In a bridge that sleeps, the test pulse of the current sensors would measure no current."""
     mechanism, built = image("nucleo-g474re-6", "current")
     result = moved(mechanism, built)
     assert result.ended == "done" and result.faults == ()
@@ -144,9 +146,10 @@ ONCE, TWICE, THRICE = "#" + 15 * ".", "#.#" + 13 * ".", "#.#.#" + 11 * "."
 
 
 def shown(board: VirtualBoard, session: Session) -> str:
-    """Return the states of the LED in eighths of a second, for two seconds from the beginning of a pattern."""
+    """Return the states of the LED for two seconds in steps of an eighth of a second. The first step is the beginning
+    of a pattern."""
     rig.pump(board, session, 1)
-    ticks = (2000 - session.status.tick) % 2000 + 60  # into the first step of a pattern
+    ticks = (2000 - session.status.tick) % 2000 + 60  # time into the first step of a pattern
     rig.pump(board, session, ticks // 10)
     seen = ""
     for _ in range(16):

@@ -1,5 +1,5 @@
-"""Closed loops and modes on the virtual board. The modes of image and articulated plant change together, or the image
-gives a reason."""
+"""Closed loops and modes on the virtual board. The modes of the image and of the articulated plant change together, or
+the plant gives a reason."""
 
 from dataclasses import replace
 
@@ -18,11 +18,12 @@ from tests.support.boards import IMAGES
 from tests.support.closed import Closed
 from tests.support.closed_motions import MECHANISMS
 
-GRASP, UNTIL = 0.7, 0.8  # s: time of the switch, and end of the played part of the motion
+GRASP, UNTIL = 0.7, 0.8  # s: time of the switch, and end of the part of the motion that the test plays
 
 
 def example(until: float = UNTIL, **changes: float) -> tuple[Mechanism, Trajectory]:
-    """Return two arms and their motion until just after the grasp or `until`, s. changes: changes of every mode."""
+    """Return two arms and their motion until just after the grasp, or until `until`, s. changes: changes to each
+    mode."""
     mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     last = int(np.searchsorted(motion.times, until - 1e-9)) + 1
@@ -50,7 +51,7 @@ def test_a_board_sees_the_currents_of_driven_joints_alone():
 
 @pytest.fixture(scope="module")
 def grasped() -> dict[str, tuple[Result, VirtualBoard]]:
-    """Results of the motion with the file's ramp and without a ramp."""
+    """Results of the motion with the ramp of the file and without a ramp."""
     return {"ramp": played(*example(), "two_arms"), "none": played(*example(ramp_s=0.0), "two_arms_without_ramp")}
 
 
@@ -58,9 +59,9 @@ def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path_with_the_host_
     for result, board in grasped.values():
         assert (result.ended, result.faults, board.plant.mode) == ("done", (), "grasp")
         assert result.bit_identical is True
-        assert result.modes == (0, 1, 0)  # a disarmed board returns to the first mode
+        assert result.modes == (0, 1, 0)  # when a board is disarmed, it returns to the first mode
         assert result.tracking_max.max() < 1.5e-3
-        # plant and motion switch at the same time
+        # the plant and the motion switch at the same time
         begins = result.record.seconds[in_motion(result.record).start]
         assert board.switched[0][0] - begins == pytest.approx(GRASP, abs=3e-3)
 
@@ -74,9 +75,8 @@ def around_switch(result: Result, board: VirtualBoard) -> int:
 
 
 def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
-    """From the first tick of the new mode, feed-forward includes the weight of arms and object, as Pinocchio
-    computes it. The
-    closure's share grows by a fiftieth in each tick."""
+    """From the first tick of the new mode, the feed-forward includes the weight of arms and object, as computed by
+    Pinocchio. The force share of the closed loop increases by a fiftieth in each tick."""
     result, board = grasped["ramp"]
     tick = around_switch(result, board)
     formed = result.record.torque_ff[tick - 1:]
@@ -92,14 +92,14 @@ def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
     np.testing.assert_allclose(formed[0], weight["open"], atol=1e-4)
     for k in (1, 2, 10, 50, 60):
         np.testing.assert_allclose(formed[k], weight["grasp"] + min(k / 50, 1.0) * shared, atol=1e-4)
-    # the grasping arm does not sag; with PD alone it would sag by weight over stiffness
+    # the grasping arm does not sag; with PD alone it would sag by weight divided by stiffness
     stiff = np.array([joint.gains.ku for joint in mechanism.streamed])
     error = np.abs(result.target_positions - result.record.q)[tick:tick + 60]
     assert error[:, 0].max() < 0.05 * abs(step[0]) / stiff[0]
 
 
 def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
-    """The right arm carries its part of the object only through the closure."""
+    """The right arm carries its part of the object only through the closed loop."""
     largest = {}
     for name, (result, board) in grasped.items():
         tick = around_switch(result, board)
@@ -108,13 +108,13 @@ def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
           f"{largest['ramp']:.3f} with ramp")
     assert largest["none"] > 0.3 and largest["ramp"] < 0.05 * largest["none"]
     ends = [result.record.torque_ff[around_switch(result, board) + 70] for result, board in grasped.values()]
-    np.testing.assert_allclose(*ends, atol=2e-3)  # both arms carry equal parts at the end
+    np.testing.assert_allclose(*ends, atol=2e-3)  # at the end both arms carry equal loads
 
 
 @pytest.mark.bench
 def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
-    """With the processor in the loop, the relay reads the mode from STATUS. The plant's hands close when the torque
-    changes."""
+    """With the processor in the loop, the relay reads the board's mode from STATUS messages. The grippers of the plant
+    close when the torque changes."""
     mechanism, motion = example()
     elf = build.build_image(mechanism, tmp_path, pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(4)) as board:
@@ -125,15 +125,15 @@ def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
     assert (mode, missed) == ("grasp", "")
     k = int(np.argmin(np.abs(result.record.seconds - seconds)))
     assert np.abs(result.target_positions - result.record.q)[k:result.moving.stop].max() < 5e-4
-    # the torque acts from here on; it was computed a tick earlier
+    # the torque acts from here on; it was computed one tick earlier
     assert np.abs(result.record.torque_ff[k - 1] - result.record.torque_ff[k - 2])[:2].min() > 1.0
 
 
-CARRIED, ON = 1.1, 0.1  # s: end of the played part; duration of the motion afterwards
+CARRIED, ON = 1.1, 0.1  # s: end of the part of the motion that is played; duration of the motion afterwards
 
 
 def test_an_object_is_let_go_in_motion():
-    """Half-way along the arc the hands open, and both arms move on undisturbed."""
+    """Half-way along the arc the grippers open, and both arms continue their motions undisturbed."""
     mechanism, motion = example(CARRIED + ON)
     motion = replace(motion, modes=(*motion.modes, (CARRIED, "open")))
     assert np.abs(motion.at(CARRIED)[1]).min() > 0.3  # rad/s
@@ -148,7 +148,7 @@ def test_an_object_is_let_go_in_motion():
 
 
 def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
-    """The right arm swings through the pose of the grasp. The arm's position is right, but its velocity is not."""
+    """The right arm moves through the pose of the grasp. The arm's position is correct, but its velocity is not."""
     mechanism, motion = example()
     meeting, swing, still = motion.at(GRASP)[0], np.array([0.0, 0.0, 0.3, 0.0]), np.zeros(4)
     times, places = [0.0, 0.4, 0.6], [motion.positions[0], meeting, meeting + 0.1 * swing]
@@ -160,7 +160,8 @@ def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
 
 
 def test_a_motion_through_a_singular_pose_ends_in_a_named_fault_before_the_linkage_gets_there():
-    """Coupler and rocker stretch out. No pose exists beyond this point, and two poses exist on the way back."""
+    """The coupler and the rocker become collinear. Above this point no pose exists, and on the way back two poses
+    exist."""
     mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
     motion = Trajectory.load(MECHANISMS / "four_bar_singular.csv", mechanism)
     result, board = played(mechanism, motion, "four_bar")

@@ -1,4 +1,4 @@
-"""Images on virtual boards detect external torques. The plants do not report these torques to the board."""
+"""Images on virtual boards detect external torques. The plants do not report these external torques to the board."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ BEND = 4
 STEP = 2.0  # N m
 
 
-PEAK = 0.01  # share of the effort: noise of counts in velocities, times inertia and bandwidth
+PEAK = 0.01  # fraction of the effort: quantisation noise in velocities, times inertia and bandwidth
 
 
 def smooth(mechanism):
@@ -54,7 +54,7 @@ def test_a_step_of_torque_is_a_touch_within_ten_milliseconds_and_measured(joint,
         last = arm.reports[-1]
         late = last.touch_tick - tick
         print(f"joint {joint}: felt after {late} ms, {last.external[joint] - before:.3f} N m")
-        holds = arm.board.mechanism.streamed[joint].friction.coulomb  # friction at rest takes at most this torque
+        holds = arm.board.mechanism.streamed[joint].friction.coulomb  # friction at rest supports at most this torque
         assert last.touches == 1 and last.joint == joint and 0 <= late <= 10
         assert STEP - holds - 0.05 <= sign * (last.external[joint] - before) <= STEP + 0.05
 
@@ -65,13 +65,13 @@ def test_a_torque_at_rest_is_measured_where_no_friction_hides_it():
         assert np.abs(arm.reports[-1].external).max() < 0.3
         arm.push(np.array([3.0, -4.0, 2.0, 1.0, -1.0, 0.5]))
         arm.wait(0.3)
-        felt = np.median([report.external for report in arm.reports[-10:]], axis=0)  # a step of an encoder is 0.9 N m
+        felt = np.median([report.external for report in arm.reports[-10:]], axis=0)  # one count is 0.9 N m
         print(np.round(felt, 3))
         assert felt == pytest.approx([3.0, -4.0, 2.0, 1.0, -1.0, 0.5], abs=0.3)
 
 
 def test_a_perfect_model_feels_next_to_nothing_in_motion():
-    """Only the noise of the encoders' counts and of the observed velocities remains."""
+    """The only remaining noise comes from the encoders' resolution and the observed velocities."""
     with feeling(smooth(six_axis())) as arm:
         assert arm.play(MOTION) == "done"
         peak = np.abs(arm.external).max(axis=0)
@@ -103,13 +103,13 @@ def test_an_error_of_the_model_is_no_touch(mass):
         peak = np.abs(arm.external).max(axis=0)
         print(f"mass {mass}: {np.round(peak, 2)}")
         assert arm.reports[-1].touches == 0
-        if mass == 1.0:  # Coulomb friction bears its part; back-EMF and winding give the rest
+        if mass == 1.0:  # Coulomb friction and motor losses explain the torque
             coulomb = np.array([j.friction.coulomb for j in mechanism.streamed])
             assert np.all(peak <= 2.0 * coulomb)
 
 
 def until(arm, state, most=20.0):
-    """Wait for a state for at most `seconds` of the board's time. Fail if the state does not come."""
+    """Wait for a state, for at most `seconds` of the board's time. Fail if the board does not reach the state."""
     for _ in range(round(10.0 * most)):
         arm.wait(0.1)
         if state_name(arm.session.status) == state:
@@ -135,8 +135,8 @@ def test_an_arm_that_has_given_way_to_a_push_goes_back_once_it_is_over():
 
 
 def test_a_spring_that_presses_for_long_is_not_pressed_back_for_longer_than_the_tries():
-    """The spring holds the arm in a pose that friction allows. From then on the board feels nothing. The way back leads
-    against the spring."""
+    """The spring holds the arm in a pose that friction allows. From this time on the board estimates no external
+    torque. On the way back the motion is against the spring's force."""
     with feeling(six_axis("return")) as arm:
         there = arm.board.plant.q[BEND] + 0.5
         worst = []
@@ -167,7 +167,7 @@ def test_a_motion_waits_for_an_arm_that_has_given_way(goes_on):
         played = []
 
         def hand(plant):
-            """Return a hand that pushes for a fifth of a second, in the middle of the motion."""
+            """Return a simulated hand that pushes for a fifth of a second, in the middle of the motion."""
             if played or state_name(arm.session.status) == "TRACK":
                 played.append(arm.board.ticks)
             return push(8.0 if played and 100 < played[-1] - played[0] < 300 else 0.0)
@@ -183,7 +183,7 @@ def test_a_motion_waits_for_an_arm_that_has_given_way(goes_on):
 
 
 def test_a_script_and_the_monitor_report_what_is_felt_and_the_wrench_at_the_tip():
-    """Pinocchio's Jacobian turns a force at the tip into joint torques. The board's estimate gives the same force."""
+    """Pinocchio's Jacobian converts a force at the tip into joint torques. The board's estimate equals this wrench."""
     mechanism = smooth(six_axis())
     model = oracle.pinocchio_model(Model.of(mechanism))
     data = model.createData()
@@ -208,7 +208,7 @@ def test_a_script_and_the_monitor_report_what_is_felt_and_the_wrench_at_the_tip(
 
 
 def test_drives_on_can_feel_too():
-    """The drives' positions have steps of 0.38 mrad. A lower bandwidth tolerates these steps."""
+    """The drives report positions in steps of 0.38 mrad. A lower bandwidth tolerates these steps."""
     source = load_mechanism(ROOT / "mechanisms" / "damiao_arm.toml")
     mechanism = replace(source, name="damiao_feel", feel=Feel("none", 5.0))
     with feeling(mechanism, plant_of(mechanism)) as arm:

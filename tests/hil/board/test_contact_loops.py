@@ -1,4 +1,4 @@
-"""Images on virtual boards detect external torques on closed loops and mimic joints, with two kinds of plants."""
+"""Images on virtual boards detect external torques on closed loops and mimic joints, with two types of plants."""
 
 from dataclasses import replace
 
@@ -17,14 +17,14 @@ from femtorque.host.stream import stream
 from tests.support.feeling import ROOT, feeling
 from tests.support.mimic import gripper_in
 
-SOFT = 1e-5  # N m/rad or N/m: so soft and so far away that the spring's torque is constant
+SOFT = 1e-5  # N m/rad or N/m: the spring is so soft and so far from its rest position that its force is constant
 HZ = 20.0
 COUNTS = 65536
 
 
 def loops(name, folder, **how):
-    """Return a mechanism with contact detection and fine encoders. The mechanism has no friction, because friction
-    could hide a push."""
+    """Return a mechanism with contact detection and high-resolution encoders. The mechanism has no friction, because
+    friction could hide a push."""
     it = gripper_in(folder) if name == "gripper" else load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
     joints = tuple(replace(joint, friction=Friction(), encoder=joint.encoder and replace(joint.encoder, counts=COUNTS),
                            **how) for joint in it.joints)
@@ -37,7 +37,8 @@ def driven(mechanism):
 
 
 def follows(plant):
-    """Return velocities of all joints per velocity of the driven joints (n, J), by the plant's constraints."""
+    """Return the velocities of all joints per unit velocity of the driven joints (n, J), from the plant's
+    constraints."""
     compliance, on = plant.cycle.along.compliance, driven(plant.mechanism)
     return compliance[:, on] @ np.linalg.inv(compliance[np.ix_(on, on)])
 
@@ -68,7 +69,7 @@ def test_what_presses_on_any_joint_is_felt_at_the_driven_ones_as_the_loops_lead_
                                          ("three_rrr", 0.04)])
 def test_steps_of_encoders_are_felt_as_foreseen_and_are_no_touch_by_the_thresholds_that_the_file_leaves_out(
         name, least):
-    """The motion is far from singular poses. The predicted noise also covers poses near singular poses."""
+    """The motion avoids singular poses. The predicted noise is also an upper bound near singular poses."""
     mechanism = replace(load_mechanism(ROOT / "mechanisms" / f"{name}.toml"), feel=Feel("none", HZ))
     foreseen = noises(mechanism, [joint_constants(mechanism, joint) for joint in mechanism.streamed])
     with feeling(mechanism, Plant(mechanism)) as arm:
@@ -79,7 +80,7 @@ def test_steps_of_encoders_are_felt_as_foreseen_and_are_no_touch_by_the_threshol
 
 
 def test_a_force_on_a_link_of_mujocos_is_what_the_motors_carry(tmp_path):
-    """MuJoCo closes the loop by constraints and applies a Cartesian force to a link. Without gravity, the motors carry
+    """MuJoCo closes the loop by constraints and applies a Cartesian force to a link. Without gravity, the motors supply
     only this force."""
     mechanism = replace(loops("five_bar", tmp_path, contact=Contact(1e4)), gravity=np.zeros(3))
     plant = mujoco.MujocoPlant(mechanism)

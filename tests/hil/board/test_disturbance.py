@@ -1,4 +1,4 @@
-"""A bad line disturbs frames as its settings say. Without settings it disturbs nothing."""
+"""A bad line disturbs frames in the way that its settings specify. Without settings the line disturbs nothing."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ FRAMES = [bytes([1 + i % 250, 7, 9, 0]) for i in range(2000)]
 
 
 def through(line: Disturbance) -> bytes:
-    """Pass all frames through the line. The pieces do not end where frames end."""
+    """Pass all frames through the line. The pieces end in the middle of frames."""
     data = b"".join(FRAMES)
     return b"".join(line(data[i:i + 7]) for i in range(0, len(data), 7))
 

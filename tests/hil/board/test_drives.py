@@ -1,5 +1,5 @@
-"""A whole arm whose joints are drives on a bus: flash image, the virtual chip's controller, wire, drives, plant. The
-arm moves. Faults on the bus or in a drive end in a named state with no driven joint.
+"""A whole arm with drives on a bus: flash image, the virtual chip's controller, bus, drives, plant. The arm moves.
+Faults on the bus or in a drive end in a named state in which no joint is driven.
 """
 
 import re
@@ -38,7 +38,7 @@ from tests.support.bus_arm import OTHERS, arm, at_rate, described
 
 @contextmanager
 def board(kind: str = "damiao", level: bool = False) -> Iterator[VirtualBoard]:
-    """level: true for an arm that is stretched out level at power-up."""
+    """level: true for an arm that is stretched out horizontally at power-up."""
     mechanism, elf = arm(kind)
     stood = replace(mechanism, joints=tuple(replace(j, start=0.0) for j in mechanism.joints)) if level else mechanism
     with VirtualBoard(elf, mechanism, plant_of(stood)) as made:
@@ -53,7 +53,7 @@ def moved(on: VirtualBoard, fault: str | None = None) -> Result:
 
 @dataclass(frozen=True)
 class Run:
-    """A motion with the frames of its first bus. driving: true if a drive still drives at the end."""
+    """A motion, with the frames on its first bus. driving: true if a drive still drives its joint at the end."""
 
     result: Result
     passed: list[Passed]
@@ -70,7 +70,7 @@ def run_of(kind: str) -> Run:
 
 
 def logged(on: VirtualBoard) -> list[Passed]:
-    """Return the list that collects the frames of the first bus from now on."""
+    """Return a list that collects the frames on the first bus from now on."""
     passed: list[Passed] = []
     on.wiring.buses.wires["can1"].log = passed.append
     return passed
@@ -86,7 +86,7 @@ def drives(on: VirtualBoard):
 
 @contextmanager
 def watched(kind: str, seconds: float) -> Iterator[tuple[VirtualBoard, list[Passed], float]]:
-    """Return an armed board, the frames that passed on its first bus in a number of seconds, and the bus load."""
+    """Return an armed board, the frames on its first bus during a number of seconds, and the bus load."""
     with board(kind) as on:
         passed, wire = logged(on), on.wiring.buses.wires["can1"]
         armed(on)
@@ -100,8 +100,9 @@ def watched(kind: str, seconds: float) -> Iterator[tuple[VirtualBoard, list[Pass
 
 @pytest.mark.parametrize("kind", ["damiao", "fd", "robomaster", "three", *OTHERS])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
-    """The drives' rotors make up most of the inertia of some joints. The mechanism file has these rotors. A RobStride
-    that is switched on below its zero reports one turn more. No frame is disturbed."""
+    """For some joints, the drives' rotors contribute most of the inertia. The mechanism file contains these rotors. If
+    a RobStride is switched on below its zero position, it reports a position that is one turn too high. No frame is
+    disturbed."""
     run = run_of(kind)
     result, passed = run.result, run.passed
     assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
@@ -118,7 +119,7 @@ def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
     ("damiao", (1, 2, 3, 0x11, 0x12, 0x13)), ("fd", (1, 2, 3, 0x11, 0x12, 0x13)),
     ("moteus", (0xF701, 0xF702, 0xF703, 0x177, 0x277, 0x377))])
 def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(kind, ids):
-    """The arm is at rest with kp = kd = 0. Zeros cost more stuffed bits than random numbers."""
+    """The arm rests, and the commands have kp = kd = 0. Zeros need more stuff bits than random numbers."""
     with watched(kind, 0.1) as (on, passed, share):
         sent = [p.frame.id for p in passed]
         assert all(abs(sent.count(k) - 100) <= 1 for k in ids)
@@ -126,13 +127,13 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
         assert said.load.mean / 1.1 < 1e-3 * share < said.load.worst
 
 
-SLOWEST = 255e-9  # s from a controller's output to its input
-# Damiao's register 35 also has 8 and 10 Mbit/s. No clock here can make these rates.
+SLOWEST = 255e-9  # s from a controller's transmit pin to its receive pin
+# Damiao's register 35 also allows 8 and 10 Mbit/s. No clock of this chip can be divided to these bit rates.
 RATES = (1_000_000, 2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000)
 MADE = {"f405rg-4": (1_000_000,), "nucleo-g474re-6": (1_000_000, 2_000_000, 2_500_000, 5_000_000)}
 
 
-@pytest.mark.bench  # the fastest and the slowest rate are above
+@pytest.mark.bench  # the fastest and the slowest bit rate are above
 @pytest.mark.parametrize(("name", "rate"), [(name, rate) for name, rates in MADE.items() for rate in rates])
 def test_every_rate_of_damiaos_that_a_chips_clock_makes_moves_the_arm(name, rate):
     """Transceivers are the slowest that ISO 11898-2:2016 allows. No frame is disturbed."""
@@ -156,15 +157,15 @@ def test_every_other_rate_of_damiaos_is_refused_by_check(name, rate):
 @pytest.mark.parametrize(("kind", "told"), [("damiao", Wire("can", 1e6)), ("robstride", Wire("can", 1e6)),
                                             ("mini-cheetah", Wire("can", 1e6)), ("fd", Wire("can-fd", 1e6, 5e6))])
 def test_no_round_takes_longer_than_check_says(kind, told):
-    """The run has settings, rest and motion. Only one round has more frames: the tick that switches the drives off
-    sends these frames in addition to its commands. The next round follows immediately."""
+    """The recorded run contains set-up, rest and motion. One round has more frames: in the tick that switches the
+    drives off, the board sends switch-off frames in addition to the commands. The next round follows immediately."""
     said = bus_load(told, [(j.drive.id, j.drive.type) for j in described(kind).streamed])
     data_bit = 1.0 / (told.data_bitrate or told.bitrate)
     rounds: list[list[float]] = []
     last = -1.0
     for p in run_of(kind).passed:
         length = image(p.frame).length(1.0 / told.bitrate, data_bit)
-        if p.seconds - length - last > 50e-6:  # after an idle bus comes a frame of another tick
+        if p.seconds - length - last > 50e-6:  # after an idle time, the bus carries a frame of another tick
             rounds.append([])
         rounds[-1].append(length + INTERMISSION / told.bitrate)
         last = p.seconds
@@ -173,7 +174,8 @@ def test_no_round_takes_longer_than_check_says(kind, told):
 
 
 def test_commands_leave_at_equal_times():
-    """A tick's commands leave at the start of the next tick. Interrupt and wire cause the spread."""
+    """The commands of a tick are sent at the start of the next tick. Interrupts and transmission times cause the
+    spread."""
     with board() as on:
         passed = logged(on)
         on.run(0.2)
@@ -183,8 +185,8 @@ def test_commands_leave_at_equal_times():
 
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
 def test_commands_are_with_the_drives_when_check_says(kind):
-    """The time runs from the begin of the tick after the computing tick. Another test shows that commands leave at this
-    time."""
+    """The time counts from the begin of the tick after the tick that computes the command. Another test shows that
+    commands are sent at this time."""
     with board(kind) as on:
         passed = logged(on)
         armed(on)
@@ -200,7 +202,7 @@ def test_commands_are_with_the_drives_when_check_says(kind):
         assert len(after) > 290 and least - 1e-6 < min(after) < least + 20e-6 and 0.75 * most < max(after) < most
 
 
-FOREIGN = "ENCODER or DRIVE_SILENT"  # depends on the time: a foreign frame passes or collides
+FOREIGN = "ENCODER or DRIVE_SILENT"  # depends on the time: the foreign frame is sent earlier or collides
 STATES = {"drive-silent": "DRIVE_SILENT", "drive-ails": "DRIVE_FAULT", "drive-restarts": "DRIVE_SILENT",
           "bus-babble": "DRIVE_SILENT", "bus-foreign": FOREIGN, "bus-short": "BUS_OFF",
           "bus-held": "DRIVE_SILENT or BUS_OFF"}  # depends on the sender at that time: a drive, or the board
@@ -210,16 +212,16 @@ WRONG: dict[str, dict[str, str]] = {
     "robstride": {name: STATES[name] for name in ("drive-silent", "bus-foreign")},
     "cubemars": {name: STATES[name] for name in ("drive-ails", "drive-restarts")},
     "mini-cheetah": {name: STATES[name] for name in ("drive-silent", "bus-foreign", "bus-short")},
-    # the campaign plays a foreign sender at many phases of a tick
+    # the campaign sends a frame of another node at many phases of a tick
     "moteus": {name: said for name, said in STATES.items() if name != "bus-foreign"} | SETTING,
-    "odrive-can": STATES | SETTING | {"bus-short": "BUS_OFF or DRIVE_SILENT"}}  # depends on which node sees it first
-ENDLESS = ("cubemars", "mini-cheetah")  # these drives have no time limit in their mode
+    "odrive-can": STATES | SETTING | {"bus-short": "BUS_OFF or DRIVE_SILENT"}}  # depends on the node that detects it
+ENDLESS = ("cubemars", "mini-cheetah")  # in MIT mode these drives have no timeout
 
 
 @pytest.mark.parametrize(("kind", "fault", "name"), [
     (kind, *pair) for kind, pairs in WRONG.items() for pair in pairs.items()])
 def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, fault, name):
-    """If the board cannot reach the drives, the drives' timeouts end the torque. A moteus then brakes."""
+    """If the board cannot reach the drives, the torque ends with the drives' timeouts. A moteus then brakes."""
     with board(kind) as on:
         result = moved(on, fault)
         assert result.state == ("DISARMED" if fault in SETTING else "FAULT")
@@ -232,7 +234,8 @@ def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, f
 
 @pytest.mark.parametrize(("kind", "safe"), [("cubemars", False), ("mini-cheetah", True)])
 def test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_supply_is_cut(kind, safe):
-    """`check` says of CubeMars' drives that a relay at the enable output must cut their supply."""
+    """For CubeMars drives `check` states that a relay must switch off the drives' supply, controlled by the enable
+    output."""
     with board(kind) as on:
         armed(on)
         on.run(0.02)
@@ -246,7 +249,7 @@ def test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_suppl
 
 
 def test_a_supply_that_hangs_on_enable_needs_a_start_button_until_the_board_is_armed():
-    """ARM needs answers of the drives, and `enable` is high only after ARM. The button bridges the relay until then."""
+    """ARM needs answers of the drives, and `enable` is high only after ARM. Until then the button bridges the relay."""
     with board("robomaster") as on:
         cutoff = replace(on.mechanism, safety=replace(on.mechanism.safety, cutoff=Cutoff()))
         relay = SupplyRelay(replace(on.board, cutoff=CutoffOutput(pin=on.board.outputs.enable)), on.chip, cutoff)
@@ -275,7 +278,7 @@ def test_a_supply_that_hangs_on_enable_needs_a_start_button_until_the_board_is_a
 
 @pytest.mark.parametrize("kind", ["damiao", "fd", *OTHERS])
 def test_what_comes_in_every_tick_drives_answer_without_python(kind):
-    """A call of Python in every frame took two fifths of the processor time of seven drives."""
+    """A Python call in each frame took two fifths of the processor time of seven drives."""
     with board(kind) as on:
         armed(on)
         asked = []
@@ -289,7 +292,8 @@ def test_what_comes_in_every_tick_drives_answer_without_python(kind):
 
 @pytest.mark.parametrize("early", [False, True])
 def test_mini_cheetahs_that_the_board_did_not_reach_are_off_once_it_does_again(early):
-    """Early firmware has constant voltages meanwhile. A frame that ends the mode has no effect before a command."""
+    """Early firmware has constant phase voltages during this time. A frame that ends the mode takes effect only at the
+    next command."""
     with board("mini-cheetah", level=True) as on:
         for drive in drives(on):
             drive.early = early
@@ -337,7 +341,7 @@ def test_the_bus_is_back_after_a_short_and_the_arm_moves_again(kind, controller)
     ("damiao", "CAN1", lambda can: can.read(0x04, 4) & 1 << 8),  # MSR.TXM
     ("fd", "FDCAN1", lambda can: can.read(0x44, 4) >> 3 & 3 == 3)])  # PSR.ACT
 def test_the_bus_is_back_after_it_was_held_dominant_whenever_it_is_released(kind, controller, sends, release):
-    """The board is bus off, because it was sending. The board tries again in two of every 102 ticks."""
+    """The board is bus off, because it was sending. The board tries again in two of each 102 ticks."""
     with board(kind) as on:
         armed(on)
         can, wire = on.chip.cans[controller], on.wiring.buses.wires["can1"]
@@ -358,7 +362,8 @@ def test_the_bus_is_back_after_it_was_held_dominant_whenever_it_is_released(kind
     ("damiao", lambda on: on.chip.cans["CAN1"].read(0x04, 4) & 1 << 9, 255),  # MSR.RXM; ESR.REC has eight bits
     ("fd", lambda on: on.chip.cans["FDCAN1"].read(0x44, 4) >> 3 & 3 == 2, 128)])  # PSR.ACT; ECR.REC has seven, and RP
 def test_errors_in_sending_and_in_hearing_are_told_apart(kind, hears, most):
-    """A missing acknowledgement gives 128 errors in sending. Then the bus is held while a drive sends."""
+    """A missing acknowledgement increases the transmit error counter to 128. Then the bus is held dominant while a
+    drive sends."""
     with board(kind) as on:
         session = session_with(on)
         session.connect()
@@ -393,8 +398,8 @@ def test_a_bus_that_is_held_from_the_start_is_off_until_it_is_released(kind):
     ("damiao", lambda drive: drive.status == 0xD), ("moteus", lambda drive: drive.mode == TIMEOUT),
     ("odrive-can", lambda drive: drive.errors == WATCHDOG)])
 def test_when_the_board_dies_the_drives_stop_by_themselves(kind, stopped):
-    """The reset pin is held, so the board sends nothing. The drives' timeout was set before arming. The board clears an
-    ODrive's errors when it is back."""
+    """The reset pin is held low, so the board sends nothing. The board set the drives' timeout before it was armed. The
+    board clears an ODrive's errors when the drive is back on the bus."""
     with board(kind) as on:
         session = armed(on)
         on.run(0.02)

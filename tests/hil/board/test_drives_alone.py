@@ -1,4 +1,4 @@
-"""Virtual drives without a board. Other people's programs command the drives from another process."""
+"""Virtual drives without a board. Independent programs command the drives from another process."""
 
 import re
 import signal
@@ -22,8 +22,8 @@ from tests.support.bus_arm import ARM, file_of
 from tests.support.can_bench import MEGABIT
 from tests.support.suite import HANG
 
-# A program with damiao-motor on python-can's bus for serial adapters. The program writes registers, then commands a
-# spring to a position.
+# A program that uses damiao-motor with python-can's interface for serial adapters. The program writes registers, and
+# then commands a spring with a position setpoint.
 CLIENT = """
 import sys
 import can
@@ -72,7 +72,7 @@ def test_damiao_motor_in_another_process_turns_a_joint_over_python_can(port):
 
 
 def test_two_programs_on_one_bus_hear_each_other_and_both_the_drives():
-    """One program uses the terminal, and the other uses the port."""
+    """One program uses the terminal, and the other program uses the port."""
     mechanism = file_of()
     with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
         (port, terminal), = drives.ports.values()
@@ -82,7 +82,7 @@ def test_two_programs_on_one_bus_hear_each_other_and_both_the_drives():
                     one.send(can.Message(arbitration_id=number, data=[2, 0, 0x33, 23, 0, 0, 0, 0],
                                          is_extended_id=False))
                 heard = 0
-                while heard < 2:  # the answers may come in two reads
+                while heard < 2:  # the answers may arrive in two reads
                     heard += drives.look()
                 drives.run(2e-3)
                 assert [other.recv(HANG).arbitration_id for _ in range(3)] == [0x321, 0x7FF, 0x12]
@@ -123,7 +123,7 @@ def test_lines_that_are_no_frames_are_refused(line):
 
 
 def plugged() -> tuple[Gateway, Adapter, OwnClock, list[bytes]]:
-    """Return a gateway on a wire, and the lines that it sends. A node on the wire acknowledges frames."""
+    """Return a gateway on a bus, and the lines that it sends. A node on the bus acknowledges frames."""
     clock, said = OwnClock(), []
     wire = Wire(clock)
     Adapter(wire, MEGABIT)
@@ -132,7 +132,7 @@ def plugged() -> tuple[Gateway, Adapter, OwnClock, list[bytes]]:
 
 
 def test_bytes_without_an_end_are_not_kept_and_the_next_line_is_one_again():
-    """25 MB come in pieces. The gateway keeps at most one line."""
+    """25 MB come in pieces. The gateway buffers at most one line."""
     gateway, adapter, _, said = plugged()
     for _ in range(400):
         assert gateway.take(b"t" * 65536) == 0 and len(gateway._begun) <= LONGEST
@@ -158,8 +158,8 @@ def test_an_arm_without_drives_has_nothing_to_serve():
         DrivesAlone(rig.three_link(), plant_of(rig.three_link()))
 
 
-# A program with ROBOTIS' client at the terminal. The program searches for servos, sets a mode, sends a current to all
-# servos, reads all states at once, and causes an error.
+# A program that uses ROBOTIS' client at the terminal. The program searches for servos, sets a mode, sends a current to
+# all servos, reads all states with one packet, and causes an error.
 DYNAMIXEL = """
 import sys
 from dynamixel_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, PacketHandler, PortHandler
@@ -196,7 +196,7 @@ print(*handler.write1ByteTxRx(port, 7, 64, 1))
 
 
 def test_robotis_client_in_another_process_turns_joints_over_the_terminal():
-    """Two milliseconds of simulated time pass with each burst. The servos start up before the first burst."""
+    """Two milliseconds of simulated time pass with each burst. The servos have started before the first burst."""
     mechanism = replace(load_mechanism(MECHANISMS / "aloha_like.toml"), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
         drives.run(0.11)

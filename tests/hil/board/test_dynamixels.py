@@ -1,5 +1,5 @@
-"""A whole arm on six Dynamixel X: flash image, the virtual chip's USART on one wire at 2 Mbit/s, servos, plant. `make
-bench` runs most rows."""
+"""A whole arm with six Dynamixel X servos: flash image, the virtual chip's USART on a half-duplex bus at 2 Mbit/s,
+servos, plant. `make bench` runs most rows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,10 +53,10 @@ def servos(on: VirtualBoard) -> list[Dynamixel]:
 
 
 def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alone():
-    """The gears have no backlash. The error is a fifteenth of the error without feed-forward. It is about a count of
-    the encoders, or 1.5 mrad. The error is larger if a servo's millisecond lies late in the board's tick (1.94 and 2.01
-    mrad of the waist were seen). The wire is busy for the time that `check` says. Seven servos would need too much
-    time."""
+    """The gears have no backlash. Without feed-forward the error is fifteen times as large. The error is about a count
+    of the encoders, or 1.5 mrad. The error is larger if a servo's sampling millisecond is late in the board's tick
+    (1.94 and 2.01 mrad of the waist were observed). The bus is busy for the time that `check` prints. A test with seven
+    servos would take too long."""
     with board() as on:
         times: list[tuple[float, int]] = []
         on.wiring.buses.lines["servos"].log = lambda seconds, packet: times.append((seconds, len(packet)))
@@ -84,7 +84,7 @@ def test_with_the_backlash_of_the_gears_the_arm_stays_within_twice_of_it():
 
 
 def _duties() -> Mechanism:
-    """Return an upright arm with two servos without a current sensor: an XC430, and a reversed XL430."""
+    """Return an upright arm with two servos that have no current sensor: an XC430, and a reversed XL430."""
     text = DYNAMIXELS.replace("two_dynamixels", "two_duties").replace("[0.0, 0.0, 0.0]", "[0.0, -9.81, 0.0]")
     text = text.replace("effort = 2.9", "effort = 1.2").replace("ku = 12.0, kv = 0.6", "ku = 40.0, kv = 1.6")
     for friction, drive in (("0.0365, coulomb = 0.057", 'xc430-w240", bus = "servos", id = 1'),
@@ -115,8 +115,8 @@ def test_servos_without_a_current_sensor_move_an_arm_by_duties():
 
 
 def test_servos_behind_a_transceiver_of_rs_485_move_and_none_hears_a_board_that_does_not_switch_it():
-    """The USART drives its direction pin from a bit before the first byte to a bit after the last byte: 0.5 us each.
-    Without switching, the driver would stay off, or disturb answers."""
+    """The USART drives its direction pin from one bit before the first byte to one bit after the last byte: 0.5 us
+    each. If the driver were not switched, it would stay off, or disturb answers."""
     m = _loaded(DYNAMIXELS.replace("nucleo-g474re-6", "nucleo-g474-can"), "two_behind_a_transceiver")
     elf = platformio.build_image(m, IMAGES / "two_behind_a_transceiver").elf
     start, rest = [joint.start for joint in m.streamed], np.zeros((3, 2))
@@ -131,7 +131,7 @@ def test_servos_behind_a_transceiver_of_rs_485_move_and_none_hears_a_board_that_
         usart, pins = on.chip.usarts["USART3"], on.chip.gpio["B"]
         cycles = on.chip.rcc.hclk / RATE
         assert usart.sends_on_line and usart.guards == pytest.approx((cycles, cycles))
-        behind = [left for left in told if 0.0 < left < 2.0 / RATE]  # questions end their bursts
+        behind = [left for left in told if 0.0 < left < 2.0 / RATE]  # each question ends its burst
         assert len(behind) > 500 and np.allclose(behind, 1.0 / RATE, atol=0.1 / RATE)
         for there, key, value in ((usart, "CR3", usart.value["CR3"] & ~(1 << 14)),
                                   (usart, "CR3", usart.value["CR3"] | 1 << 3), (pins, "MODER", 0)):
@@ -165,7 +165,7 @@ def test_a_rate_that_the_clock_does_not_make_or_that_servos_do_not_have_is_refus
         ("bus-babble", "DRIVE_SILENT"), ("bus-short", "DRIVE_SILENT"), ("bus-foreign", "DRIVE_SILENT"),
         ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"), ("estop", "ESTOP")))])
 def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
-    """No supply is cut. Servos that the board cannot reach stop by their watchdogs."""
+    """No supply is cut. Servos that the board cannot reach are stopped by their watchdogs."""
     with board() as on:
         result = moved(on, fault)
         said = f"{result.ended} {result.state}"

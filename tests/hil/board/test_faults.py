@@ -1,5 +1,5 @@
-"""After a fault in mid-motion the motion is completed, or it stops on the path in the fault's named state. Outputs are
-safe. The host's time limits bound each run in simulated time."""
+"""After a fault in mid-motion, the arm completes the motion, or it stops on the path in the state that the fault names.
+Outputs are safe. The host's time limits also bound the simulated time of each run."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from tests.support import boards, rig
 
 
 def stopped_on_path(result) -> bool:
-    """Check that the targets stayed on the path, slowed down and came to rest before its end."""
+    """Check that the targets stayed on the path, slowed down and came to rest before the end of the path."""
     share, off = rig.along_path(result.target_positions[result.moving])
     rest = result.target_positions[result.moving.stop:result.moving.stop + 100]
     return bool(off < 1e-6 and np.all(np.diff(share) >= -1e-9) and share[-1] < 1.0 and len(rest) == 100
@@ -32,7 +32,7 @@ def test_a_silent_host_stops_the_arm_on_its_path_and_lets_go(fault):
     result = rig.play(fault)
     assert fault == "host-gone" or "stopped on the path" in result.ended and "host was silent" in result.ended
     assert stopped_on_path(result)
-    assert result.state == "FAULT" and result.faults == ("HOST_LOST",)  # the host did not come back
+    assert result.state == "FAULT" and result.faults == ("HOST_LOST",)  # the host did not return
     assert result.outputs_safe
 
 
@@ -60,7 +60,7 @@ def test_a_fault_ends_in_its_named_state_and_one_at_start_never_lets_the_outputs
 
 
 def played(mechanism, fault):
-    """Play a short motion on another arm than the test rig's."""
+    """Play a short motion on an arm other than that of the test rig."""
     names = [joint.name for joint in mechanism.streamed]
     start = np.array([joint.start for joint in mechanism.streamed])
     motion = from_rows(names, [0.0, 1.0], np.array([start, start + rig.REACH[:len(start)]]))
@@ -86,15 +86,16 @@ def test_what_only_some_arms_can_suffer_ends_in_its_named_fault_there(name, driv
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
 def test_a_current_sensor_that_loses_gain_leaves_the_motion_to_its_feedback_or_ends_in_its_own_fault(name, tmp_path):
-    """The current loop makes up for the lost gain. So the fault shows only when the loop needs the whole voltage, or at
-    the next arming."""
+    """The current loop compensates the reduced gain. Therefore the board finds the fault only when the loop needs the
+    full voltage, or when the board is armed next time."""
     result = played(boards.driven(boards.three_link(name, tmp_path), "current"), "sensor-gain-loss")
     assert result.faults == ("CURRENT_LOOP",) or (result.ended == "done" and result.faults == ())
     assert result.outputs_safe
 
 
 def rated(mechanism):
-    """Return an arm whose first motor overheats after a tenth of a second at twice its continuous torque."""
+    """Return an arm whose first motor overheats in a tenth of a second, when the motor carries twice its continuous
+    torque."""
     first, *others = mechanism.joints
     motor = replace(first.motor, continuous=4.0, thermal_s=0.3)
     return replace(mechanism, joints=(replace(first, motor=motor), *others))

@@ -1,5 +1,6 @@
-"""Compares every frame that an image sends to drives with the same C on this computer, bit for bit. Image and computer
-get the same answers and use single precision. Every family is tested, with the loop in the board and in the drives."""
+"""Compares each frame that an image sends to drives with the frame that the same C sends on this computer, bit for bit.
+The image and the computer get the same answers and use single precision. The tests run each family, with the loop in
+the board and with the loop in the drives."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
@@ -22,13 +23,13 @@ from tests.support.boards import IMAGES
 from tests.support.bus_arm import arm
 from tests.support.drives import Bussed
 
-WARM = 40  # least ticks before each command to the board
+WARM = 40  # minimum number of ticks before each command to the board
 
 
 @dataclass
 class Traffic:
-    """By tick: frames of the board, and the drives' answers since. moves: the first tick whose target has a velocity.
-    ends: the last of these ticks."""
+    """For each tick: frames of the board, and the drives' answers since the frames. moves: the first tick whose target
+    has a velocity. ends: the last of these ticks."""
 
     sent: dict[int, list[Frame]] = field(default_factory=lambda: defaultdict(list))
     answers: dict[int, list[Frame]] = field(default_factory=lambda: defaultdict(list))
@@ -37,7 +38,7 @@ class Traffic:
 
 
 def watched(on: VirtualBoard) -> Traffic:
-    """Record all frames. A tick's frames go over the wire after the end of the tick."""
+    """Record all frames. The frames of a tick are sent on the bus after the end of the tick."""
     traffic, drives = Traffic(), on.wiring.buses.drives.values()
     wire, = on.wiring.buses.wires.values()
 
@@ -53,7 +54,7 @@ def watched(on: VirtualBoard) -> Traffic:
 
 @cache
 def mechanism_of(kind: str) -> tuple[Mechanism, Path]:
-    """Return a mechanism of tests.support.bus_arm. fd-drive: drives on CAN FD that close the loops."""
+    """Return a mechanism of tests.support.bus_arm. fd-drive: CAN FD drives that close their loops."""
     if kind != "fd-drive":
         return arm(kind)
     m, _ = arm("fd")
@@ -63,7 +64,7 @@ def mechanism_of(kind: str) -> tuple[Mechanism, Path]:
 
 
 def image(kind: str) -> tuple[Mechanism, Traffic]:
-    """Image of an arm, and a short motion of it."""
+    """An arm's image, and a short motion of the arm."""
     m, elf = mechanism_of(kind)
     with VirtualBoard(elf, m, plant_of(m)) as on:
         on.brakes = True
@@ -83,8 +84,8 @@ def first(traffic: Traffic) -> int:
 
 
 def replayed(m: Mechanism, traffic: Traffic, start: int) -> tuple[dict[int, list[Frame]], int]:
-    """Return the application's frames on this computer, by tick, and the tick in which its target begins to move.
-    start: START comes before this tick."""
+    """Return the frames that the application sends on this computer, by tick, and the tick in which its target begins
+    to move. start: START arrives before this tick."""
     app, motion = Bussed(m), knots(short_motion(m), m)
     for d in app.drives.values():
         d.deaf = True  # the image's drives have given the answers
@@ -107,10 +108,10 @@ def replayed(m: Mechanism, traffic: Traffic, start: int) -> tuple[dict[int, list
 
 
 def differing(m: Mechanism, traffic: Traffic) -> tuple[int, int]:
-    """Return the number of compared frames of the image, and the number of these frames that this computer has not sent
-    in the same tick."""
+    """Return the number of the image's frames that were compared, and the number of these frames that this computer has
+    not sent in the same tick."""
     _, moves = replayed(m, traffic, traffic.moves - 2)
-    start = traffic.moves - 2 + traffic.moves - moves  # both then begin in the same tick
+    start = traffic.moves - 2 + traffic.moves - moves  # then both begin in the same tick
     sent, moves = replayed(m, traffic, start)
     assert moves == traffic.moves
     ticks = range(min(traffic.sent) + 1, traffic.ends + 1)

@@ -1,4 +1,5 @@
-"""The image of odrive-v3.6 copes with gate drivers that lose their registers, chop, shut down or fall silent."""
+"""The image of odrive-v3.6 handles gate drivers that lose their registers, limit the current, shut down or stop
+answering."""
 
 from collections.abc import Iterator
 
@@ -48,7 +49,7 @@ def test_a_driver_whose_supply_dips_forgets_and_pulls_its_fault_line():
     assert driver.gain == 20.0 and not driver.pulls_fault(0.02)
     driver.supply(0.03, 5.0)
     assert driver.gain == 10.0 and driver.registers[2] == 0x400 and driver.pulls_fault(0.03)
-    driver.supply(0.04, 0.0)  # without supply it pulls no line and does not answer
+    driver.supply(0.04, 0.0)  # without supply the driver pulls no line low and does not answer
     assert not driver.pulls_fault(0.04) and driver.exchange(0.04, 1 << 15, 1) == 0
     driver.supply(0.05, NOMINAL)
     assert driver.pulls_fault(0.055) and not driver.pulls_fault(0.061)
@@ -81,7 +82,7 @@ def test_gate_drivers_are_told_before_anything_switches(connected):
     session.arm()
     board.run(0.01)
     assert not np.isnan(board.voltages()).any()
-    board.kill_crystal()  # the restart resets the drivers and writes their registers again
+    board.kill_crystal()  # after the restart the board resets the drivers and writes their registers again
     for driver in board.gate_drivers:
         driver.registers = {2: 0, 3: 0}
     board.run(0.5)
@@ -112,8 +113,8 @@ def test_drivers_that_lost_their_supply_while_disarmed_are_told_anew_before_anyt
 
 @pytest.mark.parametrize("state", ["ARM", "PROBE"])
 def test_nothing_arms_through_drivers_that_have_just_forgotten(connected, state):
-    """The drivers lose their registers between the board's last check and the command. The command is refused by name.
-    ARM succeeds after the board has written the registers again."""
+    """The gate drivers lose their registers between the board's last check and the command. The command is refused by
+    name. ARM succeeds after the board has written the registers again."""
     board, session = connected
     asked = {"ARM": session.arm, "PROBE": lambda: session.ask(Probe(0, 0, 0.0), "PROBE")}[state]
     spoiling = True
@@ -134,7 +135,7 @@ def test_nothing_arms_through_drivers_that_have_just_forgotten(connected, state)
 
 
 def test_drivers_that_forget_under_way_are_a_fault(connected):
-    """The drivers' fault line does not show the loss (TI e2e 184722)."""
+    """The drivers' fault line does not report the lost registers (TI e2e 184722)."""
     board, session = connected
     session.arm()
     board.gate_drivers[1].forget()
@@ -152,13 +153,13 @@ def test_a_short_shuts_down_is_a_fault_and_is_told_by_its_transistors(connected)
     assert in_fault(session, "DRIVER") and board.outputs_safe()
     assert "driver 1: FETHA_OC, FETLB_OC" in session.describe()
     session.clear()
-    session.arm()  # the gate drivers' registers have been written again, while the outputs were off
+    session.arm()  # the board has written the gate drivers' registers again, while the outputs were off
     board.run(0.01)
     assert not np.isnan(board.voltages()).any() and gains(board) == [20.0, 20.0]
 
 
 def test_a_driver_that_falls_silent_is_refused_for_as_long_as_it_is(connected):
-    """Link and watchdog work meanwhile."""
+    """The link and the watchdog continue to work during this time."""
     board, session = connected
     board.gate_drivers[0].deaf = True
     settled(board, session, 0.3)

@@ -36,7 +36,8 @@ def test_other_firmware_than_the_file_s_is_refused(monkeypatch):
 
 
 def test_a_drive_that_has_timed_out_stays_so_until_the_board_stops_it_and_arms_again():
-    """The drive's cable is off for a short time. The drive is then in mode 11, which no position command ends."""
+    """The drive's cable is disconnected for a short time. The drive is then in mode 11, which a position command does
+    not end."""
     with board("moteus") as on:
         armed(on)
         on.run(0.02)
@@ -46,7 +47,7 @@ def test_a_drive_that_has_timed_out_stays_so_until_the_board_stops_it_and_arms_a
         assert first.mode == TIMEOUT and first.brakes_alone
         first.cut = False
         on.run(0.01)
-        assert first.mode == STOPPED and not first.driving  # the board is in FAULT, and stops the drive in every tick
+        assert first.mode == STOPPED and not first.driving  # the board is in FAULT, and stops the drive in each tick
 
 
 @pytest.mark.parametrize("arguments", [["--info"], ["--dump-config"]])

@@ -1,4 +1,4 @@
-"""A whole arm of ODrive's drives. The board asks for positions. Heartbeats come unasked."""
+"""A whole arm with ODrive drives. The board requests positions. Heartbeats come unasked."""
 
 import re
 
@@ -21,8 +21,8 @@ STOCK = ARM.with_name("odrive_arm.toml")
 
 
 def test_positions_are_no_older_than_check_says_when_the_law_has_them():
-    """A position belongs to the time at which its question ends. Heartbeats delay questions, at worst into the next
-    tick. The newest answer counts."""
+    """A position belongs to the time at which the drive's question ends. Heartbeats delay questions, at most into the
+    next tick. The newest answer counts."""
     with watched(KIND, 0.1) as (on, passed, _):
         begins = np.array([p.seconds - image(p.frame).length(1e-6, 1e-6) for p in passed if p.frame.id == 1 << 5 | 14])
         first = np.min(begins - 1e-3 * np.arange(len(begins)))
@@ -40,7 +40,7 @@ def test_positions_are_no_older_than_check_says_when_the_law_has_them():
 
 
 def test_each_tick_asks_every_drive_and_commands_it_and_loads_the_bus_as_check_says():
-    """The load includes a heartbeat every ten milliseconds."""
+    """The bus load includes a heartbeat every ten milliseconds."""
     with watched(KIND, 0.2) as (on, passed, share):
         for id in (1, 2, 3):
             kinds = [(p.frame.id & 31, p.frame.remote, len(p.frame.data)) for p in passed if p.frame.id >> 5 == id]
@@ -54,7 +54,7 @@ def test_each_tick_asks_every_drive_and_commands_it_and_loads_the_bus_as_check_s
     ((0, 6, 9), "its firmware is 0.6.9, and must be 0.6.10 or later"),
     ((0, 5, 6), "it does not tell its version, as those with firmware 0.5, which are not driven")])
 def test_old_firmware_is_refused_in_words(firmware, said):
-    """This drive reports its position and sends heartbeats. The other drives have the right version."""
+    """This drive reports its position and sends heartbeats. The other drives have the expected protocol version."""
     with board(KIND) as on:
         old = drives(on)[1]
         old.firmware = firmware
@@ -68,9 +68,9 @@ def test_old_firmware_is_refused_in_words(firmware, said):
     pytest.param(0.25e-3, (0.45, 0.45, 0.45), marks=pytest.mark.bench),
 ])
 def test_joints_are_where_they_should_be_though_their_positions_are_old(off, most, monkeypatch, tmp_path):
-    """The true age of the positions may differ from the board's assumption by a quarter of a tick either way. If the
-    board ignored the age, the errors would be 1.28, 0.92 and 0.53 mrad rms. base_turn moves with 1.75 rad/s rms, so a
-    quarter of a tick is 0.44 mrad."""
+    """The true age of the positions may differ from the board's assumption by a quarter of a tick, in both directions.
+    If the board ignored the age, the errors would be 1.28, 0.92 and 0.53 mrad rms. base_turn moves at 1.75 rad/s rms,
+    so a quarter of a tick corresponds to 0.44 mrad."""
     mechanism = load_mechanism(STOCK)
     known = feedback_age.ages
     monkeypatch.setattr(feedback_age, "ages", lambda it: {name: s + off for name, s in known(it).items()})
@@ -80,7 +80,7 @@ def test_joints_are_where_they_should_be_though_their_positions_are_old(off, mos
 
 
 def test_a_drive_without_heartbeats_is_silent_and_one_that_loses_them_ends_the_motion():
-    """The drive answers all position requests."""
+    """The drive answers all requests for its position."""
     with board(KIND) as on:
         session = armed(on)
         on.run(0.1)

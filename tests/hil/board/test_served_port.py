@@ -1,5 +1,5 @@
-"""A web page can make a browser send requests to any TCP port. The page cannot reach the board behind the port of a
-virtual board. Other programs cannot reach the board either, if their first bytes are no frame."""
+"""A web page can make a browser send requests to any TCP port. The web page cannot reach the board behind the port of a
+virtual board. Other programs cannot reach the board either if their first bytes are not a frame."""
 
 import socket
 from urllib.parse import urlsplit
@@ -37,7 +37,7 @@ def line(request, tmp_path):
 
 
 def heard(port, host, pieces):
-    """Return all bytes that the board gets. A None at the end says that the port hung up."""
+    """Return all bytes that the board receives. A None at the end means that the port was closed."""
     come, there = [], b"".join(pieces)
     for piece in pieces:
         try:
@@ -52,7 +52,7 @@ def heard(port, host, pieces):
 
 FLIPPED = FRAME[:4] + bytes([FRAME[4] ^ 1]) + FRAME[5:]
 STRANGERS = [b"POST ", b"post ", b"PROPFIND ", b"\r\nPOST ", b"PRI * ", b"\x16\x03\x01\x02\x00\x01\x00", b"\0POST ",
-             FLIPPED, b"\1\0", b"a" * 2000]  # HTTP/2, a TLS hello, and a spoilt frame are among them
+             FLIPPED, b"\1\0", b"a" * 2000]  # among them are HTTP/2, a TLS hello, and a corrupted frame
 
 
 @pytest.mark.parametrize("cut", [1, 3, None])

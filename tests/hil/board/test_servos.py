@@ -1,4 +1,4 @@
-"""The whole SO-101 on its servos: flash image, the virtual chip's USART on one wire, servos, plant."""
+"""The whole SO-101 on its servos: flash image, the virtual chip's USART on a half-duplex bus, servos, plant."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +33,8 @@ JOINTS = 6
 @contextmanager
 def board(name: str = "f405rg-6", feedforward: bool = True, backlash: bool = False,
           cutoff: bool = True) -> Iterator[VirtualBoard]:
-    """backlash: true if the servos' gears have backlash. cutoff: true if the board switches the servos' supply."""
+    """backlash: true if the gears of the servos have backlash. cutoff: true if the board can switch off the servos'
+    supply."""
     m, elf = arm(name, feedforward, cutoff)
     with VirtualBoard(elf, m, plant_of(m) if backlash else Plant(m)) as made:
         made.brakes = True
@@ -58,8 +59,8 @@ def armed(on: VirtualBoard) -> Session:
 
 
 def over_phases(name: str = "f405rg-6") -> tuple[NDArray[np.float64], float]:
-    """Return the rms error (JOINTS,) and the largest error of the motion, rad, over several phases of the servos'
-    milliseconds in the board's tick."""
+    """Return the rms error (JOINTS,) and the maximum error of the motion, rad, over several phases between the servos'
+    milliseconds and the board's tick."""
     squares, worst = [], 0.0
     for later in (0.0, 0.25e-3, 0.5e-3, 0.75e-3):
         with board(name) as on:
@@ -75,8 +76,8 @@ def over_phases(name: str = "f405rg-6") -> tuple[NDArray[np.float64], float]:
 
 
 def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alone():
-    """The gears have no backlash. The error is 1.3 counts of the encoders on average. Without feed-forward the error is
-    ten times as large."""
+    """The gears have no backlash. The tracking error is 1.3 counts of the encoders on average. Without feed-forward the
+    tracking error is ten times as large."""
     rms, worst = over_phases()
     with board(feedforward=False) as on:
         alone = moved(on, feedforward=False)
@@ -86,8 +87,8 @@ def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alon
 
 
 def test_with_the_backlash_of_the_gears_the_arm_stays_within_it_and_its_report_says_so(tmp_path):
-    """The backlash is 17 mrad. Weight and friction place an output within the backlash. The report names neither
-    encoder nor model as the cause, and positions that are a tick old neither."""
+    """The backlash is 17 mrad. Weight and friction determine the position of an output within the backlash. The report
+    must not name a cause: neither the encoder, nor the model, nor positions that are one tick old."""
     with board(backlash=True) as on:
         result = moved(on, log=tmp_path / "run.mcap")
     assert (result.ended, result.state, result.bit_identical) == ("done", "DISARMED", True)
@@ -103,14 +104,14 @@ def test_every_board_with_such_a_wire_moves_it(name):
 
 
 def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host():
-    """The host packs the duties of the image's law. A servo that reports no number for its voltage gets the law's
-    duty."""
+    """The host encodes the duties of the image's control law. If a servo does not report its voltage, the board sends
+    it the duty of the control law."""
     told: list[bytes] = []
     with board() as on:
         line, usart = on.wiring.buses.lines["servos"], on.chip.usarts[on.board.half_duplex["servos"].usart]
 
         def arrive(data: bytes, disturbed: bool) -> None:
-            """Pass an answer on, without its voltage."""
+            """Pass on an answer, without its voltage."""
             begin, size = next(packet[5:7] for packet in reversed(told) if packet[4] == 0x82)
             at = 5 + sts.VOLTAGE - begin
             if 5 <= at < 5 + size:
@@ -122,14 +123,15 @@ def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host():
         result = moved(on)
     sent = [p[7:-1] for p in told if p[4] == 0x83 and p[5] == sts.DUTY and any(p[8:-1:3]) | any(p[9:-1:3])]
     duty, limits = result.record.duty, [joint.drive.servo.limit for joint in on.mechanism.streamed]
-    begins = int(np.flatnonzero(duty.any(axis=1))[0])  # first of the law; duties begin when servos are on
+    begins = int(np.flatnonzero(duty.any(axis=1))[0])  # first duty of the control law; duties begin when servos are on
     count = len(sent) - 1
     assert count > 400
     assert any(packs(duty[k:k + count], limits) == sent[:count] for k in range(begins, begins + 60))
 
 
 def packs(duty, limits) -> list[bytes]:
-    """Return the parameters of each tick's packet of duties. The remainder of rounding goes into the next tick."""
+    """Return the parameters of the duty packet of each tick. The packing adds the remainder of rounding in the next
+    tick."""
     ffi, lib = compiled("feetech", "sts", cdef=STS)
     frame, carried = ffi.new("ft_frame *"), ffi.new("float[6]")
     packets = []
@@ -144,11 +146,11 @@ def packs(duty, limits) -> list[bytes]:
 
 
 def test_a_tick_takes_of_the_wire_what_check_says():
-    """Except for the time that servos need before each answer, which `check` estimates."""
+    """The comparison excludes the time that servos need before each answer, which `check` estimates."""
     with board() as on:
         line = on.wiring.buses.lines["servos"]
         session = armed(on)
-        rig.pump(on, session, 2)  # the board sent enabled servos the settings that they lose without power
+        rig.pump(on, session, 2)  # by now the board has sent the volatile settings
         times: list[tuple[float, int]] = []
         line.log = lambda seconds, packet: times.append((seconds, len(packet)))
         rig.pump(on, session, 10)
@@ -162,10 +164,10 @@ def test_a_tick_takes_of_the_wire_what_check_says():
     ("drive-silent", "DRIVE_SILENT"), ("drive-late", "DRIVE_SILENT"), ("drive-ails", "DRIVE_FAULT"),
     ("drive-restarts", "DRIVE_SILENT"), ("bus-babble", "DRIVE_SILENT"), ("bus-foreign", "DRIVE_SILENT"),
     ("bus-short", "DRIVE_SILENT"), ("estop", "ESTOP"),
-    ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"),  # depends on the first to notice: the board or a servo
+    ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"),  # depends on whether the board or a servo detects the fault first
     ("reset", "")])
 def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
-    """The board cuts the supply of servos that it cannot reach."""
+    """If the board cannot reach its servos, it switches off their supply."""
     with board() as on:
         result = moved(on, fault)
         assert result.ended != "done"
@@ -177,7 +179,7 @@ def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
 
 @pytest.mark.parametrize(("fault", "joints"), [("bus-babble", range(JOINTS)), ("drive-silent", range(1))])
 def test_that_servos_that_nobody_reaches_keep_their_duty_where_nobody_cuts_their_supply_which_is_said(fault, joints):
-    """`check` says that nothing else stops these servos."""
+    """`check` states that there is no other means to stop these servos."""
     with board(cutoff=False) as on:
         result = moved(on, fault)
         assert "DRIVE_SILENT" in result.ended and not result.outputs_safe
@@ -191,7 +193,7 @@ def test_that_servos_that_nobody_reaches_keep_their_duty_where_nobody_cuts_their
 
 
 def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
-    """The board's watchdog resets the board after 0.1 s at most. The first packet follows soon afterwards."""
+    """The watchdog resets the board after at most 0.1 s. The first packet follows shortly afterwards."""
     with board(cutoff=False) as on:
         armed(on)
         assert all(servo.driving for servo in servos(on))
@@ -205,7 +207,7 @@ def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
 
 
 def debugged(on: VirtualBoard) -> None:
-    """Connect a debugger like OpenOCD, and halt the processor."""
+    """Connect a debugger in the way that OpenOCD does, and halt the processor."""
     probe = Probe(on.chip)
     probe.attach()
     on.run(0.004)
@@ -217,7 +219,8 @@ def debugged(on: VirtualBoard) -> None:
     (lambda on: on.chip.supply(0.0), "f405rg-6"), (lambda on: on.reset("pin"), "f405rg-6")],
     ids=["hangs", "debugger", "debugger, where PWM stops", "no supply", "reset"])
 def test_that_servos_of_a_board_that_dies_lose_their_supply(strike, name):
-    """The watchdog resets a board that hangs. With the chip in reset or without power, the relay opens."""
+    """The watchdog resets a board whose program hangs. While the chip is in reset or without power, the relay is
+    open."""
     with board(name) as on:
         armed(on)
         assert all(servo.driving for servo in servos(on))

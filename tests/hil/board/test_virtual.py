@@ -1,5 +1,5 @@
 """The exact flash image tracks motions on the virtual board with plant and host. The image's arithmetic equals the
-host's, and runs repeat."""
+host's, and runs are repeatable."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def test_the_arm_really_moves_to_where_the_motion_ends(played):
 def test_the_targets_are_those_of_the_trajectory(played):
     """The targets at the tick boundaries differ from the trajectory by at most a few wire units."""
     moving = played.target_positions[played.moving]
-    ticks = np.arange(len(moving)) + 1.0  # the first moving target is the target at the end of the first interval
+    ticks = np.arange(len(moving)) + 1.0  # the first moving target belongs to the end of the first interval
     errors = [np.abs(moving - rig.short_motion().at((ticks + shift) * 1e-3)[0]).max() for shift in (-1, 0, 1, 2)]
     assert min(errors) < 1e-8
 
@@ -91,7 +91,7 @@ def test_outputs_are_safe_from_power_on_until_armed_and_after_disarming():
         assert board.outputs_safe()
         session.home(rig.start())
         session.arm()
-        board.plant.v = np.array([0.5, *board.plant.v[1:]])  # a push, which the loop answers
+        board.plant.v = np.array([0.5, *board.plant.v[1:]])  # an external push, to which the loop responds
         board.run(5e-3)
         assert not board.outputs_safe()
         session.disarm()
@@ -114,7 +114,7 @@ def test_an_unknown_fault_is_bad_input():
 
 
 class Clock:
-    """The machine's time. The time passes during sleep and work."""
+    """The machine's time. Simulated time passes both while the host sleeps and while it works."""
 
     now = 0.0
 
@@ -151,7 +151,7 @@ class Paced(Clock):
 
 @pytest.fixture
 def served(monkeypatch):
-    """Return a function that serves a board by a clock until the clock shows a time, s."""
+    """Return a function that runs a board with a clock until the clock shows a time, s."""
     def serve(board, clock, until):
         monkeypatch.setattr("femtorque.hil.board.virtual.time", clock)
         VirtualBoard.serve(board, until=lambda: clock.now > until)
@@ -160,7 +160,7 @@ def served(monkeypatch):
 
 
 def test_a_served_board_sleeps_where_nothing_is_due(served):
-    """Each run of 0.1 ms takes 4 % of the time that it grants. So at most one run a millisecond is allowed."""
+    """The simulation of 0.1 ms takes 4 % of this time. Therefore at most one run per millisecond is allowed."""
     board = Paced(run=1e-4, grant=0.04)
     served(board, board, 1.0)
     assert board.seconds == pytest.approx(1.0, abs=3e-3) and board.latest < 3e-3
@@ -178,7 +178,8 @@ def test_a_served_board_that_was_too_slow_does_not_run_after_lost_time(served):
 
 
 def test_a_served_board_waits_for_a_host_that_is_late_but_not_for_ever(served):
-    """The host is silent for half a second, which is five times its time-out. Later it is silent for good."""
+    """The host is silent for half a second, which is five times its time-out. Later in the test the host stays silent
+    permanently."""
     clock = Clock()
     with rig.connected(armed=True) as (board, session):
         session.link.send(Poll())

@@ -1,5 +1,5 @@
-"""The lengths of frames on the wire equal the standard's arithmetic and the bus budget's arithmetic. The budget's
-arithmetic is written independently."""
+"""The lengths of frames on the bus equal the arithmetic of the standard and of the bus budget. The test computes the
+budget independently."""
 
 import random
 
@@ -13,16 +13,16 @@ TAIL = DELIMITER + ACK + END
 
 
 def test_a_frame_without_stuffed_bits_has_the_standards_length():
-    """Without intermission, a base frame has 44 + 8 n bits and an extended frame 64 + 8 n bits."""
+    """Without intermission, a base frame has 44 + 8 n bits and an extended frame has 64 + 8 n bits."""
     base, extended = Frame(0x555, bytes([0x55] * 8)), Frame(0x15555555, bytes([0x55] * 8), extended=True)
     for frame, length in ((base, 108), (extended, 128)):
         most = len(image(frame).levels) + TAIL
-        assert length <= most <= length + 4  # at most four stuffed bits in control field and check sum
+        assert length <= most <= length + 4  # at most four stuff bits in the control field and the CRC
 
 
 def unstuffed(levels: str) -> str:
-    """Return the levels without stuffed bits. A stuffed bit follows five equal bits and has the other level. The
-    stuffed bit counts as the first bit of the next run."""
+    """Return the bits without stuff bits. A stuff bit follows five equal bits and has the opposite value. The stuff bit
+    counts as the first bit of the next run of equal bits."""
     plain, run = "", 0
     for at, level in enumerate(levels):
         if run == 5:
@@ -36,8 +36,8 @@ def unstuffed(levels: str) -> str:
 
 @pytest.mark.parametrize("extended", [False, True])
 def test_five_bits_alike_bring_a_sixth_and_the_check_sum_makes_the_message_a_multiple_of_the_generator(extended):
-    """The message times x^15 plus the check sum is a multiple of the generator polynomial, 0xC599 with its leading one.
-    Fields are at the standard's places."""
+    """The message times x^15 plus the check sum is a multiple of the generator polynomial, 0xC599 with its leading
+    coefficient 1. The fields are at the bit positions of the standard."""
     chance = random.Random(7)
     for _ in range(100):
         number, size = chance.randrange(1 << (29 if extended else 11)), chance.randrange(9)
@@ -64,8 +64,9 @@ def test_lengths_are_those_of_the_bus_budget_bit_for_bit(extended):
 
 @pytest.mark.parametrize("extended", [False, True])
 def test_lengths_of_fast_frames_differ_from_the_budgets_by_what_the_standard_says(extended):
-    """The rate changes at sample points, so BRS and the delimiter together take one bit of each rate. If a data field
-    ends with five equal bits, only the fixed stuffed bit follows. The budget is never too low."""
+    """The bit rate changes at sample points, so BRS and the CRC delimiter together take as long as one bit of each
+    rate. If a data field ends with five equal bits, only the fixed stuff bit follows. The budget never underestimates
+    the load."""
     chance, seen = random.Random(6), set()
     for _ in range(600):
         number, size = chance.randrange(1 << (29 if extended else 11)), chance.choice(SIZES)

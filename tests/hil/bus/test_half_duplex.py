@@ -1,4 +1,4 @@
-"""Servos in Python answer on a half-duplex wire. A family outside of the tree may have servos in Python."""
+"""Servos in Python answer on a half-duplex bus. A family outside of the tree may have servos in Python."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ ASK, ALL, TELL = b"?"[0], b"&"[0], b"!"[0]  # first bytes of packets; the length
 
 
 def split(burst: bytes) -> tuple[int, int]:
-    """Return the begin and the end of the first packet. Bytes before it are left out."""
+    """Return the begin and the end of the first packet. The test ignores the bytes before the packet."""
     begin = next((k for k, byte in enumerate(burst) if byte in (ASK, ALL, TELL)), len(burst))
     return (begin, begin + burst[begin + 1]) if begin + 1 < len(burst) else (0, 0)
 
 
 def question(packet: bytes) -> Question | None:
-    """Return the question in a packet, which has the ids of the servos. Each servo answers two bytes. The parts of a
-    common answer are 3 us apart."""
+    """Return the question in a packet, which contains the ids of the servos. Each servo answers with two bytes. Between
+    the bytes of two servos in a common answer there are 3 us."""
     return None if packet[0] == TELL else Question(packet[2:], 2, 3e-6 if packet[0] == ALL else None)
 
 
@@ -66,7 +66,7 @@ def packet(kind: int, data: bytes) -> bytes:
 
 
 def test_that_all_packets_of_a_burst_are_heard_in_turn_and_the_question_answered():
-    """Each answer of two bytes comes 20 us after the last stop bit before it."""
+    """Each answer of two bytes begins 20 us after the preceding stop bit."""
     bench = Bench()
     assert bench.send(b"xx" + packet(TELL, b"on") + packet(ASK, bytes([3, 1]))) == [b"\3\0", b"\1\0"]
     assert [servo.told for servo in bench.servos] == [b"on"] * 3
@@ -74,7 +74,7 @@ def test_that_all_packets_of_a_burst_are_heard_in_turn_and_the_question_answered
 
 
 def test_that_a_missing_answer_is_waited_for_unless_all_make_one():
-    """The wire waits for 100 us plus the duration of the answer's bytes."""
+    """The board waits for 100 us plus the duration of the answer's bytes."""
     bench = Bench()
     bench.servos[1].listening = False
     assert bench.send(packet(ASK, bytes([1, 2, 3]))) == [b"\1\0", b"\3\0"]
@@ -100,7 +100,7 @@ def test_that_two_of_one_number_spoil_each_others_answers_as_low_levels_win():
 
 
 def test_that_noise_disturbs_its_share_of_packets_the_same_ones_each_time():
-    """No servo hears a disturbed question. A disturbed answer has wrong bits."""
+    """No servo receives a disturbed question. A disturbed answer has wrong bits."""
     def disturbed() -> tuple[int, int]:
         bench = Bench(1)
         bench.line.error_rate = 0.2

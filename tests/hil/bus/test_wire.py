@@ -1,5 +1,5 @@
-"""Nodes on a wire send in the standard's order and at the standard's times. Errors have the standard's effects on each
-node."""
+"""Nodes on a bus send in the order and at the times of the standard. The effects of errors on each node agree with the
+standard."""
 
 import pytest
 
@@ -14,7 +14,7 @@ BIT = 1e-6
 
 
 class Talker(Other):
-    """A node that notes the times of its sent frames and of received frames, and the events of the sent frames."""
+    """A node that records the times of sent and received frames, and the events of the sent frames."""
 
     def __init__(self, wire: Wire, fd: bool = False, timing: BitTiming = MEGABIT,
                  fast: BitTiming = FIVE_MEGABITS) -> None:
@@ -40,7 +40,7 @@ class Talker(Other):
 
 
 class Waits:
-    """A wait for a number of sequences of recessive bits at a node. seen: times of these sequences, s."""
+    """A wait until a node has received a number of sequences of recessive bits. seen: times of these sequences, s."""
 
     def __init__(self, wire: Wire, node: Node) -> None:
         self.wire, self.node, parts = wire, node, wire.clock.parts
@@ -103,7 +103,7 @@ def test_alone_a_node_repeats_for_ever_and_becomes_passive_but_never_off(clock, 
     wire.log = passed.append
     a.send(Frame(5, b"\x01"))
     clock.run(0.1)
-    # after the acknowledgement slot: 6 bits of error flag and 8 of its delimiter replace the frame's last 8 bits (ISO
+    # after the ACK slot: 6 bits of error flag and 8 bits of error delimiter replace the last 8 bits of the frame (ISO
     # 11898-1:2015, 10.4.4)
     again = image(Frame(5, b"\x01")).length(BIT, BIT) + (6 + 8 - 8 + INTERMISSION) * BIT
     assert passed[1].seconds - passed[0].seconds == pytest.approx(again)
@@ -123,7 +123,8 @@ def test_a_node_of_another_bit_rate_disturbs_until_it_is_passive_itself(clock, w
 
 
 def test_nodes_whose_clocks_differ_by_more_than_they_resynchronise_do_not_agree():
-    """A jump of 4 of 20 quanta and a sample point at 75 % give a tolerance of 5 / (2 (13 20 - 5)) = 0.98 % each."""
+    """A resynchronisation jump of 4 of 20 quanta and a sample point at 75 % give a tolerance of 5 / (2 (13 20 - 5)) =
+    0.98 % for each node."""
     assert MEGABIT.tolerance == pytest.approx(5 / (2 * (13 * 20 - 5)))
     assert MEGABIT.agrees(BitTiming(50e-9 * 1.015, 15, 5, 4))
     assert not MEGABIT.agrees(BitTiming(50e-9 * 1.025, 15, 5, 4))
@@ -142,12 +143,13 @@ EARLY = BitTiming(1 / 170e6, 114, 56, 56), BitTiming(1 / 170e6, 24, 10, 10)
 
 
 @pytest.mark.parametrize("sender, hearer, come", [
-    (MOTEUS, LATE, 0),  # a moteus' BRS lasts 670.6 + 58.8 ns; the node samples it at 752.9 ns
+    (MOTEUS, LATE, 0),  # the BRS bit of a moteus lasts 670.6 + 58.8 ns; the node samples it at 752.9 ns
     (LATE, MOTEUS, 300), (MOTEUS, EARLY, 300), (EARLY, MOTEUS, 300),
     ((MEGABIT, FIVE_MEGABITS), LATE, 300)])
 def test_a_node_hears_a_change_of_rate_if_it_samples_brs_while_that_lasts(clock, wire, sender, hearer, come):
-    """come: number of received frames among 300 frames that change their rate. An independent bit-level receiver after
-    ISO 11898-1 gave the number, with random phases and 100 ppm. A frame that keeps its rate is always received."""
+    """come: number of received frames among 300 frames that change their bit rate. The number comes from an independent
+    bit-level receiver after ISO 11898-1, with random phases and 100 ppm. A frame that keeps its bit rate is always
+    received."""
     a, b = Talker(wire, True, *sender), Talker(wire, True, *hearer)
     a.send(*(Frame(5, bytes(16), fd=True, fast=k > 0) for k in range(301)))
     clock.run(0.1)
@@ -176,8 +178,8 @@ def test_a_short_brings_the_sender_off_and_nobody_else(clock, wire):
 
 
 def test_a_sender_goes_off_on_a_wire_that_is_held_and_hearers_become_passive(clock, wire):
-    """Each eight bits after the flag count as eight errors. So the count is 256 after 6 + 14 + 30 x 8 bits. A receiver
-    never goes bus off."""
+    """Each sequence of eight bits after the error flag counts as eight errors. Therefore the error counter is 256 after
+    6 + 14 + 30 x 8 bits. A receiver never becomes bus off."""
     a, b, c = Talker(wire), Talker(wire), Talker(wire)
     a.send(Frame(5, bytes(8)))
     clock.run(30e-6)
@@ -209,7 +211,7 @@ def test_what_waits_for_recessive_bits_waits_for_the_wire_to_be_released(clock, 
     assert not waits.seen and a.counters.transmit == 0
     wire.release()
     clock.run(1e-3)
-    assert waits.seen == [pytest.approx(2.05e-3 + 6 * 11 * BIT)]  # four of ten sequences were seen before
+    assert waits.seen == [pytest.approx(2.05e-3 + 6 * 11 * BIT)]  # four of the ten sequences were received before
 
 
 def test_an_open_end_disturbs_some_frames_and_two_disturb_all(clock, wire):

@@ -1,4 +1,4 @@
-"""Machines and programs for tests of the virtual chips."""
+"""Machines and programs for the tests of the virtual chips."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ def program(tmp_path) -> Callable[..., Program]:
 
 @pytest.fixture
 def running(tmp_path) -> Callable[[str], Machine]:
-    """Return a function that makes a board by its name. The board is armed and drives its first motor."""
+    """Return a function that creates a board by its name. The board is armed and drives its first motor."""
     def run(name: str) -> Machine:
         board = Machine(tmp_path, ARMED, name).run(0.01)
         board.poke("arm", 1)

@@ -1,4 +1,4 @@
-"""The model of bxCAN does what the manual says. The tests only write and read registers."""
+"""The model of bxCAN agrees with the manual. The tests only write and read registers."""
 
 import pytest
 
@@ -18,7 +18,7 @@ BIT = 1e-6
 
 
 class Chip(Bench):
-    """Two controllers at 42 MHz. The first controller is on a wire."""
+    """Two controllers at 42 MHz. The first controller is connected to a bus."""
 
     def __init__(self) -> None:
         super().__init__("stm32f4", 168e6)
@@ -37,7 +37,7 @@ class Chip(Bench):
                 for k, line in enumerate(("tx", "rx0", "rx1", "sce"))}
 
     def start(self, base: int = CAN1, mode: int = 0) -> None:
-        """Start by RM0090 32.4: leave sleep, enter initialisation, set timing and filters, enter normal mode."""
+        """Start as in RM0090 32.4: leave sleep, enter initialisation, set timing and filters, enter normal mode."""
         self.write(base + MCR, INRQ)
         assert self.run(1e-5, lambda: self.read(base + MSR) & 3 == 1)
         self.write(base + BTR, MEGABIT)
@@ -84,8 +84,8 @@ def test_modes_are_acknowledged_after_a_time_and_normal_only_on_a_bus_that_rests
 
 
 def test_initialisation_wins_over_sleep(chip):
-    """HAL_CAN_Init of ST's stm32f4xx_hal_can.c relies on this. After reset HAL_CAN_Init adds INRQ to SLEEP and waits
-    for INAK."""
+    """HAL_CAN_Init of ST's stm32f4xx_hal_can.c relies on this. After reset HAL_CAN_Init sets INRQ in addition to SLEEP
+    and waits for INAK."""
     chip.write(CAN1 + MCR, INRQ | SLEEP)
     chip.run(1e-6)
     assert chip.read(CAN1 + MSR) & 3 == 1
@@ -98,7 +98,7 @@ def test_initialisation_wins_over_sleep(chip):
 
 
 def test_without_its_pins_it_never_joins(chip):
-    """One of PB8 and PB9 is switched to another function at first."""
+    """At first one of PB8 and PB9 is switched to another function."""
     port = Gpio("GPIOB", 0x40020400, chip.events.parts)
     port.write(0x00, 4, 2 << 16 | 2 << 18)
     port.write(0x24, 4, 9 | 4 << 4)
@@ -140,7 +140,7 @@ def test_a_frame_goes_out_and_tells_when_it_has(chip):
 
 @pytest.mark.parametrize(("mode", "order"), [(0, [0x300, 0x100, 0x200]), (TXFP, [0x300, 0x200, 0x100])])
 def test_mailboxes_go_by_identifier_or_in_the_order_of_requests(chip, mode, order):
-    """The first frame is already on the wire when the others come."""
+    """The first frame is already being sent when the others arrive."""
     chip.start(mode=mode)
     chip.load(2, 0x300)
     chip.run(5e-6)
@@ -151,13 +151,13 @@ def test_mailboxes_go_by_identifier_or_in_the_order_of_requests(chip, mode, orde
 
 
 def test_equal_identifiers_go_by_mailbox_number_however_old_they_are(chip):
-    """A stale command in mailbox 1 then follows a fresh one in mailbox 0."""
+    """Therefore an old command in mailbox 1 is sent after a new command in mailbox 0."""
     chip.start()
     chip.load(2, 1)
     chip.run(5e-6)
     chip.load(1, 0x100, b"old")
     chip.load(0, 0x100, b"new")
-    assert chip.read(CAN1 + TSR) >> 29 == 0b010  # the waiting mailbox that is sent last
+    assert chip.read(CAN1 + TSR) >> 29 == 0b010  # the waiting mailbox that will be sent last
     chip.run(1e-3)
     assert [frame.data for frame in chip.other.got] == [b"", b"new", b"old"]
 

@@ -1,4 +1,5 @@
-"""The models of CAN controllers have the vendor's registers, places and bits, and the manuals' timing of a bit."""
+"""The models of CAN controllers have the registers, positions and bits of the vendor's headers, and the bit timing of
+the manuals."""
 
 import random
 
@@ -42,8 +43,8 @@ def test_every_bit_is_where_the_vendor_has_it(register):
 
 
 def test_the_places_in_message_ram_are_those_of_the_vendors_driver():
-    """stm32g4xx_hal_fdcan.c (SRAMCAN_...) has 28 standard and 8 extended filters, 2 FIFOs of 3 elements, 3 events and 3
-    elements to send."""
+    """stm32g4xx_hal_fdcan.c (SRAMCAN_...) has 28 standard filters, 8 extended filters, 2 FIFOs of 3 elements, 3
+    transmit events and 3 transmit elements."""
     at, places = 0, []
     for count, size in ((28, 4), (8, 8), (3, 72), (3, 72), (3, 8), (3, 72)):
         places.append(at)
@@ -59,8 +60,8 @@ def test_the_places_in_message_ram_are_those_of_the_vendors_driver():
     (test_fdcan, "FDCAN1.DBTP", "D", "BRP TSEG1 TSEG2 SJW", 170e6)])
 def test_a_bit_is_as_long_and_sampled_as_the_manuals_have_it_over_all_of_its_register(
         family, register, letter, names, hz):
-    """By RM0090 32.7.7 and RM0440 a bit has one quantum of synchronisation, TS1 + 1 quanta before the sample point and
-    TS2 + 1 quanta after it. A quantum has BRP + 1 clocks."""
+    """According to RM0090 32.7.7 and RM0440 a bit has one quantum of synchronisation, TS1 + 1 quanta before the sample
+    point and TS2 + 1 quanta after the sample point. A quantum has BRP + 1 clocks."""
     can = family.Chip().cans[0]
     places = next(r.fields for r in (F4 if family is test_bxcan else G4)().values() if r.name == register)
     fields, chance = [places[letter + name] for name in names.split()], random.Random(7)

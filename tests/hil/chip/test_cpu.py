@@ -1,4 +1,4 @@
-"""Exceptions, floating point, faults, sleep and counts of the emulated core follow the architecture."""
+"""Exceptions, floating point, faults, sleep and counts of the emulated core agree with the architecture."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_systick_counts_down_and_flags(program):
 
 def test_an_exception_keeps_every_register_and_flag(program):
     """The interrupted loop has values in all caller-saved registers and in the flags. The handler overwrites all of
-    them."""
+    these registers."""
     run = program("""
         void sys_tick(void) {
             result[0]++;
@@ -86,8 +86,8 @@ def test_floating_point_survives_an_interrupt_that_uses_it(program):
 
 
 def test_what_a_comparison_has_found_survives_an_interrupt(program):
-    """Flags of the floating-point unit are unstacked too. The next floating-point instruction does not reset these
-    flags."""
+    """The exception return also restores the flags of the floating-point unit. The next floating-point instruction does
+    not reset these flags."""
     run = program("""
         void sys_tick(void) { result[0]++; }
         void start(void) {
@@ -110,7 +110,7 @@ def test_what_a_comparison_has_found_survives_an_interrupt(program):
 
 
 def test_the_first_store_to_a_page_leaves_no_condition_for_what_comes_after_a_branch(program):
-    """The store is conditional, and the emulator looks up the page in the middle of the IT block."""
+    """The store is conditional, and the emulator looks up the memory page in the middle of the IT block."""
     run = program("""
         void start(void) {
             register uint32_t at __asm__("r0") = 0x20010000;
@@ -132,7 +132,7 @@ static void note(uint32_t what) { result[1 + result[0]++] = what; }
 static void wait_a_little(void) { for (int i = 0; i < 10; i++) { __asm__ volatile("nop"); } }
 """
 LOCKED = "a fault in the handler of faults locks the processor up"
-EXCEPTIONS = {  # name: handlers, body of start, and their notes in order
+EXCEPTIONS = {  # name: handlers, body of start, and their records in order
     "IRQ 0 is more urgent and nests in IRQ 1; PendSV is the last and waits for both": ("""
         void irq0(void) { note(0xA0); }
         void irq1(void) { note(0xB0); ICSR = 1u << 28; NVIC_ISPR0 = 1; note(0xB1); }
@@ -187,7 +187,7 @@ def test_faults_reach_the_hard_fault_handler_with_their_cause(program, cause, st
 
 
 def test_code_in_memory_runs_as_it_was_last_written(program):
-    """Data near the code were written before. A handler writes the code a second time."""
+    """The program stores data at addresses near the code. A handler writes the code a second time."""
     run = program("""
         static uint16_t code[1024];
         static void write(volatile uint16_t *at, uint16_t value) {

@@ -1,4 +1,5 @@
-"""A debugger can connect to the board at any time. A processor that the debugger halts drives no motor."""
+"""A debugger can connect to the board at any time. While the debugger halts a processor, the processor drives no
+motor."""
 
 import pytest
 
@@ -12,19 +13,19 @@ BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
 def test_a_debugger_without_a_reset_line_finds_an_image_that_sleeps_between_two_ticks(tmp_path, name):
     board = Machine(tmp_path, ARMED, name)
     asleep = 0
-    for _ in range(200):  # the steps go from power-on through clocks and peripherals into ticks
+    for _ in range(200):  # the steps go from power-on through clocks and peripherals to ticks
         board.run(1.01e-4)
         asleep += board.chip.core.asleep
         before = dict(board.chip.debug.value)
         Probe(board.chip).attach()
-        board.chip.debug.value = before  # settings of this probe would help the next probe
+        board.chip.debug.value = before  # otherwise the settings of this probe would affect the next probe
     assert asleep > 50
 
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_debugger_that_freezes_nothing_itself_finds_the_watchdog_frozen_where_no_output_goes_on(running, name):
-    """Bit 12 of APB1FZ(R1) freezes the IWDG on both chips (ST's stm32f405xx.h, stm32g474xx.h). On boards whose timers
-    go on while the processor is halted, the watchdog's reset ends the drive."""
+    """Bit 12 of APB1FZ(R1) freezes the IWDG on both chips (ST's stm32f405xx.h, stm32g474xx.h). If a board's timers
+    continue while the processor is halted, the watchdog's reset stops the drive."""
     board = running(name)
     board.chip.halt()
     drives_on = board.outputs[0] == 0.5

@@ -1,4 +1,4 @@
-"""The model of FDCAN does what the manual says. The tests only write and read registers."""
+"""The model of FDCAN agrees with the manual. The tests only write and read registers."""
 
 import pytest
 from can.util import dlc2len, len2dlc
@@ -17,14 +17,15 @@ RXF0S, RXF0A, RXF1S, RXF1A, TXBC, TXFQS, TXBRP, TXBAR, TXBCR, TXBTO, TXBCF, TXBT
 FD = 1 << 21 | 1 << 20  # FDF, BRS
 INIT, CCE, MON, DAR, FDOE, BRSE = 1, 2, 1 << 5, 1 << 6, 1 << 8, 1 << 9
 QUEUE = 1 << 24
-# moteus' bit timing at 170 MHz: 170 quanta, 34 in the data phase. Here the sample point of the data phase is 24 of 34.
+# Bit timing of moteus at 170 MHz: 170 quanta, 34 in the data phase. In this test the sample point of the data phase is
+# at 24 of 34 quanta.
 NOMINAL = 113 - 1 << 8 | 56 - 1 | 56 - 1 << 25
 DATA = 23 - 1 << 8 | 10 - 1 << 4 | 10 - 1
 BIT, DATA_BIT = 1e-6, 2e-7
 
 
 class Chip(Bench):
-    """Two controllers at 170 MHz. The first controller is on the wire."""
+    """Two controllers at 170 MHz. The first controller is connected to a bus."""
 
     def __init__(self) -> None:
         super().__init__("stm32g4", 170e6)
@@ -43,7 +44,7 @@ class Chip(Bench):
         return {f"it{line}": bool(self.cans[0].asserted >> line & 1) for line in range(2)}
 
     def configure(self, settings: int = FDOE | BRSE, queue: bool = True, general: int = 0, tdc: int = 0) -> None:
-        """Set up all protected registers in initialisation. Without filters every frame goes to FIFO 0."""
+        """Set all protected registers during initialisation. Without filters FIFO 0 receives each frame."""
         self.write(CAN + CCCR, INIT)
         self.write(CAN + CCCR, INIT | CCE)
         assert self.read(CAN + CCCR) & 3 == 3
@@ -124,7 +125,8 @@ def test_a_classic_and_a_fast_frame_go_out(chip):
 
 
 def test_frames_of_every_length_go_out_and_come_in_by_the_codes_of_python_can(chip):
-    """The words of the elements are compared. Bytes of the last word beyond the frame are 0 or arbitrary."""
+    """The test compares the message RAM words of the elements. In the last word, the bytes after the frame are 0 or
+    arbitrary."""
     chip.start(tdc=10)
     for code in range(16):
         data = bytes(range(1, dlc2len(code) + 1))
@@ -151,14 +153,15 @@ def test_a_classic_frame_has_8_bytes_at_most_whatever_its_code(chip):
 
 
 def test_without_compensation_a_late_transceiver_makes_its_own_data_phase_wrong(chip):
-    """A bit comes back from the transceiver after 150 ns. The sample point is after 24 of 34 quanta, or 141 ns."""
+    """A bit arrives at the node's receive pin 150 ns after its transmission. The sample point is after 24 of 34 quanta,
+    or 141 ns."""
     chip.start()
     chip.send(0, 5, bytes(12), control=1 << 21 | 1 << 20)
     chip.run(0.2e-3)
     assert not chip.other.got
     status = chip.read(CAN + PSR)
     assert status >> 8 & 7 == 4 and status & 7 == 7  # in the data phase
-    assert chip.read(CAN + PSR) >> 8 & 7 == 7  # the read has cleared it, unless more errors have come
+    assert chip.read(CAN + PSR) >> 8 & 7 == 7  # the read has cleared the flag, unless more errors have occurred
     assert chip.read(CAN + IR) & 1 << 22
 
 
@@ -217,7 +220,7 @@ def test_three_frames_fill_a_fifo_and_a_fourth_is_lost_or_takes_the_oldest_place
     assert chip.read(CAN + RXF0S) == 3 | 0 << 8 | 0 << 16 | 1 << 24 | 1 << 25
     assert chip.read(CAN + IR) & 7 == 7
     assert chip.element(0, 0)[:2] == [0x100 << 18, 1 << 31 | 1 << 16]
-    chip.write(CAN + RXF0A, 1)  # acknowledges two elements at once
+    chip.write(CAN + RXF0A, 1)  # acknowledges two FIFO elements together
     assert chip.read(CAN + RXF0S) & 0xF0F == 1 | 2 << 8
     chip.write(CAN + IR, 7)
     assert not chip.read(CAN + RXF0S) >> 25 & 1

@@ -1,4 +1,5 @@
-"""A USART in half duplex on the chips' models. It receives its own bytes, and other senders spoil these bytes."""
+"""A USART in half duplex, in the models of both chip families. The USART receives the bytes that it sends, and other
+senders corrupt these bytes."""
 
 import pytest
 
@@ -15,9 +16,9 @@ HALF = serial.HDSEL | serial.DMAT | serial.DMAR
 
 
 class Desk:
-    """A chip's USART3 with its first two DMA streams sends and receives at 16 cycles a bit. The USART is on a wire by
-    PB10 in open drain, or by a transceiver with the enable pin PB14 and the output at PB11. heard: times, s, and
-    packets on the wire. Here packets are whole bursts."""
+    """A chip's USART3 sends and receives with its first two DMA streams, at 16 cycles per bit. The USART is connected
+    to a half-duplex bus by PB10 in open drain, or by a transceiver with the enable pin PB14 and the output at PB11.
+    heard: times, s, and packets on the bus. In this test a packet is a whole burst."""
 
     def __init__(self, kind: type[Stm32], between: bool = False) -> None:
         self.chip = Bare(kind).chip
@@ -47,7 +48,7 @@ class Desk:
         return self.chip.core.memory(FROM, 64)
 
     def stream(self, side: int, memory: int, size: int) -> None:
-        """Start a stream as the DMA models do."""
+        """Start a DMA stream in the same way as the DMA models."""
         stream = self.chip.parts.state.streams[side]
         stream.memory, stream.left, stream.usual = memory, size, 0
         stream.sends, stream.link = side, self.usart.slot
@@ -107,8 +108,9 @@ def test_that_off_the_wire_nothing_is_sent_and_nothing_comes_back(desk, key, val
 
 @pytest.mark.parametrize(("at", "behind"), [(16, 16), (0, 31), (31, 0)])
 def test_that_a_g4_drives_a_transceiver_for_sixteenths_of_a_bit_before_and_after(at, behind):
-    """By RM0440 37.5.20 and 37.8.1, DEAT begins at bit 21 and DEDT at bit 16. DEAT and DEDT are in sixteenths of a bit
-    at 16 samples a bit. DEM is bit 14 of CR3. The echo comes later by DEAT."""
+    """According to RM0440 37.5.20 and 37.8.1, DEAT begins at bit 21 and DEDT at bit 16. DEAT and DEDT are in sixteenths
+    of a bit at 16 samples per bit. DEM is bit 14 of CR3. The echo arrives later by the driver's assertion time,
+    DEAT."""
     desk = Desk(G4, between=True)
     desk.usart.value["CR1"] |= at << 21 | behind << 16
     desk.request(1 << 14 | serial.DMAT | serial.DMAR)
@@ -125,8 +127,8 @@ def test_that_a_g4_drives_a_transceiver_for_sixteenths_of_a_bit_before_and_after
 
 
 def test_that_what_drives_a_transceiver_is_set_while_the_usart_is_off():
-    """By RM0440 37.8 each of these bits can only be written while the USART is off. An F4 lacks these bits (RM0090
-    30.6.6)."""
+    """According to RM0440 37.8 each of these bits can only be written while the USART is disabled. An F4 does not have
+    these bits (RM0090 30.6.6)."""
     usart = Desk(G4).usart
     for write, value in ((usart.write_CR1, usart.value["CR1"] | 1 << 21), (usart.write_CR3, HALF | 1 << 14)):
         with pytest.raises(Unmodelled, match="while the USART is on"):

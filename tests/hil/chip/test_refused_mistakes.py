@@ -1,4 +1,4 @@
-"""The virtual chip refuses every item of STRICTER."""
+"""The virtual chip refuses each item of STRICTER."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.bare_chip import F4, G4, Bare
 RCC4, TIM1, USART3, DMA1, ADC1, FLASH4 = 0x40023800, 0x40010000, 0x40004800, 0x40026000, 0x40012000, 0x40023C00
 RCC2, CAN, RAM, ADC2 = 0x40021000, 0x40006400, 0x4000A400, 0x50000100
 CR1, CNT, ARR, CCMR1, CCER, BDTR, CCR1 = 0x00, 0x24, 0x2C, 0x18, 0x20, 0x44, 0x34
-SENDS = 4 << 25 | 1 << 10 | 1 << 6 | 1  # of a stream's control word
+SENDS = 4 << 25 | 1 << 10 | 1 << 6 | 1  # bits of a stream's control register
 
 
 def made(kind, *writes: tuple[int, int]) -> Bare:
@@ -29,7 +29,7 @@ def timer() -> Bare:
 
 
 def stream() -> Bare:
-    """Return a chip with a stream of USART3 that sends."""
+    """Return a chip whose USART3 sends by a DMA stream."""
     return made(F4, (RCC4 + 0x30, 1 << 21), (RCC4 + 0x40, 1 << 18), (USART3 + 0x08, 16), (USART3 + 0x14, 1 << 7),
                 (USART3 + 0x0C, 1 << 13 | 1 << 3), (DMA1 + 0x5C, 4), (DMA1 + 0x60, USART3 + 4),
                 (DMA1 + 0x64, 0x20000000), (DMA1 + 0x58, SENDS))
@@ -48,8 +48,8 @@ def fdcan() -> Bare:
     return chip
 
 
-# name: the chip, the writes, and the message. APB1 runs at 84 MHz, beyond its limit. The converter runs at half of
-# APB2's 84 MHz.
+# name: the chip, the register writes, and the message of the refusal. APB1 runs at 84 MHz, above its limit. The
+# converter runs at half of APB2's 84 MHz.
 CASES = {
     "clock off": (lambda: Bare(F4), [(TIM1, 0)], "while its clock is off"),
     "reserved bits": (timer, [(TIM1 + CR1, 1 << 15)], "bits 0x8000 written to TIM1.CR1"),
@@ -77,7 +77,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_the_virtual_chip_is_stricter_about_is_refused(name):
-    """The last two steps let a bridge look at its timer, and time pass."""
+    """In the last two steps a bridge reads its timer, and time passes."""
     make, writes, said = CASES[name]
     chip = make()
     with pytest.raises(Unmodelled, match=said):
@@ -88,7 +88,7 @@ def test_what_the_virtual_chip_is_stricter_about_is_refused(name):
 
 
 def test_a_store_to_locked_flash_is_a_bus_fault_and_no_other_item_is_left():
-    """The code is 'str r1, [r0]' with r0 at the beginning of flash."""
+    """The code is 'str r1, [r0]', where r0 is the first address of flash."""
     chip = Bare(F4, bytes.fromhex("4ff00060 0160 fee7"))
     chip.run(1e-4)
     assert chip.chip.core.nvic.active or chip.chip.core.locked_up

@@ -1,4 +1,5 @@
-"""The emulated core computes torques at one instant with the host's bits. The README has the number of instructions."""
+"""The torques that the emulated core computes for one time equal the host's bit for bit. The README states the number
+of instructions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The chip starts with another crystal than the board file's, and with a supply that sags."""
+"""The chip starts with a crystal that differs from the board file, and with a supply that drops."""
 
 import pytest
 
@@ -31,8 +31,8 @@ def test_a_chip_with_another_crystal_than_its_board_file_says_stays_on_its_own_o
 @pytest.mark.parametrize(("hsi", "lsi_hz"), [(0.92, 17_000), (1.045, 47_000), (1.0, 32_000)])
 def test_the_right_crystal_is_taken_however_far_own_oscillators_are_off_and_at_the_lowest_supply(
         tmp_path, name, hsi, lsi_hz):
-    """HSI and LSI are at the bounds of the F405's data sheet. The G474's bounds are narrower. The measurement of the
-    crystal leaves no setting behind."""
+    """HSI and LSI are at the limits that the F405's data sheet allows. The limits of the G474 are narrower. After the
+    measurement of the crystal all settings have their old values."""
     board = Machine(tmp_path, ARMED, name)
     board.chip.lsi_hz, board.chip.rcc.hsi_hz = lsi_hz, round(hsi * 16e6)
     board.chip.supply(0.95 * 3.3)
@@ -66,7 +66,7 @@ def test_a_supply_that_was_low_at_start_is_not_good_before_the_next_one(tmp_path
     assert board["errors"] == SUPPLY and board["place"] == 0
     board.chip.supply(3.3)
     board.run(0.02)
-    assert board["place"] == 0  # it stays on its slow clock
+    assert board["place"] == 0  # the chip stays on its slow clock
     board.chip.reset("pin")
     board.run(0.05)
     assert board["errors"] == 0 and board["place"] == 1
@@ -105,6 +105,6 @@ def test_a_converter_that_does_not_take_its_clock_is_told(tmp_path):
     board = Machine(tmp_path, ARMED, "f405rg-4")
     board.chip._adc_common.deaf = True
     for converter in board.chip.converters:
-        converter._hz = lambda: 60_000_000  # results are arbitrary then
+        converter._hz = lambda: 60_000_000  # at this clock the results are arbitrary
     board.run(0.1)
     assert board["errors"] == SENSE

@@ -1,4 +1,4 @@
-"""The STM32F405's peripherals do what the reference manual (RM0090) says, by register writes."""
+"""The STM32F405's peripherals, controlled by register writes, agree with the reference manual (RM0090)."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ CR1, SMCR, SR, EGR, CCMR1, CCER, CNT, ARR, RCR, BDTR = 0x00, 0x08, 0x10, 0x14, 0
 
 
 def gated(register: int, bit: int) -> Bare:
-    """Return a chip at 168 MHz on which only one peripheral has a clock."""
+    """Return a chip at 168 MHz on which only the tested peripheral has a clock."""
     chip = Bare(F4)
     chip.at_full_speed()
     chip.write(RCC + register, chip.read(RCC + register) | 1 << bit)
@@ -45,7 +45,7 @@ def test_a_locked_break_configuration_cannot_be_undone():
 
 
 def test_pins_read_what_is_wired_and_drive_what_is_set():
-    """PB12 is an output, PB10 is pulled up, PB9 is wired."""
+    """PB12 is an output, PB10 is pulled up, and PB9 is wired to a signal."""
     chip = gated(0x30, 1)
     for at, bits in ((0x00, 1 << 24), (0x0C, 1 << 20), (0x18, 1 << 12)):
         chip.write(PORT_B + at, chip.read(PORT_B + at) | bits)

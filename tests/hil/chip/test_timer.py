@@ -1,4 +1,5 @@
-"""A timer has events only for updates with an effect, and shows the same values as a timer with all events."""
+"""A timer has events only for updates with an effect. A read of the timer returns the same values as in a reference
+timer that has all events."""
 
 from random import Random
 
@@ -29,7 +30,7 @@ class Bench:
             self.timer.on_update = lambda: None
 
     def until(self, cycle: int) -> None:
-        """Sleep until a cycle. Every event wakes the bench at its cycle."""
+        """Sleep until a cycle. Each event resumes the bench at its cycle."""
         while self.events.now < cycle:
             self.events.now = min(self.events.next(), cycle)
             self.events.fire()
@@ -58,7 +59,7 @@ def test_events_come_in_the_order_of_time_then_of_planning_and_keep_their_second
 def test_a_timer_that_only_counts_has_no_events():
     bench = Bench("TIM3", 2.0, False)
     bench.start(999, 0, False)
-    bench.until(5000)  # the first update, at 4000, takes over prescaler and counter
+    bench.until(5000)  # the first update, at 4000, loads the prescaler and the counter
     assert bench.events.next() == NEVER
     bench.timer.write(SR, 4, 0)
     bench.until(7990)
@@ -120,7 +121,7 @@ def test_updates_that_are_put_out_as_triggers_come_at_their_cycles():
     assert triggers == [] and bench.events.next() == NEVER
     bench.timer.write(0x04, 4, 2 << 4)
     bench.until(17_000)
-    assert triggers == [10_000, 14_000]  # 2 top clocks of two cycles (PSC 1)
+    assert triggers == [10_000, 14_000]  # 2 clocks of two cycles each at the top (PSC 1)
 
 
 def test_a_low_switch_conducts_about_the_top_and_the_longer_the_less_its_half_bridge_is_high():

@@ -1,4 +1,4 @@
-"""The cycle model finds the cycles that were counted by hand."""
+"""The cycle model agrees with cycles that were counted by hand."""
 
 from femtorque.hil.chip.chip_library import ChipLibrary
 from femtorque.hil.chip.timing import FLASH_MEMORIES, FlashFetch
@@ -7,7 +7,7 @@ LINE = FLASH_MEMORIES["stm32f4"].line
 
 
 def straight(fetch: FlashFetch, start: int, count: int, size: int, cycles: int = 1) -> int:
-    """Return the stalls of `count` consecutive instructions."""
+    """Return the flash waits of `count` consecutive instructions."""
     before = fetch.stalls
     for i in range(count):
         fetch.execute(start + i * size, size, cycles)
@@ -15,9 +15,9 @@ def straight(fetch: FlashFetch, start: int, count: int, size: int, cycles: int =
 
 
 def test_straight_code_waits_for_what_prefetch_has_not_read_yet():
-    assert straight(FlashFetch(), 0, 4, 4) == 5  # the first line: all wait states
+    assert straight(FlashFetch(), 0, 4, 4) == 5  # the first line costs all wait states
     assert straight(FlashFetch(), 0, 40, 4) == 5 + 9 * 2  # then 4 cycles of the 6 that a line takes
-    assert straight(FlashFetch(), 0, 80, 2) == 5  # 8 cycles per line: prefetch keeps up
+    assert straight(FlashFetch(), 0, 80, 2) == 5  # 8 cycles per line: the prefetch is fast enough
     assert straight(FlashFetch(), 0, 40, 4, cycles=2) == 5
 
 
@@ -39,7 +39,7 @@ def test_the_instruction_cache_keeps_the_64_lines_jumped_to_last():
     targets = [2 * LINE * i for i in range(64)]
     assert sum(straight(fetch, at, 1, 4) for at in targets) == 64 * 5
     assert sum(straight(fetch, at, 1, 4) for at in targets) == 0
-    straight(fetch, 2 * LINE * 64, 1, 4)  # the first target has to go
+    straight(fetch, 2 * LINE * 64, 1, 4)  # replaces the first target in the cache
     assert straight(fetch, targets[1], 1, 4) == 0
     assert straight(fetch, targets[0], 1, 4) == 5
 
@@ -47,7 +47,7 @@ def test_the_instruction_cache_keeps_the_64_lines_jumped_to_last():
 def test_prefetched_lines_are_not_kept():
     fetch = FlashFetch()
     first = straight(fetch, 0, 40, 4)
-    assert straight(fetch, 0, 40, 4) == first - 5  # no wait for the first line, which is in the cache
+    assert straight(fetch, 0, 40, 4) == first - 5  # the code does not wait for the first line, which is in the cache
 
 
 def test_constants_come_through_eight_lines_of_their_own():
@@ -72,6 +72,6 @@ __attribute__((naked)) float f(float x)
 """
     chip = ChipLibrary({"f.c": source}, warnings=False)
     done = chip.call("f", 0, 0, measure_cycles=True)
-    assert (done.instructions, done.cycles) == (6, 6)  # the refill counts with the next block
+    assert (done.instructions, done.cycles) == (6, 6)  # the pipeline refill counts with the next block
     assert done.fetch_stalls == 5 + 2
     assert chip.call("f", 0, 0).cycles == 0

@@ -1,5 +1,5 @@
-"""Actions of vendors' drivers that this firmware never takes. Each action once stopped one of ST's drivers on the
-virtual chip (docs/vendor.md), or had another effect than on silicon."""
+"""Actions of vendors' drivers that this firmware never performs. Each of these actions once stopped one of ST's drivers
+on the virtual chip (docs/vendor.md), or had another effect than on silicon."""
 
 import pytest
 
@@ -35,7 +35,8 @@ def test_outputs_of_a_pll_are_let_out_while_it_runs_and_nothing_else_of_it_chang
 
 
 def test_a_bit_of_a_peripheral_is_a_word_elsewhere():
-    """A store to a bit's word changes only this bit. A load shows the present value of a read-only neighbour."""
+    """A store to the word of one bit changes only this bit. A load of a word also returns the present value of a
+    read-only register next to it."""
     chip = Bare(F4)
     at = 0x42000000 + 32 * (RCC4 - 0x40000000)
     before = chip.read(RCC4)
@@ -157,7 +158,7 @@ def test_a_watchdog_of_a_g4_shows_that_it_has_no_window():
 
 
 def unlocked(kind) -> tuple[Bare, int, int]:
-    """Return a chip whose flash is unlocked, its flash interface, and the offset of CR there."""
+    """Return a chip whose flash is unlocked, its flash interface, and the offset of this interface's CR."""
     chip, (at, keys) = Bare(kind), (FLASH4, 0x04) if kind is F4 else (FLASH2, 0x08)
     for key in KEYS:
         chip.write(at + keys, key)
@@ -243,7 +244,7 @@ def test_option_bytes_are_kept_over_a_reset_once_they_were_programmed():
     for key in OPTION_KEYS:
         g4.write(at + 0x0C, key)
     g4.write(at + 0x20, 0xFFEFFCAA)
-    g4.write(at + control, 1 << 27 | 0 << 17)  # launched without programming
+    g4.write(at + control, 1 << 27 | 0 << 17)  # started without programming the flash
     g4.run(1e-3)
     assert g4.chip.resets[-1] == "options" and g4.read(at + 0x20) == 0xFFEFF8AA
     for where, key in ((0x08, KEYS), (0x0C, OPTION_KEYS)):

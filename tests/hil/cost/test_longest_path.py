@@ -1,4 +1,4 @@
-"""Longest paths through small interrupt handlers are as long as counted by hand, for all ways to load constants."""
+"""Longest paths through small interrupt handlers equal those counted by hand, for all ways to load constants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from femtorque.hil.cost.longest_path import EXCEPTION, Seen, longest
 from tests.hil.images import Program
 
 MEMORY = FLASH_MEMORIES["stm32f4"]
-LINE = 6  # cycles in which a line of flash is read
+LINE = 6  # cycles that a read of a flash line takes
 TICK = 1e-3  # s
 START = """
 void start(void) {{
@@ -27,8 +27,8 @@ __attribute__((naked, aligned(16))) void sys_tick(void) {{
 
 
 class Watched:
-    """A program with a watched handler. ticks: cycles of each tick with waiting for flash, but without entry and
-    return."""
+    """A program with a watched handler. ticks: cycles of each tick, including flash waits, but without exception entry
+    and return."""
 
     def __init__(self, folder, code: str, more: str = "") -> None:
         self.program = Program(folder, more + START.format(code=code.replace(";", "\\n")))
@@ -60,10 +60,10 @@ def watched(tmp_path):
 
 
 def test_a_way_not_gone_counts_with_its_cycles_and_all_its_waiting(watched):
-    """The untaken path has ten instructions of two bytes and a return, and begins with a line of flash. Only the third
-    tick takes it."""
+    """The path that is not taken has ten instructions of two bytes and a return, and begins with a line of flash. Only
+    the third tick receives it."""
     tick = watched("cmp r1, #3; beq 1f; bx lr; .balign 16; 1: " + "nop; " * 10 + "bx lr")
-    assert tick.run(2.5).path(unseen=True) == 10 + 1 + REFILL + (LINE - 1)  # the second line comes in time
+    assert tick.run(2.5).path(unseen=True) == 10 + 1 + REFILL + (LINE - 1)  # the second line arrives in time
     usual, rare = tick.ticks[0], tick.run(1).ticks[2]
     assert tick.path(unseen=True) == 0
     assert rare <= tick.path() <= rare + LINE
@@ -76,20 +76,20 @@ def test_only_one_of_two_ways_is_on_a_path(watched):
 
 
 def test_a_loop_goes_round_as_often_as_seen_and_is_not_gone_round_beside_the_path(watched):
-    """A loop turns twenty times on one path and thirty times on the other. No tick takes both paths."""
+    """A loop has twenty iterations on one path and thirty iterations on the other path. No tick takes both paths."""
     tick = watched("cmp r1, #2; beq 1f; movs r2, #20; 2: subs r2, #1; bne 2b; bx lr; "
                    "1: movs r2, #30; 3: subs r2, #1; bne 3b; bx lr").run(3.5)
-    turn = 2 + REFILL + LINE - 1  # fetched each time, because a path assumes no caches
+    turn = 2 + REFILL + LINE - 1  # fetched each time, because the path analysis assumes no caches
     assert max(tick.ticks) <= tick.path() <= 30 * turn + 40
 
 
-TURN = 4 + REFILL + LINE - 1  # cycles of a loop of three instructions and a branch, at the beginning of a line
+TURN = 4 + REFILL + LINE - 1  # cycles of a loop of three instructions and a branch, placed at the beginning of a line
 LOOP = ".balign 16; 3: subs r3, #1; nop; nop; bne 3b; "
 
 
 @pytest.mark.parametrize(("code", "turns"), [
     ("cmp r1, #99; bne 1f; movs r3, #20; " + LOOP + "1: bx lr", 10),
-    # the first loop has run four times per tick, and one of these turns may lead to the second loop
+    # the first loop has had four iterations per tick, and one of these may lead to the second loop
     ("movs r2, #4; 2: cmp r1, #99; beq 4f; subs r2, #1; bne 2b; bx lr; 4: " + LOOP + "bx lr", 10),
     ("movs r2, #4; 2: cmp r1, #99; bne 4f; movs r3, #20; " + LOOP + "4: subs r2, #1; bne 2b; bx lr", 4 * 10),
     ("movs r2, #0; 2: cmp r2, #0; bne 3f; bx lr; .balign 16; 3: subs r2, #1; nop; nop; b 2b", 10),
@@ -97,18 +97,19 @@ LOOP = ".balign 16; 3: subs r3, #1; nop; nop; bne 3b; "
 def test_a_loop_that_never_ran_goes_round_as_often_as_is_said_each_time_that_it_may_be_come_to(watched, code, turns):
     tick = watched(code).run(2.5)
     assert tick.path(12, unseen=True) - tick.path(2, unseen=True) == turns * TURN
-    assert tick.path(12) - tick.path(2) >= turns * TURN  # more where a condition has run
+    assert tick.path(12) - tick.path(2) >= turns * TURN  # a greater cost is possible if the code of a condition has run
 
 
 def test_turns_of_loops_that_never_ran_multiply(watched):
-    """Each turn of the outer loop has all turns of the inner loop."""
+    """Each iteration of the outer loop contains all iterations of the inner loop."""
     tick = watched("cmp r1, #99; bne 1f; 2: movs r3, #20; " + LOOP + "subs r2, #1; bne 2b; 1: bx lr").run(2.5)
     two, three, four = (tick.path(turns, unseen=True) for turns in (2, 3, 4))
     assert (four - three) - (three - two) == (4**2 - 2 * 3**2 + 2**2) * TURN
 
 
 def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched):
-    """The function has been called once per tick. The function's return is fetched a second time too."""
+    """In each tick the function was called once. The processor also fetches the function's return instruction a second
+    time."""
     more = ('__attribute__((naked, used, aligned(16))) void work(void) { __asm__ volatile(".rept 40\\n nop\\n '
             '.endr\\n bx lr"); }')
     twice = "push {r4, lr}; mov r4, r1; bl work; cmp r4, #99; bne 1f; bl work; 1: pop {r4, pc}"
@@ -119,7 +120,7 @@ def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched
 
 @pytest.mark.parametrize("early", ["it eq; bxeq lr", "beq away"])
 def test_a_function_that_may_return_early_need_not_go_on(watched, early):
-    """The function runs three times in a tick and goes on once."""
+    """The function runs three times in a tick and executes its last part only once."""
     more = ('__attribute__((naked, used)) void work(void) { __asm__ volatile("cmp r2, #2; ' + early +
             '; .rept 40; nop; .endr; bx lr"); } __attribute__((naked, used)) void away(void) '
             '{ __asm__ volatile("bx lr"); }')
@@ -128,7 +129,7 @@ def test_a_function_that_may_return_early_need_not_go_on(watched, early):
 
 
 def test_loading_a_constant_under_a_condition_leaves_the_next_block_unconditional(watched):
-    """An IT block loads from watched memory. Then a block runs for the first time."""
+    """The code of an IT block loads from watched memory. Then a block runs for the first time."""
     constant = "adr r3, 9f; cmp r1, #2; ite eq; ldreq r2, [r3]; ldrne r2, [r3, #4]; cmp r1, #1; bne 1f; "
     tick = watched(constant + "b 2f; 1: b 3f; .balign 16; 2: mov r2, r1; str r2, [r0, #4]; 3: bx lr; .balign 4; "
                               "9: .word 7; .word 9").run(1.5)

@@ -1,4 +1,4 @@
-"""`femtorque build` reports the costs of an image by its worst tick."""
+"""`femtorque build` reports the costs of an image in its worst tick."""
 
 import re
 from dataclasses import replace
@@ -32,8 +32,8 @@ def test_the_cost_of_an_image_is_that_of_its_worst_tick():
 @pytest.mark.parametrize(("own", "above", "period", "worst"), [
     (500, 0, 1000, 500),
     (500, 100, 1000, 600),  # one interrupt comes
-    (950, 100, 1000, 1150),  # a second interrupt comes in the same tick, because of the first
-    (1800, 100, 1000, 2000),  # done just as the third comes
+    (950, 100, 1000, 1150),  # a second interrupt arrives in the same tick, because of the first interrupt
+    (1800, 100, 1000, 2000),  # finished just when the third arrives
     (1801, 100, 1000, 2101),
 ])
 def test_a_tick_takes_longer_by_what_interrupts_it_meanwhile(own, above, period, worst):
@@ -50,9 +50,9 @@ def test_duties_are_late_where_the_firmware_says():
 
 
 def test_a_tick_that_may_take_too_long_is_refused_by_where_it_may(monkeypatch, tmp_path):
-    """In one case, code that no tick has reached takes a quarter of a million cycles. In the other, the worst tick at
-    70 kHz fits into a period only without its waiting for flash. Numbers for current loops, which this image lacks, do
-    not count."""
+    """In one case, code that no tick has executed takes a quarter of a million cycles. In the other image, the worst
+    tick at 70 kHz fits into a period only without its flash waits. Numbers for current loops are not compared, because
+    this image has no current loops."""
     mechanism = rig.three_link()
     fast = replace(mechanism, control=replace(mechanism.control, rate_hz=70_000, knot_hz=200),
                    board=replace(mechanism.board, pwm_hz=70_000))
@@ -84,7 +84,7 @@ def test_the_short_motion_stays_within_the_limits_of_every_example():
     for path in sorted(MECHANISMS.glob("*.toml")):
         mechanism = load_mechanism(path)
         if mechanism.loops:
-            continue  # an arbitrary pose of the joints does not close the loop
+            continue  # in an arbitrary pose of the joints the loop is open
         motion = short_motion(mechanism)
         check_limits(motion, mechanism)
         check_streamable(motion, mechanism)

@@ -1,9 +1,10 @@
-"""Every control tick of a six-joint arm that plays motions stays within 2000 executed instructions. The limit is 2300
-if a fault ends in holding the arm. A tick with a finding checks every fault that the image can have. Faults of current
-loops, closed loops and modes are checked only in images with them. A tick of a motion takes 1830 on average.
+"""Each control tick of a six-joint arm that plays motions executes at most 2000 instructions. The limit is 2300 if a
+fault ends in a state that holds the arm. A tick in which a fault is found checks each fault that the image can have.
+Faults of current loops, closed loops and modes are checked only in images that have these features. In ticks with
+motion the mean is 1830 executed instructions.
 
-The image of mechanisms/six_axis.toml goes through all states and commands: refused and accepted commands, motions
-longer than its buffer, stops on the path and resuming, a host that stalls or leaves, a queue without knots, a bad knot,
+The image of mechanisms/six_axis.toml runs all states and commands: refused and accepted commands, motions longer than
+its buffer, stops on the path and resuming, a host that stalls or disconnects, an empty queue, an invalid knot, and
 outputs off in mid-motion.
 """
 
@@ -30,14 +31,14 @@ from femtorque.host.stream import Interrupts, stream
 
 ROOT = Path(__file__).parents[3]
 BUDGET = 2000  # instructions
-HELD = 2300  # in the tick in which a fault has stopped a loaded arm; ft_step starts again to hold the arm
+HELD = 2300  # in the tick in which a fault has stopped a loaded arm, ft_step starts again to hold the arm
 REACH = 0.3  # rad
-BEFORE = 0.1  # s, about, that stream takes to fill the buffer
+BEFORE = 0.1  # approximate time that `stream` takes to fill the buffer, s
 
 
 class Course(Life):
-    """A board with its host. worst: instructions of the worst tick of each part. flash: costs of all ticks, with the
-    cycles that they wait for flash."""
+    """A board with its host. worst: instructions of the worst tick of each part. flash: costs of all ticks, including
+    the cycles of their flash waits."""
 
     def __init__(self, board: VirtualBoard, mechanism: Mechanism) -> None:
         super().__init__(board, mechanism, lambda pose: self.way(self.start, self.there, 0.8))
@@ -54,7 +55,7 @@ class Course(Life):
         return knots(from_rows(names, [0.0, seconds], [there, back], rest, rest), self.mechanism)
 
     def ready(self) -> None:
-        """Home at the start pose, and hold this pose with nothing buffered."""
+        """Home at the start pose, and hold this pose with an empty buffer."""
         self.session.flush()
         self.session.home(self.start)
         self.session.arm()
@@ -118,7 +119,7 @@ class Course(Life):
         self.ready()
         self.begins()
         self.clock.sleep(1.4)
-        self.session.link.receive()  # so that piled-up messages do not count as silence
+        self.session.link.receive()  # otherwise messages in the buffer would count as silence
         self.until("HELD")
         self.session.disarm()
 
@@ -163,7 +164,8 @@ def test_the_arm_has_really_been_through_all_of_it(course):
 
 
 def test_the_build_says_so_too(arm, course):
-    """The build's short run finds almost the worst tick of this long run. With its margin it finds more."""
+    """The short run of the build finds a tick that is almost as long as the worst tick of this long run. Because of its
+    margin, the product's bound is larger."""
     cost = measure(*arm)
     assert cost.instructions_tick <= BUDGET
     worst = sum(course.flash.worst)
@@ -172,7 +174,8 @@ def test_the_build_says_so_too(arm, course):
 
 
 def test_every_pointer_to_a_function_lies_in_a_table_that_the_longest_path_knows(arm):
-    """Only the vectors and the reader of requests in the main loop have other pointers."""
+    """Apart from these tables, function pointers occur only in the vectors and in the main loop's reader of
+    requests."""
     flash = Image.load(arm[1].elf, FLASH_START, 1 << 20)
     functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in control_flow.TABLES}
     words = np.frombuffer(flash.flash[:len(flash.flash) // 4 * 4], "<u4")

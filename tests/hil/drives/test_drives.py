@@ -1,5 +1,5 @@
-"""Virtual drives. Other people's clients decode the reports. The drives' loops equal exact solutions. Further tests: no
-commands, hot windings, and power-up at any position."""
+"""Virtual drives. Independent clients decode the reports. The loops of the drives agree with exact solutions. Further
+tests: no commands, overheated windings, and power-up at any position."""
 
 import math
 import struct
@@ -27,7 +27,7 @@ DM4340 = Ranges(12.5, 10.0, 28.0)
 
 
 def mit(r: Ranges, p: float = 0.0, v: float = 0.0, kp: float = 0.0, kd: float = 0.0, t: float = 0.0) -> bytes:
-    """Return a command packed into fields, independently of the product."""
+    """Return a command encoded in fields, independently of the product."""
     bits = "".join(f"{round((x - lo) / (hi - lo) * (2**n - 1)):0{n}b}" for x, lo, hi, n in (
         (p, -r.position, r.position, 16), (v, -r.velocity, r.velocity, 12), (kp, 0, r.kp, 12), (kd, 0, r.kd, 12),
         (t, -r.torque, r.torque, 12)))
@@ -54,7 +54,7 @@ def theirs(bench: DriveBench, kind: str = "4340") -> damiao_motor.DaMiaoMotor:
 
 
 def test_a_drive_that_is_enabled_is_limp_until_it_is_asked_for_something():
-    """A command of zeros has half a step of torque, because the field has no zero."""
+    """A command of zeros has half a step of torque, because no code of the field stands for zero."""
     bench = damiao()
     limp = [bench.drive.limp]
     for data in (ENABLE, mit(DM4340), mit(DM4340, t=0.1), mit(DM4340), mit(DM4340, kd=0.1), mit(DM4340, kp=1.0),
@@ -164,7 +164,7 @@ def test_in_another_mode_an_mit_frame_is_answered_and_not_obeyed():
 
 
 def test_a_drive_with_another_range_of_velocity_damps_otherwise():
-    """A published table gives the DM4340 8 rad/s instead of 10."""
+    """A published table states 8 rad/s for the DM4340 instead of 10."""
     bench = damiao()
     bench.q, bench.v = 0.0, 2.0
     bench.drive.motor.power_up(0.0)
@@ -203,7 +203,7 @@ def test_a_torque_beyond_what_it_carries_makes_it_hot_and_it_stops():
     (lambda wire: MiniCheetah(wire, 1, Ranges(12.5, 10.0, 28.0), ticks=0), 1, 0),
     (lambda wire: CubeMars(wire, 1, Ranges(12.5, 10.0, 28.0)), 1, 1)])
 def test_the_loop_moves_an_inertia_as_spring_and_damper_do(make, number, reply):
-    """The lags of current and velocity change the solution a little: a hundredth of the step."""
+    """The lags of current and velocity change the solution slightly: by a hundredth of the step."""
     bench = DriveBench(make)
     bench.ask(number, ENABLE)
     start = bench.clock.seconds
@@ -220,7 +220,7 @@ def test_torque_follows_as_a_current_does():
     bench.host.send(Frame(1, mit(DM4340, t=10.0)))
     while bench.drive.motor.command.torque == 0.0:
         bench.run(20e-6)
-    bench.run(160e-6)  # one time constant of 1 kHz
+    bench.run(160e-6)  # time constant of the 1 kHz bandwidth
     assert bench.drive.motor.torque == pytest.approx(10.0 * (1 - math.exp(-1)), rel=0.25)
     bench.run(2e-3)
     assert bench.drive.motor.torque == pytest.approx(10.0, rel=0.01)
@@ -287,19 +287,19 @@ def test_a_mini_cheetah_goes_limp_without_commands_and_on_with_the_next():
 
 
 def test_an_early_mini_cheetah_stands_still_without_commands_and_leaves_its_mode_with_one_alone():
-    """The drive's voltages stay constant. At the same angle the torque is the last torque. At other angles the torque
-    is smaller. The drive also damps motion."""
+    """The drive keeps its phase voltages constant. At the angle of the last frame, the torque is the last torque. At
+    other angles the drive's torque is smaller. The drive also damps the motion."""
     bench = DriveBench(lambda wire: MiniCheetah(wire, 1, Ranges(12.5, 65.0, 18.0), early=True), inertia=1e9)
     r, motor = Ranges(12.5, 65.0, 18.0), bench.drive.motor
     bench.ask(1, ENABLE)
     bench.ask(1, mit(r, t=1.0))
     bench.run(0.05)
     assert motor.torque == pytest.approx(1.0, abs=0.02) and motor.standing
-    bench.q += math.pi / 2 / 126  # a quarter of an electric turn
+    bench.q += math.pi / 2 / 126  # a quarter of an electrical turn
     bench.run(0.01)
     assert motor.torque == pytest.approx(0.0, abs=0.02)
     bench.ask(1, DISABLE)
-    assert bench.drive.driving  # the current at the command's time counts
+    assert bench.drive.driving  # the test uses the current at the time of the command
     bench.q -= math.pi / 2 / 126
     bench.v = 0.5
     bench.run(1e-3)
@@ -363,7 +363,7 @@ def test_a_robstride_takes_torque_from_the_identifier_and_gains_from_the_data(ro
                        round(20.0 / 500.0 * 65535), round(0.8 / 5.0 * 65535))
     start = bench.clock.seconds
     answer = bench.ask(1 << 24 | 32768 << 8 | 7, word, extended=True)
-    assert answer.id & 0xFFFF == 7 << 8 | 0xAA  # the host that enabled the drive, not the lower byte of the torque
+    assert answer.id & 0xFFFF == 7 << 8 | 0xAA  # host that enabled the drive, not a byte of the torque
     bench.run(0.5)
     exact = [(q, damped(max(t - start - 136e-6, 0.0), 0.05, 20.0, 0.8, 0.2)) for t, q in bench.trace if t > start]
     assert max(abs(q - e) for q, e in exact) < 0.004

@@ -1,4 +1,4 @@
-"""Virtual Dynamixel X servos with ROBOTIS' own client, and their effect on their motors."""
+"""Virtual Dynamixel X servos with ROBOTIS' client, and the motion of their motors."""
 
 import math
 
@@ -10,12 +10,12 @@ from femtorque.hil.drives.families.dynamixel.servo import ERRORS, MODELS, Dynami
 from tests.support.drive_bench import ServoBench
 
 RATE = 2e6
-PING = bytes.fromhex("fffffd0001030001194e")  # to servo 1: the e-manual's example
+PING = bytes.fromhex("fffffd0001030001194e")  # to servo 1: the example of the e-manual
 
 
 def test_an_answer_is_spoiled_while_the_boards_driver_is_still_on():
-    """Without a return delay the answer comes 20 us after the question. A driver that is on for longer spoils the
-    answer."""
+    """Without a return delay the answer begins 20 us after the question. A transceiver whose driver is on for longer
+    corrupts the answer."""
     for after, spoiled in ((0.5e-6, False), (15e-6, False), (25e-6, True)):
         bench, heard = Bench(1), []
         bench.servos[0].stored[x.DELAY] = bench.servos[0].registers[x.DELAY] = 0
@@ -40,7 +40,7 @@ class Bench(ServoBench):
         return int(RATE)
 
     def one(self, register: int, size: int, value: int, id: int = 1) -> tuple[int, int]:
-        """Return result and error of a write to one servo."""
+        """Return the result and the error of a write to one servo."""
         write = {1: self.handler.write1ByteTxRx, 2: self.handler.write2ByteTxRx, 4: self.handler.write4ByteTxRx}[size]
         return write(self, id, register, value & (1 << 8 * size) - 1)
 
@@ -83,7 +83,7 @@ def test_that_robotis_client_pings_and_reads_what_servos_are():
 
 
 def test_that_robotis_client_reads_all_at_once_and_in_turn_even_what_has_to_be_stuffed():
-    """A current of -1 and a velocity of -3 steps look like the beginning of a packet."""
+    """A current of -1 step and a velocity of -3 steps have the same bytes as the beginning of a packet."""
     bench = Bench(3)
     for servo in bench.servos:
         servo.current, servo.seen = -2.69e-3, -3 * 0.229 / 60.0 * math.tau
@@ -154,7 +154,7 @@ def test_that_a_servo_answers_as_much_as_its_level_says():
 
 
 def test_that_a_current_follows_its_goal_within_the_supply(running):
-    """100 steps are 0.269 A. At rest the voltage is this current times 5.2 ohm. The test holds the plant's current at
+    """100 steps are 0.269 A. At rest the voltage is this current times 5.2 ohm. The test keeps the plant's current at
     this value."""
     running.write(x.GOAL_CURRENT, 2, 100)
     current, servo = 0.0, running.servos[0]
@@ -180,7 +180,7 @@ def test_that_an_expired_watchdog_takes_the_current_away_until_it_is_told_zero(r
 
 
 def test_that_a_shutdown_ends_with_a_reboot_alone(running):
-    """The servo has nearly its stall current for 2 s. Every answer has the alert bit."""
+    """For 2 s the servo has almost its stall current. Each answer contains the alert bit."""
     running.write(x.GOAL_CURRENT, 2, 1000)
     running.settle(2.1, current=2.2)
     assert running.read(x.HARDWARE, 1) == (ERRORS["overload"], COMM_SUCCESS, 0x80)
@@ -209,8 +209,8 @@ def test_that_a_motor_floats_while_it_is_off_and_a_duty_is_a_share_of_the_supply
 
 
 def test_that_position_mode_gives_a_duty_by_its_p_gain_within_the_goal_of_duty():
-    """The factory gain is 800 / 128 steps of duty a count. A full duty has 885 steps. A servo that is switched on stays
-    where it is."""
+    """The factory gain is 800 / 128 steps of duty per count. A full duty equals 885 steps. A servo that is switched on
+    holds its present position."""
     bench = Bench()
     bench.write(x.ENABLE, 1, 1)
     assert bench.settle(0.01) == [0.0, 0.0] and bench.read(x.GOAL_POSITION, 4)[0] == 2048

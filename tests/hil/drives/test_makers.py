@@ -1,4 +1,5 @@
-"""The makers' numbers: each has its source, and they bound the firmware's numbers without sharing a module."""
+"""The makers' numbers: each number has a source. The tests compare the firmware's numbers with them, and the two share
+no module."""
 
 import ast
 from dataclasses import fields
@@ -18,7 +19,7 @@ from tests.hil.bus.test_wire import Talker
 
 G4 = load_board("nucleo-g474re-6").chip.cans["FDCAN1"]
 FD = sorted({drive.family for drive in DRIVES.values() if drive.fd})
-# units of a mechanism file and the search for families; no number of a drive
+# units of a mechanism file and the search for families; no parameter of a drive
 SHARED = {"BadInput", "WIRES", "ServoSetting", "elsewhere", "host_compiler"}
 
 

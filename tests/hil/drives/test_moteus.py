@@ -1,4 +1,4 @@
-"""Virtual moteus: answers for the maker's package, control loop, lasting time-out, faults."""
+"""Virtual moteus: answers for the maker's package, control loop, permanent time-out, faults."""
 
 import math
 
@@ -18,7 +18,7 @@ FREE = {"velocity_limit": -1.0, "accel_limit": -1.0}
 
 
 class Client:
-    """The package's controller, whose frames go over the bench's wire in simulated time."""
+    """The package's controller. Its frames are sent on the bench's bus in simulated time."""
 
     def __init__(self, number: int = 3, source: int = 0, **bench) -> None:
         self.bench = DriveBench(lambda wire: Moteus(wire, number, RANGES), **bench)
@@ -43,7 +43,7 @@ class Client:
         return self.ask(self.own.make_position(query=True, **{"watchdog_timeout": 0.02, **FREE, **values}))
 
     def enabled(self):
-        """Enable the drive, and wait for the calibration of its currents."""
+        """Enable the drive, and wait until it has calibrated its current sensors."""
         for _ in range(12):
             self.command(position=math.nan, kp_scale=0.0, kd_scale=0.0)
         return self
@@ -99,7 +99,8 @@ def test_it_answers_where_it_is_asked_to_and_to_its_own_number_alone():
 
 
 def test_the_loop_moves_an_inertia_as_spring_and_damper_do():
-    """A current loop of 200 Hz lags 0.8 ms, and the velocity lags 0.4 ms. So the damping is smaller than commanded."""
+    """The current loop of 200 Hz causes a delay of 0.8 ms, and the velocity filter causes a delay of 0.4 ms. Therefore
+    the damping is smaller than commanded."""
     client = Client().enabled()
     start = client.bench.clock.seconds
     for _ in range(400):
@@ -131,8 +132,7 @@ def test_the_target_moves_on_with_the_velocity_of_the_command_until_the_next_one
 
 
 def test_damping_needs_no_stiffness():
-    """The firmware does the same (bldc_servo_control.h, ISR_DoPosition; pid.h). In registers.md the scale of kd is
-    limited."""
+    """The firmware does the same (bldc_servo_control.h, ISR_DoPosition; pid.h). registers.md limits the scale of kd."""
     client = Client(inertia=1e9)
     client.bench.v = 2.0
     client.enabled().command(position=math.nan, kp_scale=0.0, kd_scale=0.5)

@@ -1,4 +1,4 @@
-"""Virtual ODrive: modes, watchdog, errors, and messages by the maker's table (a DBC, read by cantools)."""
+"""Virtual ODrive: modes, watchdog, errors, and messages by the maker's table (a DBC file, read by cantools)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLE, TURN, NODE = get_dbc(), 2 * math.pi, 3
 
 
 class Client:
-    """Messages by their names in the table. The package's class reads the drive's messages."""
+    """Messages by their names in the table. The package's class decodes the drive's messages."""
 
     def __init__(self, inertia: float = 0.05, **drive) -> None:
         self.bench = DriveBench(lambda wire: ODrive(wire, NODE, Ranges(100.0, 100.0, 10.0), **drive), inertia)
@@ -34,7 +34,7 @@ class Client:
         self.bench.run(1e-3)
 
     def ask(self, name: str):
-        """Return the answer to a remote frame. Heartbeats may come meanwhile."""
+        """Return the answer to a remote frame. Heartbeats may arrive meanwhile."""
         own = TABLE.get_message_by_name(f"Axis{NODE}_{name}")
         self.bench.host.got.clear()
         self.bench.host.send(Frame(own.frame_id, remote=True))
@@ -107,7 +107,8 @@ def test_in_the_mode_that_it_comes_with_it_holds_its_position():
 
 
 def test_in_position_mode_an_integral_of_the_velocitys_error_carries_a_load_unless_its_gain_is_none():
-    """The stiffness is pos_gain times vel_gain. The factory's stiffness is 3.3 N m a turn."""
+    """The stiffness of the drive equals pos_gain times vel_gain. The stiffness of the factory settings is 3.3 N m per
+    turn."""
     left = {}
     for integrator in (2.0 / 6.0, 0.0):
         client = Client(inertia=0.002, watchdog=0.0)
@@ -120,8 +121,8 @@ def test_in_position_mode_an_integral_of_the_velocitys_error_carries_a_load_unle
 
 
 def test_where_the_limit_of_velocity_acts_in_torque_mode_it_takes_torque_away():
-    """By controller.cpp the torque is at most (vel_limit - velocity) vel_gain. The factory's values are 2 turns/s and
-    1/6 N m s a turn."""
+    """According to controller.cpp the torque is at most (vel_limit - velocity) vel_gain. The factory settings are 2
+    turns/s and 1/6 N m s per turn."""
     client = Client(inertia=1e9).go()
     client.drive.limited = True
     client.hold(0.01, Input_Torque=5.0)

@@ -1,4 +1,4 @@
-"""The virtual servo with a published client, and its effect on its motor."""
+"""The virtual servo with a published client, and the motion of its motor."""
 
 import math
 
@@ -27,7 +27,7 @@ class Bench(ServoBench):
         return {servo.id: group.getData(servo.id, register, size) for servo in self.servos}
 
     def turns_with(self, duty: int, velocity: float = 0.0) -> list[float]:
-        """Return the voltages at the motors, V, some time after sending the duty."""
+        """Return the voltages at the motors some time after the duty was sent, V."""
         self.write(sts.DUTY, 2, duty)
         self.clock.run(0.005)
         return [servo.terminal(self.clock.seconds, 0.0, velocity) for servo in self.servos]
@@ -83,7 +83,7 @@ def test_that_what_is_told_while_the_lock_is_open_is_stored():
     (0, 0.0), (500, 6.0), (0x400 | 500, -6.0), (1000, 12.0), (10, 0.0), (0x800 | 300, 12.0)],
     ids=["none", "forwards", "backwards", "full", "too small", "bit 11"])
 def test_that_a_duty_is_a_share_of_the_supply_with_its_direction_in_bit_10(running, duty, volts):
-    """Bit 11 is not the direction. Bit 11 increases the duty."""
+    """Bit 11 is not the sign. Bit 11 belongs to the magnitude of the duty."""
     assert running.turns_with(duty) == pytest.approx([volts, volts])
 
 
@@ -123,8 +123,8 @@ def test_that_a_position_is_within_a_turn_and_its_offset_taken_off(counts, offse
 
 
 def test_that_a_servo_guards_itself(running):
-    """Every answer has the error bits. A long overload reduces the duty to a fifth. A wrong voltage does not change the
-    duty."""
+    """Each answer contains the error bits. After a long overload the servo reduces the duty to a fifth. If a servo
+    reports an incorrect voltage, the duty does not change."""
     first = running.servos[0]
     running.volts = 15.0
     running.turns_with(0)
@@ -139,7 +139,7 @@ def test_that_a_servo_guards_itself(running):
 
 
 def test_that_a_servo_that_holds_a_weight_gets_warm_as_one_was_measured(running):
-    """1.5 kg at 10 cm warmed a servo by 15 K in 10 min (SO-ARM100, issue 134)."""
+    """Lifting 1.5 kg at 10 cm warmed a servo by 15 K in 10 min (SO-ARM100, issue 134)."""
     servo, start = running.servos[0], running.servos[0].temperature
     for k in range(601):
         servo.terminal(float(k), 0.0, 0.0, 1.5 * 9.81 * 0.1 / 1.444)

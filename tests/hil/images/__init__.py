@@ -28,7 +28,7 @@ def compile_image(folder: Path, source: str) -> Path:
 
 
 class Program:
-    """A compiled program on a chip."""
+    """A compiled program that runs on a chip."""
 
     def __init__(self, folder: Path, source: str, hse_hz: int | None = 8_000_000) -> None:
         self.image = Image.load(compile_image(folder, source), FLASH_START, Stm32F405.REGIONS[0].size)
@@ -39,6 +39,6 @@ class Program:
         return self
 
     def __getitem__(self, index: int) -> int:
-        """result[index] of the program."""
+        """Return result[index] of the program."""
         at = self.image.symbol("result").address + 4 * index
         return struct.unpack("<I", self.chip.core.memory(at, 4))[0]

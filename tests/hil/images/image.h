@@ -1,6 +1,6 @@
-/* The common part of all test images: registers by address, handlers, and
- * results that the test reads by symbol. Memory is not initialised, so images
- * have no .data. */
+/* The code that all test images have in common: registers by address, handlers,
+ * and results that the test reads by symbol. The start-up code does not
+ * initialise memory, so images have no .data. */
 #include <stdint.h>
 
 #define REG(address) (*(volatile uint32_t *)(address))

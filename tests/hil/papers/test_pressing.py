@@ -1,4 +1,4 @@
-"""The flash image that presses the flexible arm on a floor."""
+"""The flash image that makes the flexible arm press on a floor."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The page of `femtorque reproduce`: its list, its report of a number that fails, and its look in a browser."""
+"""The page of `femtorque reproduce`: its list, its report of a number that fails, and its appearance in a browser."""
 
 import base64
 import html
@@ -23,12 +23,12 @@ from tests.support.browser import WIDTH, Browser, chromium
 from tests.support.suite import HANG
 
 ROOT = Path(__file__).resolve().parents[3]
-QUICK = ("isobe-fig-4", "isobe-fig-5", "plexus-fig-1", "chapter-two-link")  # no image, no long simulation
+QUICK = ("isobe-fig-4", "isobe-fig-5", "plexus-fig-1", "chapter-two-link")  # without an image and a long simulation
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> reproduce.Reproduction:
-    """Return the whole page. The quick subjects are made for this page; a number replaces the others."""
+    """Return the whole page. The fixture computes only the fast figures and replaces each other figure by a number."""
     subjects = tuple(s if s.make is None or s.name in QUICK else replace(s, make=lambda short: Finding(
         (Number("not looked at here", "", "", None),))) for s in reproduce.SUBJECTS)
     with pytest.MonkeyPatch.context() as patch:
@@ -37,8 +37,8 @@ def report(tmp_path_factory) -> reproduce.Reproduction:
 
 
 def looked_at(browser: Browser, report: reproduce.Reproduction, shot: Path) -> None:
-    """Check that no image is broken, that the console is empty, that nothing is wider than the page, and that all links
-    lead somewhere."""
+    """Check that no picture is broken, that the console is empty, that no element is wider than the page, and that all
+    links have a target."""
     browser.open(report.page)
     images = browser.run("return [...document.images].map(i => [i.complete, i.naturalWidth, i.alt])")
     assert len(images) == sum(len(p.finding.pictures) for p in report.parts if p.finding is not None)
@@ -117,8 +117,8 @@ def test_a_page_that_cannot_be_written_is_bad_input_before_anything_is_made(tmp_
 
 
 def test_a_long_figure_reports_progress_in_lines(tmp_path, monkeypatch):
-    """A line is printed when a figure begins, and more lines while the figure is made. A page of one figure has the
-    figure's title."""
+    """The command prints a line when it begins a figure, and more lines while it makes the figure. An HTML page with
+    one figure has the figure's title."""
     monkeypatch.setattr(reproduce, "BEAT", 1e-3)
     told, twice = [], threading.Event()
 

@@ -16,7 +16,8 @@ from tests.support import oracle
 
 
 def test_bending_changes_the_torques():
-    """With a stiff beam the path needs other torques. With the file's beam the contact force stays within 2.5 %."""
+    """With a stiff beam the path needs different torques. With the beam that the file describes, the error of the
+    contact force stays below 2.5 %."""
     wall = scenario.load_scenario("wall_contact")
     found, mechanism = pressed(wall, 0.5), wall.mechanism
     assert np.abs(found.error).max() < 0.05
@@ -29,7 +30,7 @@ def test_bending_changes_the_torques():
 
 @pytest.mark.parametrize("frame", ["root", "chord"])
 def test_plant_without_bending_is_a_rigid_arm(frame):
-    """With a stiff beam the plant accelerates as Pinocchio's rigid arm does, in both frames."""
+    """With a stiff beam the accelerations of the plant equal those of Pinocchio's rigid arm, in both frames."""
     mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     beam = mechanism.links[0]
     stiff = replace(mechanism, links=(replace(beam, beam=replace(beam.beam, EI=(np.inf, 1e6))),))

@@ -29,8 +29,8 @@ def pushed(plant, torque, seconds=0.3):
 
 
 def test_a_hand_moves_an_output_through_its_backlash_and_no_further_than_friction_lets_it(arm):
-    """A torque below the gear's friction of 0.196 N m turns the output from side to side. Only the output's impact
-    turns the gear."""
+    """A torque below the gear's friction of 0.196 N m turns the output from one limit of the backlash to the other.
+    Only an impact of the output turns the gear."""
     plant = plant_of(arm)
     assert isinstance(plant, backlash.BacklashPlant)
     start = arm.moving[1].start
@@ -43,9 +43,9 @@ def test_a_hand_moves_an_output_through_its_backlash_and_no_further_than_frictio
 def test_a_motor_that_turns_back_takes_its_output_along_after_the_backlash(arm):
     plant = plant_of(arm)
     plant.drive(0.05, np.array([0.0, 6.0]))
-    assert plant.lean[1] == pytest.approx(-0.5 * BACKLASH, rel=0.1)  # the tooth behind the output pushes
+    assert plant.lean[1] == pytest.approx(-0.5 * BACKLASH, rel=0.1)  # the tooth behind the output pushes the output
     plant.drive(0.05, np.array([0.0, -6.0]))
-    assert plant.lean[1] == pytest.approx(0.5 * BACKLASH, rel=0.1)  # the tooth before the output pushes
+    assert plant.lean[1] == pytest.approx(0.5 * BACKLASH, rel=0.1)  # the tooth in front of the output pushes the output
 
 
 def test_without_backlash_the_plant_equals_the_rigid_plant(arm):

@@ -1,4 +1,4 @@
-"""Dry friction in C: conditions that only the right torques satisfy, and SciPy's bounded least squares."""
+"""Dry friction in C: conditions that only the correct torques satisfy, and SciPy's bounded least squares."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ def clamped(compliance: np.ndarray, velocity: np.ndarray, bound: np.ndarray) -> 
 
 
 def problem(rng: np.random.Generator, n: int, freedoms: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return compliance, velocity and bound of n joints of a mechanism with `freedoms` freedoms. With fewer freedoms
-    than joints the holding torques are not unique."""
+    """Return compliance, velocity and bound of n joints of a mechanism with `freedoms` degrees of freedom. With fewer
+    degrees of freedom than joints the holding torques are not unique."""
     root = rng.normal(size=(freedoms, n))
     compliance = root.T @ root
     velocity = root.T @ rng.normal(size=freedoms) * rng.choice([0.1, 1.0, 10.0])
@@ -52,7 +52,7 @@ def test_multipliers_solve_the_box_constrained_problem():
 
 
 def test_joints_of_one_loop_share_the_holding_torque_evenly():
-    row = np.array([1.0, -2.0, 0.5])  # one freedom, three joints with friction
+    row = np.array([1.0, -2.0, 0.5])  # a mechanism with one degree of freedom and three joints with friction
     m = clamped(np.outer(row, row), 0.3 * row, np.ones(3))
     np.testing.assert_allclose(0.3 * row + np.outer(row, row) @ m, 0.0, atol=1e-9)
     np.testing.assert_allclose(m, -0.3 * row / (row @ row), rtol=0, atol=1e-6)

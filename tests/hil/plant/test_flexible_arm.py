@@ -1,5 +1,5 @@
-"""A flexible two-link arm end to end: the host plans, the virtual board plays the image, and the plant has finer
-elements."""
+"""A flexible two-link arm from planning to motion: the host plans, the virtual board plays with the image, and the
+plant has finer elements."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ def rigidly(mechanism: Mechanism) -> Mechanism:
 
 
 def streamed(t, q, qd, qdd) -> Trajectory:
-    """Return rows at the knots. Both ends are at rest, and the last row adds a rest of REST."""
+    """Return rows at the knots. At both ends the motion is at rest, and the last row adds a rest of REST."""
     qd, qdd = qd.copy(), qdd.copy()
     qd[[0, -1]] = qdd[[0, -1]] = 0.0
     stay = np.arange(1, round(REST / KNOT) + 1)
@@ -50,8 +50,8 @@ class Witnessed(FlexibleArmPlant):
 
 
 class Points(ArticulatedPlant):
-    """A plant of points with large rotations and tension, which shares no equations with the inverse model. The plant
-    records its tip."""
+    """A plant of points with large rotations and tension that shares no equations with the inverse model. The plant
+    records the positions of its tip."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(refined(mechanism, 2))
@@ -65,10 +65,11 @@ class Points(ArticulatedPlant):
 
 
 def played(mechanism: Mechanism, trajectory: Trajectory, out: Path, plant: Witnessed | Points) -> tuple[Result, float]:
-    """Return the run, and the tip's swing after LEAD beyond the path's end, m, peak to peak."""
+    """Return the run, and the residual vibration of the tip: the peak-to-peak deflection after the end of the path,
+    later than LEAD, m."""
     result = run_closed_loop(mechanism, trajectory, plant=plant, out=out)
     t, x, y = np.array(plant.path).T
-    after = (t > t[-1] - REST) & (t < t[-1] - 0.02)  # the host disarms at once when the motion has ended
+    after = (t > t[-1] - REST) & (t < t[-1] - 0.02)  # when the motion has ended, the host disarms immediately
     return result, float(np.hypot(np.ptp(x[after]), np.ptp(y[after])))
 
 
@@ -107,7 +108,7 @@ def test_feed_forward_alone_moves_a_flexible_joint_arm():
         replace(j, start=at) for j, at in zip(mechanism.joints, (0.1, 0.0, -0.2, 0.2), strict=True)))
 
     def astray(torque: np.ndarray) -> float:
-        """Return the largest deviation from the motion, rad."""
+        """Return the maximum deviation from the motion, rad."""
         plant, found = Wired(Plant(placed)), []
         for tau in torque:
             plant.push(1e-3, tau)

@@ -18,7 +18,7 @@ ARM = load_mechanism(MECHANISMS / "flexible_arm.toml")
 
 
 def longer() -> Mechanism:
-    """Return an arm with another rigid link before the first one, and with gravity in the plane."""
+    """Return an arm with an additional rigid link before the first link, and with gravity in the plane."""
     shoulder, elbow = ARM.joints
     link = replace(ARM.link("upper"), name="first")
     first = replace(shoulder, name="base", child="first", start=0.3)
@@ -38,8 +38,8 @@ def sticking() -> Mechanism:
 
 
 def step(plant: FlexibleArmPlant, h: float, volts: np.ndarray, torque: np.ndarray) -> dict[str, np.ndarray | float]:
-    """Return the state after a step: average acceleration, implicit elastic and damping terms, and speed terms iterated
-    three times."""
+    """Return the state after a step: average acceleration, implicit elastic and damping terms, and velocity terms that
+    are iterated three times."""
     n, arm, motors = plant.n, plant.flexible, [joint.motor for joint in plant.joints]
     R, L, constant, rotor = np.array([(m.R, m.L, m.gear * m.K, m.gear**2 * m.inertia) if m else (1.0, 0.0, 0.0, 0.0)
                                       for m in motors]).T
@@ -79,7 +79,8 @@ def step(plant: FlexibleArmPlant, h: float, volts: np.ndarray, torque: np.ndarra
                                        load_mechanism(MECHANISMS / "flexible_link.toml")],
                          ids=["arm", "longer", "sheared", "sticking", "link"])
 def test_each_step_is_newmarks(mechanism):
-    """Return random voltages, some of which float, and random torques. In the last quarter all voltages float."""
+    """Return random voltages, where some terminals float, and random torques. In the last quarter all terminals
+    float."""
     plant = FlexibleArmPlant(mechanism, 4)
     rng, start, rested = np.random.default_rng(3), plant.x, 0
     for k in range(120):
@@ -98,7 +99,7 @@ def test_each_step_is_newmarks(mechanism):
 
 
 def test_each_step_on_a_wall_is_newmarks_with_the_walls_force():
-    """An arm with a hand on a spring falls on a floor, rebounds and falls again."""
+    """An arm with a gripper on a spring falls onto a floor, rebounds and falls again."""
     mechanism = load_mechanism(MECHANISMS / "wall_arm.toml")
     floor = FlexibleArmPlant(mechanism, 3).tip()[1] - 2e-3
     plant = FlexibleArmPlant(mechanism, 3, wall=Wall(np.array([0.0, 1.0, 0.0]), floor, 1e4, 2.0))

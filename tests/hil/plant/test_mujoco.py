@@ -1,4 +1,4 @@
-"""MuJoCo as plant and as reference. The exported mechanism equals the file's mechanism, and can touch things."""
+"""MuJoCo as plant and as reference. The exported mechanism equals the file's mechanism, and can touch objects."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def test_mj_inverse_gives_the_torques_of_newton_and_euler(name):
     expected = newton_euler(Model.of(mechanism), q, v, a)
     springs = np.array([j.stiffness * (x - j.rest) for j, x in zip(mechanism.moving, q, strict=True)])
     np.testing.assert_allclose(data.qfrc_inverse[model.jnt_dofadr[joints]], expected - springs, rtol=0.0,
-                               atol=2e-6 * np.abs(expected).max())  # MuJoCo's rods are slightly thick
+                               atol=2e-6 * np.abs(expected).max())  # MuJoCo's rods have a small thickness
 
 
 @pytest.mark.parametrize("name", ["three_link", "six_axis"])
@@ -62,7 +62,7 @@ def test_motors_move_it_as_they_move_the_rigid_plant(name):
         plant.drive(0.05, volts)
     moved = np.abs(ours.q - [joint.start for joint in mechanism.moving])
     assert moved.max() > 0.02
-    np.testing.assert_allclose(theirs.q, ours.q, rtol=0.0, atol=0.03 * moved.max())  # MuJoCo's dry friction is soft
+    np.testing.assert_allclose(theirs.q, ours.q, rtol=0.0, atol=0.03 * moved.max())  # a soft constraint in MuJoCo
     assert np.abs(theirs.counts() - ours.counts()).max() <= 0.03 * np.abs(ours.counts()).max()
 
 
@@ -116,7 +116,7 @@ def test_a_blocked_arm_stops_with_a_fault_and_a_free_one_moves_on(tmp_path):
 
 
 def test_a_push_is_met_better_with_feed_forward_than_by_pd_alone(tmp_path):
-    """A light box stands in the arm's way. The arm pushes the box aside during its motion."""
+    """A light box is in the way of the arm. The arm pushes the box aside during its motion."""
     arm, scene = shoulder(tmp_path, -0.4)
     scene.write_text(TABLE.format(height=-0.4).replace("</worldbody>", """
 <body pos="0.36 0 -0.33"><freejoint/><geom type="box" size="0.03 0.03 0.05" mass="0.05"/></body></worldbody>"""))

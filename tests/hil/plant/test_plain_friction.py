@@ -1,4 +1,5 @@
-"""Plants without friction that depends on velocity or load refuse a file with this friction by name."""
+"""A plant that does not support friction that depends on velocity or load refuses a file with this friction, and names
+it."""
 
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from femtorque.hil.plant.selection import plant_of
 
 
 def loaded(name: str) -> Mechanism:
-    """Return a mechanism whose driven joints have friction that rises with their load."""
+    """Return a mechanism whose driven joints have friction that increases with their load."""
     it = load_mechanism(MECHANISMS / f"{name}.toml")
     return replace(it, joints=tuple(replace(j, friction=replace(j.friction, load=0.1)) if j.motor else j
                                     for j in it.joints))

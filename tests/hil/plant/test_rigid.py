@@ -1,4 +1,4 @@
-"""The rigid plant compared with Pinocchio, SciPy and closed forms."""
+"""The rigid plant, compared with Pinocchio, SciPy and closed formulas."""
 
 from dataclasses import replace
 
@@ -15,8 +15,7 @@ from tests.support.oracle import aba, pinocchio_of, random_chain
 
 
 def pendulum(gravity: float = 9.81, **joint: object) -> Mechanism:
-    """Return a rod of 0.5 kg and 0.4 m on a hinge about z. The rod lies along x at angle 0, and gravity points along
-    x."""
+    """Return a rod of 0.5 kg and 0.4 m on a hinge about z. The rod is along x at angle 0, and gravity acts along x."""
     inertia = 0.5 * 0.4**2 / 12.0
     rod = Link("rod", 0.5, np.array([0.2, 0.0, 0.0]), np.diag([0.0, inertia, inertia]))
     hinge = Joint("hinge", "revolute", "base", "rod", np.zeros(3), np.zeros(3), np.array([0.0, 0.0, 1.0]), **joint)
@@ -52,7 +51,7 @@ def test_motion_converges_on_pinocchio_at_second_order():
 
     coarse, fine = error(1e-3), error(2.5e-4)
     assert fine < 1e-4
-    assert 12.0 < coarse / fine < 20.0  # a quarter of the step gives a sixteenth of the error
+    assert 12.0 < coarse / fine < 20.0  # if the step is four times smaller, the error is sixteen times smaller
 
 
 def test_motor_step_response_equals_scipy():
@@ -68,7 +67,7 @@ def test_motor_step_response_equals_scipy():
     exact = solve_ivp(law, (0, 0.3), np.zeros(3), rtol=1e-10, atol=1e-12, method="Radau").y[:, -1]
     plant = Plant(mechanism, max_step=1e-4)
     plant.drive(0.3, [12.0])
-    assert exact[0] < -0.1  # the negative gear turns the joint backwards
+    assert exact[0] < -0.1  # the negative gear ratio reverses the joint
     np.testing.assert_allclose([plant.q[0], plant.v[0], plant.current[0]], exact, rtol=2e-4)
 
 

@@ -1,4 +1,5 @@
-"""Each step of the rigid plant satisfies the equation of femtorque.hil.plant.rigid, with Pinocchio's terms."""
+"""Each step of the rigid plant satisfies the equation of femtorque.hil.plant.rigid, with terms computed by
+Pinocchio."""
 
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from tests.support.oracle import pinocchio_of, planar_chain, random_tree, rnea
 
 def driven_tree(rng: np.random.Generator, n: int, field: bool = False) -> Mechanism:
     """Return a random tree. The tree's joints have friction, springs and motors. Some motors have no inductance, and
-    some joints have no motor. field: friction also falls with the velocity and rises with the load."""
+    some joints have no motor. field: friction also decreases with the velocity and increases with the load."""
     tree = random_tree(rng, n)
     joints = []
     for joint in tree.joints:
@@ -31,7 +32,7 @@ def driven_tree(rng: np.random.Generator, n: int, field: bool = False) -> Mechan
 
 @dataclass
 class Checked:
-    """A plant that moves step by step. Each step is checked against the plant's equation."""
+    """A plant that moves step by step. The test checks each step with the plant's equation."""
 
     plant: Plant
     stuck: int = 0  # joints, step by step
@@ -50,7 +51,7 @@ class Checked:
         self.stiffness = np.array([joint.stiffness for joint in joints])
         self.rest = np.array([joint.rest for joint in joints])
         self.stops = np.full((plant.n, 2), (-np.inf, np.inf))
-        self.carried = np.zeros(plant.n)  # loads of the gears in the step before
+        self.carried = np.zeros(plant.n)  # loads of the gears in the previous step
 
     def move(self, seconds: float, volts: np.ndarray, torque: np.ndarray) -> None:
         count = max(1, int(np.ceil(seconds / self.plant.max_step - 1e-9)))
@@ -75,7 +76,7 @@ class Checked:
         beyond = np.minimum(middle - self.stops[:, 0], 0.0) + np.maximum(middle - self.stops[:, 1], 0.0)
         met = 2.0 * np.diag(mass) * STOP_RATE * (beyond != 0.0)
         springs = -self.stiffness * (middle - self.rest) - np.diag(mass) * STOP_RATE**2 * beyond
-        # The residual of the equation is the torque of dry friction.
+        # The amount by which the equation is not satisfied equals the torque of dry friction.
         dry = (mass @ (new - v) / h + self._bilinear(middle, v, new, fall) + fall - active - springs
                + 0.5 * (self.viscous + back + met) * (v + new))
         most = self._most(v)
@@ -96,14 +97,15 @@ class Checked:
         self.slid += int(np.sum(~rests))
 
     def _most(self, v: np.ndarray) -> np.ndarray:
-        """Return the largest torque that dry friction holds, at velocities (n,)."""
+        """Return the maximum torque that dry friction can hold, at velocities (n,)."""
         rows = [j.friction for j in self.plant.joints]
         more = [f.stribeck / (1.0 + (x / f.stribeck_velocity) ** 2) if f.stribeck else 0.0
                 for f, x in zip(rows, v.tolist(), strict=True)]
         return self.coulomb + more + np.array([f.load for f in rows]) * np.abs(self.carried)
 
     def _bilinear(self, q: np.ndarray, v: np.ndarray, w: np.ndarray, fall: np.ndarray) -> np.ndarray:
-        """Return the velocity forces C(v) w from the quadratic forces. C(v) w is symmetric in v and w."""
+        """Return the velocity forces C(v) w, computed from the quadratic forces. The velocity forces C(v) w are
+        symmetric in v and w."""
         both, first, second = (rnea(self.model, q, x, 0.0 * q) - fall for x in (v + w, v, w))
         return 0.5 * (both - first - second)
 
@@ -111,7 +113,7 @@ class Checked:
 @pytest.mark.parametrize("field", [False, True])
 @pytest.mark.parametrize("seed", range(12))
 def test_each_step_satisfies_its_equation(seed, field):
-    """field: dry friction falls with the velocity and rises with the load."""
+    """field: dry friction decreases with the velocity and increases with the load."""
     rng = np.random.default_rng(seed)
     checked = Checked(Plant(driven_tree(rng, int(rng.integers(1, 8)), field)))
     for _ in range(40):
@@ -174,7 +176,7 @@ def test_a_hand_is_asked_before_every_step_and_sees_its_beginning():
     assert asked == pytest.approx(np.arange(40) * 5e-4, abs=1e-12)
     for _ in range(40):
         pushed.move(5e-4, volts, hand(pushed))
-    assert np.max(np.abs(pushed.q - ours.q)) > 1e-6  # without the hand the plant moves elsewhere
+    assert np.max(np.abs(pushed.q - ours.q)) > 1e-6  # without the hand the plant moves differently
     pushed.drive(5e-3, volts)
     np.testing.assert_allclose(ours.q, pushed.q, rtol=0, atol=1e-13)
 

@@ -1,4 +1,4 @@
-"""Plants of every kind stop where they are, and move on from there."""
+"""Plants of each type stop where they are, and continue from there."""
 
 import numpy as np
 import pytest

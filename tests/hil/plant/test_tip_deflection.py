@@ -13,7 +13,7 @@ from femtorque.hil.plant.tip_deflection import shapes_of, tips_of
 
 
 def test_a_link_at_rest_hangs_as_a_cantilever_does(tmp_path):
-    """Euler and Bernoulli give the sag g l^3 (m / 8 + M / 3) / EI."""
+    """According to Euler and Bernoulli the sag is g l^3 (m / 8 + M / 3) / EI."""
     text = (MECHANISMS / "flexible_link.toml").read_text().replace("gravity = [0.0, 0.0, -9.81]",
                                                                   "gravity = [0.0, -9.81, 0.0]")
     (tmp_path / "link.toml").write_text(text.replace("EI = 0.55", "EI = 55.0"))

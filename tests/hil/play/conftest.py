@@ -1,4 +1,4 @@
-"""Bring-up of an arm on a virtual board, as a user types it."""
+"""Bring-up of an arm on a virtual board, in the way that a user types it."""
 
 import json
 import sys
@@ -11,9 +11,9 @@ from tests.support.plugged import Hand, plugged_in
 
 @pytest.fixture
 def brought_up(here, monkeypatch, tmp_path):
-    """Run `femtorque bringup` with a file of this text. Without a text, use the existing file. hand: the person who
-    moves the joints. spoil: causes the board's faults. plant, world: as in plugged_in. Returns the report of each joint
-    by its name, the mechanism in the file afterwards, and the board.
+    """Run `femtorque bringup` with a file that contains this text. Without a text, use the existing file. hand: the
+    person who moves the joints. spoil: injects the board's faults. plant, world: as in plugged_in. Returns the report
+    of each joint by its name, the mechanism in the file afterwards, and the board.
     """
     file = tmp_path / "arm.toml"
 

@@ -1,4 +1,4 @@
-"""Two virtual arms that feel each other. A hand moves one arm, and a wall stops the other."""
+"""Two virtual arms with force feedback between them. A hand moves one arm, and a wall stops the other arm."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,18 +23,18 @@ from femtorque.host.live.teleop import Leading
 from tests.support.rig import ROOT, arm, three_link
 
 FILE = ROOT / "mechanisms" / "three_link.toml"
-SOFT = 0.25  # share of the file's stiffness
+SOFT = 0.25  # fraction of the stiffness in the file
 CONTACTS = (0.13, 0.054, 0.012)  # N m
-WALL = 0.25  # rad from the start, at the follower's shoulder
+WALL = 0.25  # rad from the start pose, at the follower's shoulder
 HAND = 20.0 * np.array([1.0, 0.2, 0.05])  # N m/rad
 SHOULDER = 0
 COUPLING = Coupling(Leading((0,), np.ones(1), np.zeros(1)), *np.zeros((6, 1)))
 
 
 def feels(share: float = SOFT, reaction: str = "none") -> Mechanism:
-    """Return the three-link arm with [feel] and a share of its file's stiffness. The noise of the encoders sometimes
-    passes the thresholds chosen here. The default thresholds are six times this noise. With the default a hand would
-    feel little."""
+    """Return the three-link arm with [feel] and a fraction of the file's stiffness. The noise of the encoders sometimes
+    exceeds the thresholds that are chosen here. The default thresholds are six times this noise. With the default
+    setting a hand would notice little."""
     it = three_link()
     joints = tuple(replace(j, gains=Gains(j.gains.ku * share, j.gains.kv * share**0.5, j.gains.ki), contact=Contact(c))
                    for j, c in zip(it.joints, CONTACTS, strict=True))
@@ -42,7 +42,7 @@ def feels(share: float = SOFT, reaction: str = "none") -> Mechanism:
 
 
 class Together:
-    """A host's clock that runs some virtual boards."""
+    """A host's clock that runs several virtual boards."""
 
     def __init__(self, boards: list[VirtualBoard]) -> None:
         self.boards = boards
@@ -57,7 +57,7 @@ class Together:
 
 @contextmanager
 def two(mechanism: Mechanism) -> Iterator[list[Board]]:
-    """Yield a leader and a follower in HOLD, at rest at their start."""
+    """Yield a leader and a follower in HOLD, at rest at their start poses."""
     elf = platformio.build_image(mechanism, ROOT / "build" / mechanism.name).elf
     with VirtualBoard(elf, mechanism, Plant(mechanism)) as one, VirtualBoard(elf, mechanism, Plant(mechanism)) as other:
         clock = Together([one, other])
@@ -87,7 +87,8 @@ def same(mechanism: Mechanism) -> Leading:
 
 
 def test_the_loop_is_stable_at_every_delay_and_gain() -> None:
-    """The test applies Nyquist's criterion at all frequencies and several delays. One arm or no arm is held fast."""
+    """The test applies Nyquist's criterion at all frequencies, with several delays. In each case one arm or no arm is
+    mechanically held."""
     rng = np.random.default_rng(4)
     w = np.geomspace(1e-3, 1e4, 4000)
     for _ in range(200):
@@ -151,11 +152,11 @@ def test_the_measured_delay_is_no_shorter_than_the_true_delay() -> None:
             measured, begin = pair.delay, follower.q[SHOULDER]
             leader.hand = lambda plant: np.array([1.5, 0.0, 0.0])
             since = first.session.clock.now()
-            while abs(follower.q[SHOULDER] - begin) < 1e-3:  # the other arm answers the push
+            while abs(follower.q[SHOULDER] - begin) < 1e-3:  # the other arm responds to the push
                 pair.step()
             took = first.session.clock.now() - since
             leader.hand = lambda plant: np.zeros(3)
-            for _ in range(20):  # no targets come until both arms rest; the next targets are followed again
+            for _ in range(20):  # there are no targets until both arms rest; the arms follow the next targets again
                 for f in (first, second):
                     f.wait(0.05)
             assert not any(f.session.in_state("FOLLOW") for f in (first, second))
@@ -163,12 +164,13 @@ def test_the_measured_delay_is_no_shorter_than_the_true_delay() -> None:
                 pair.step()
             assert pair.delay == pytest.approx(measured, rel=0.2)
     print(f"measured {1e3 * measured:.0f} ms, took {1e3 * took:.0f} ms")
-    assert 0.5 * measured < took < 1.2 * measured  # the follower needs some of this time to move 1 mrad
+    assert 0.5 * measured < took < 1.2 * measured  # the follower moves by 1 mrad only after some of this time
 
 
 @pytest.mark.parametrize("share, said", [(SOFT, "delay "), (1.0, "without force feedback: delay ")])
 def test_the_command_line_couples_two_arms_or_says_why_not(share, said, monkeypatch, capsys) -> None:
-    """A stiff arm would be too heavy to lead with force feedback. The command then leads the arm as without --feel."""
+    """To guide a stiff arm with force feedback, a hand would need too much force. The command then guides the arm in
+    the same way as without --feel."""
     mechanism = feels(share)
     with two(mechanism) as boards:
         monkeypatch.setattr("femtorque.codegen.mechanism.load_mechanism", lambda path: mechanism)

@@ -1,4 +1,4 @@
-"""First power-up on the virtual board, with an arm wired differently from its file."""
+"""First power-up on the virtual board, with an arm whose wiring differs from its file."""
 
 import itertools
 import math
@@ -40,7 +40,7 @@ def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be
 def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found(brought_up):
     def loose(board):
         board.encoder_faults[0].frozen = 0
-        board.motor_wires[1] = 0.0  # the bridge gives 0 V and short-circuits the motor
+        board.motor_wires[1] = 0.0  # the bridge outputs 0 V and short-circuits the motor
 
     told, *_ = brought_up(TEXT, spoil=loose)
     assert told["shoulder"]["problem"].startswith("its encoder does not count")
@@ -67,8 +67,8 @@ def test_conclusions_from_two_looks_at_a_motor(probed, ratio, words):
 
 
 def resting(at: float, friction: float) -> float:
-    """Return the angle at which a joint comes to rest after its release, rad. The joint falls until its friction holds
-    it. friction: a share of the largest torque of gravity."""
+    """Return the angle, rad, at which a released joint comes to rest. The joint falls until its friction holds it.
+    friction: a fraction of the maximum torque of gravity."""
     while abs(math.sin(at)) > friction:
         at -= math.copysign(1e-3, math.sin(at))
     return at
@@ -76,8 +76,8 @@ def resting(at: float, friction: float) -> float:
 
 @pytest.mark.parametrize("ratio", [1.0, -1.0, 2.0, 3.0, 0.5])
 def test_turns_of_a_released_joint_agree_on_its_gear_or_on_nothing(ratio):
-    """The joint may hang anywhere, with any friction. A joint that hangs freely is back at once, and the report says
-    that the joint does not follow."""
+    """The joint may hang at any angle, with any friction. A joint that hangs freely returns immediately, and the report
+    states that the joint does not follow."""
     wrong, known = [], 0
     for start, friction in itertools.product(np.linspace(-3.1, 3.1, 63), np.linspace(0.02, 1.2, 40)):
         begin = resting(float(start), float(friction))
@@ -100,7 +100,7 @@ def test_two_turns_agree_within_the_accuracy_of_a_hand():
 
 
 def test_one_probe_gives_no_sign_if_gravity_can_move_the_joint():
-    """The flat arm is judged, and then the same arm upright."""
+    """The test checks first the flat arm and then the same arm upright."""
     flat, once = rig.three_link(), Probed(-1, 0.1, one_way=True)
     upright = replace(flat, gravity=np.array([0.0, -9.81, 0.0]))
     assert judge(flat, 0, once, 1.0).values == {"motor": {"sign": -1}}
@@ -128,7 +128,8 @@ def test_two_probes_of_a_joint_that_rests(forwards, backwards, found):
     (0.001, 0.26, 0.27, Probed(0, 0.2, sinks=1)), (-0.18, -0.26, -0.26, Probed(0, 0.2, sinks=1)),
     (0.03, 0.26, 0.0, Probed(0, 0.2, sinks=1))])
 def test_a_slowly_sinking_joint_is_distinguished_from_a_turned_one(still, forwards, backwards, found):
-    """A joint with much viscous friction moves little in the look without a torque, and far in the longer looks."""
+    """A joint with much viscous friction moves little while the probe applies no torque, and far while later probes
+    last longer."""
     def beside(torque, moved):
         return Driven(np.array([0.0, 0.3]), np.array([[0.0, 0.0], [0.001, moved]]), torque)
 
@@ -140,8 +141,8 @@ def test_a_slowly_sinking_joint_is_distinguished_from_a_turned_one(still, forwar
     ((0.0, -0.008, -0.032), (0.0, -0.002, -0.008), -1), ((0.0, -0.005, -0.02), (0.0, -0.005, -0.021), 0),
     ((0.0, -0.001, -0.004), (0.0, -0.002, -0.008), 0), ((0.0, -0.012, -0.048), (0.0, -0.015, -0.06), 0)])
 def test_the_motion_of_a_sinking_joint_is_compared_with_its_motion_without_torque(forwards, backwards, way):
-    """The joint sinks by 20 mrad without a torque. Small differences decide nothing. Differences on one side decide
-    nothing either."""
+    """The joint sinks by 20 mrad without a torque. Small differences are not significant. A difference in only one
+    direction is not significant either."""
     found = sinking(0, driven(0.0, 0.0, -0.005, -0.0201), driven(0.2, *forwards), driven(-0.2, *backwards))
     assert found == Probed(way, 0.2, sinks=0)
 
@@ -152,8 +153,8 @@ WIRINGS = {"right": (1, 1, ""), "motor": (-1, 1, "its motor turns it the wrong w
 
 
 class Catching(Hand):
-    """A person with a stand for the arm. The stand releases the arm while it is driven. When the motors go off, the
-    stand slows the fall and then holds the arm."""
+    """A person who has a stand for the arm. The stand releases the arm while the arm is driven. When the motors are
+    switched off, the stand slows down the fall and then holds the arm."""
 
     def catch(self, plant):
         return np.clip(np.array([-30.0, -5.0]) * plant.v, -8.0, 8.0) * np.isnan(self.board.voltages())
@@ -166,10 +167,10 @@ class Catching(Hand):
 
 @pytest.fixture
 def sinking_arm(brought_up, here, tmp_path):
-    """Bring up an arm whose first link sinks as soon as nothing holds it."""
+    """Bring up an arm whose first link sinks as soon as it is not held."""
     def look(wiring, *options):
         file = tmp_path / "arm.toml"
-        here("init", "out", "-o", file)  # the next line turns the axes level
+        here("init", "out", "-o", file)  # the next line makes the axes horizontal
         text = file.read_text(encoding="utf-8").replace("axis = [0.0, 0.0, 1.0]", "axis = [0.0, 1.0, 0.0]")
         file.write_text(text, encoding="utf-8")
         mechanism, (motor, encoder, _) = load_mechanism(file), WIRINGS[wiring]
@@ -197,7 +198,7 @@ def test_a_sinking_arm_is_distinguished_from_a_wrongly_wired_arm(sinking_arm, wi
 @pytest.mark.parametrize("wiring", [pytest.param(name, marks=[pytest.mark.bench] * (name == "encoder"))
                                     for name in WIRINGS])
 def test_without_a_hand_a_sinking_arm_is_good_or_one_of_two_signs_is_wrong(sinking_arm, wiring):
-    """Two errors that cancel each other cannot show."""
+    """Two errors that cancel each other would not be found."""
     found, signs = sinking_arm(wiring, "--no-hand")
     wrong = wiring in ("motor", "encoder")
     assert ("it turns against its torque" in found["shoulder"]["problem"]) is wrong

@@ -1,4 +1,4 @@
-"""First power-up of an arm with drives on a bus, mounted or set differently from its file."""
+"""First power-up of an arm with drives on a bus whose mounting or settings differ from the file."""
 
 import math
 import re
@@ -20,7 +20,8 @@ class Firm(Steady):
 
 
 class Careless(Firm):
-    """A person who releases a joint right after turning it, and presses Enter when the joint lies."""
+    """A person who releases a joint immediately after moving it, and presses Enter when the joint rests on a
+    surface."""
 
     def readline(self) -> str:
         super().readline()
@@ -32,7 +33,7 @@ class Careless(Firm):
 
 @pytest.fixture
 def looked_at(brought_up):
-    """Bring up an arm that lies. Returns the problems by joint, the unknown joints, and the file."""
+    """Bring up an arm that rests on a surface. Returns the problems by joint, the unknown joints, and the file."""
     def look(spoil, *options, change=lambda text: text, hand=Firm, gravity="0.0"):
         text = change(Path(file_of().source).read_text().replace("[0.0, -9.81, 0.0]", f"[0.0, {gravity}, 0.0]"))
         text = text.replace("gains = {", "friction = { viscous = 0.5, coulomb = 0.05 }\ngains = {")
@@ -44,7 +45,7 @@ def looked_at(brought_up):
 
 
 def test_a_joint_that_sinks_after_its_release_shows_no_gear_and_no_sign(looked_at):
-    """The arm is upright, and friction lets its joints come to rest somewhere."""
+    """The arm is upright, and friction lets its joints come to rest at some angle."""
     said, unknown, file = looked_at(lambda buses: None, "--write", hand=Careless, gravity="-9.81")
     print(said)
     assert "turn back differ: hold the joint until it has been counted" in said["shoulder"]
@@ -60,7 +61,7 @@ OTHERS = {
 
 
 def told(mechanism, **changes: str) -> str:
-    """Return the configurations of a mechanism's virtual drives in words, with some values changed in every drive."""
+    """Return the configurations of a mechanism's virtual drives in words, with some values changed in each drive."""
     with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
         said = []
         for drive in alone.buses.drives.values():
@@ -73,8 +74,8 @@ def told(mechanism, **changes: str) -> str:
 
 
 def test_nothing_moves_while_a_drive_is_configured_otherwise_than_the_file_says(here, tmp_path):
-    """The command does not look for the board. Without the maker's printout the command says that the settings were not
-    compared."""
+    """The command does not search for the board. Without the maker's printout the command reports that the settings
+    were not compared."""
     file = tmp_path / "arm.toml"
     file.write_text(Path(described("moteus").source).read_text())
     printed = tmp_path / "told.txt"
@@ -121,13 +122,13 @@ def test_a_drive_of_another_family_mounted_the_other_way_is_found_and_mended(loo
 
 KINDS = {"robstride": ("robstride-02", "robstride-00", 44),
          "cubemars": ("cubemars-ak10-9", "cubemars-ak80-9", 50),
-         "mini-cheetah": ("mini-cheetah", "mini-cheetah", 65)}  # of shoulder and elbow; of the wrist; rad/s
+         "mini-cheetah": ("mini-cheetah", "mini-cheetah", 65)}  # velocities of shoulder and elbow; of the wrist; rad/s
 
 
 @pytest.mark.bench
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_wrong_velocity_range_of_a_drive_without_settings_shows_by_a_turn(looked_at, kind):
-    """A wrong range of torque does not show, and the report says so. No joint is driven afterwards."""
+    """An incorrect torque range has no visible effect, and the report says so. Afterwards no joint is driven."""
     strong, weak, velocity = KINDS[kind]
     said, unknown, _ = looked_at(lambda buses: buses.drives[0].rescale(0.5), change=lambda text: (
         text.replace("damiao-4340", strong).replace("damiao-4310", weak).replace("effort = 20.0", "effort = 16.0")))
@@ -139,14 +140,15 @@ def test_a_wrong_velocity_range_of_a_drive_without_settings_shows_by_a_turn(look
 
 
 def test_a_joint_with_a_drive_is_asked_to_be_turned_farther_where_its_limits_allow():
-    """The turn is three quarters of a radian. With a narrow range the turn is half a radian, as for other joints."""
+    """The test motion is three quarters of a radian. With a narrow range the test motion is half a radian, as for other
+    joints."""
     elbow = file_of().streamed[1]
     assert [asked(replace(elbow, limits=replace(elbow.limits, upper=upper))) for upper in (2.5, 0.6, 0.3)] == [
         0.75, 0.6, 0.5]
 
 
 def narrow(buses):
-    """Set the first drive to 0.8 of its range of position."""
+    """Set the position range of the first drive to 0.8 times its value."""
     drive = buses.drives[0]
     drive.ranges = replace(drive.ranges, position=0.8 * drive.ranges.position)
 

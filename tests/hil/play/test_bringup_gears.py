@@ -1,4 +1,4 @@
-"""First power-up of an arm with gears between drives and joints that its file lacks."""
+"""First power-up of an arm with gears between drives and joints that its file does not mention."""
 
 import math
 import re
@@ -28,7 +28,7 @@ FILE = KNOWN.sub("", WORLD).replace(", zero = 0.7", "").replace(", zero = 2500",
 
 def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_rightly(brought_up):
     """A Damiao and a servo have gears of 3:1, and a RobStride has a gear of 2.5:1. Two drives are reversed and have
-    other zeros. Motion is measured at the joints."""
+    different zeros. Motion is measured at the joints."""
     lying = read(WORLD.replace(GRAVITY, NONE), "geared_lying")
     said, mended, _ = brought_up(FILE.replace(GRAVITY, NONE), "--zero", "--write", hand=Steady, world=lying)
     assert [(name, round(said[name]["gear"], 1), said[name]["values"]["drive"]["gear"]) for name in said] == [
@@ -54,8 +54,8 @@ def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_rightly(bro
 
 
 def told(**setting: int) -> SimpleNamespace:
-    """Return a board's report of three present drives. setting: for a joint, the number of a setting that differs from
-    the file's."""
+    """Return a board's report of three connected drives. setting: for a joint, the number of a setting that differs
+    from the file's setting."""
     seen = messages.DRIVE_STATES["SEEN"][0]
     of = [setting.get(name, 0) for name in ("shoulder", "elbow", "wrist")]
     return SimpleNamespace(state=[seen] * 3, error=[0] * 3, setting=of, value=[0] * 3, answers=[0] * 3)
@@ -68,7 +68,8 @@ def arm(tmp_path, text: str = FILE):
 
 
 def test_a_gear_that_makes_the_file_invalid_is_not_written(tmp_path):
-    """No other finding of that joint is written either. The findings of other joints are written."""
+    """The command also writes no other result of that joint into the file. The command writes the results of the other
+    joints into the file."""
     m = arm(tmp_path, FILE.replace("velocity = 1.2", "velocity = 4.0"))
     refused = write_bring_up(m.source, [judge_drive(m, 0, Look(-3.02), told()), judge_drive(m, 2, Look(-2.95), told())])
     assert list(refused) == ["wrist"]
@@ -106,8 +107,8 @@ def test_a_wrong_gear_of_the_file_is_removed(tmp_path):
 
 
 def test_a_range_that_may_be_wrong_is_no_gear(tmp_path):
-    """Either a setting differs from the file's, or the drive's range is unknown and the motion too short to show the
-    range."""
+    """Either a setting differs from that in the file, or the drive's range is unknown and the motion is too short to
+    determine the range."""
     m = arm(tmp_path)
     assert judge_drive(m, 0, Look(2.0), told(shoulder=21)).values == {}
     muted = arm(tmp_path, FILE.replace("damiao-4310", "cubemars-ak10-9").replace("gains", "gains", 1))
@@ -118,13 +119,13 @@ def test_a_range_that_may_be_wrong_is_no_gear(tmp_path):
 
 
 def test_a_zero_is_written_in_the_units_of_the_drive_with_the_sign_and_gear_found(tmp_path):
-    """The joint stands at 0.2 rad, where the drive reports 0.9 rad and the servo 2300 counts."""
+    """The joint is at 0.2 rad, where the drive reports 0.9 rad and the servo reports 2300 counts."""
     m = arm(tmp_path)
     can = judge_drive(m, 0, Look(-3.0, 0.9), told()).values["drive"]
     assert can == {"sign": -1, "gear": 3.0, "zero": pytest.approx(0.9 + 3.0 * 0.2)}
     servo = judge_drive(m, 2, Look(3.0, (2300 - 2048) * COUNT), told()).values["drive"]
     assert servo == {"gear": 3.0, "zero": round(2300 - 0.6 / COUNT)}
-    behind = arm(tmp_path, WORLD)  # the drive reports the joint's position from another zero
+    behind = arm(tmp_path, WORLD)  # the drive reports the joint's position relative to a different zero
     assert judge_drive(behind, 0, Look(1.0, 0.25), told()).values["drive"] == {
         "zero": pytest.approx(0.7 - 3.0 * 0.25 + 3.0 * 0.2)}
     assert judge_drive(m, 0, Look(1.8, 0.9), told()).zero is None  # the gear is unknown

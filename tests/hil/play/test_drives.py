@@ -1,4 +1,4 @@
-"""Arms with drives on buses, played by their images: seven joints on CAN FD, and motors and drives in one arm."""
+"""Arms with drives on buses, driven by their images: seven joints on CAN FD, and one arm with motors and drives."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def mixed() -> Mechanism:
 
 
 def mixed_with_current_loops() -> Mechanism:
-    """Return the mixed arm with current loops at the other two joints, at the rate of the PWM."""
+    """Return the mixed arm with current loops at the other two joints, at the PWM frequency."""
     m = mixed()
     joints = tuple(replace(j, motor=replace(j.motor, drive="current")) if j.motor else j for j in m.joints)
     return replace(m, name="mixed_current", joints=joints)
@@ -40,14 +40,14 @@ def seven() -> Mechanism:
 
 
 def on_can_fd() -> Mechanism:
-    """Return the small arm of drives on the G4's CAN FD. The drives get only torques."""
+    """Return the small arm with drives on the G4's CAN FD. In this test the board sends only torques to the drives."""
     m = load_mechanism(MECHANISMS / "damiao_arm.toml")
     bus = replace(m.buses[0], kind="can-fd", data_bitrate=5_000_000)
     return replace(m, name="damiao_fd", board=replace(m.board, use="nucleo-g474re-6"), buses=(bus,))
 
 
 def played(m: Mechanism) -> tuple[Result, float]:
-    """Return the result of a short motion, and the share of time in which the bus was busy."""
+    """Return the result of a short motion, and the fraction of time in which the bus was busy."""
     image = build.build_image(m, IMAGES / m.name)
     with VirtualBoard(image.elf, m, plant_of(m)) as board:
         board.brakes = True
@@ -66,9 +66,9 @@ def test_an_arm_with_drives_moves_as_the_host_computes_it(arm, nearest, busy):
 
 
 def test_frames_on_a_bus_do_not_delay_the_update_of_duties():
-    """The timers have no preload, so duties are written FT_TICK_AHEAD before the update. In each tick a foreign frame
-    comes 0.3 us later, until the frame's end has passed the write. The remaining lateness is one block of instructions,
-    which the virtual chip does not interrupt."""
+    """The timers have no preload, so the firmware writes duties FT_TICK_AHEAD before the update. In each tick a frame
+    of another node arrives 0.3 us later, until the end of this frame has passed the write. The remaining delay is one
+    block of instructions, which the virtual chip does not interrupt."""
     m = mixed()
     joints = tuple(replace(j, drive=replace(j.drive, bus="can2")) if j.drive else j for j in m.joints)
     m = replace(m, name="mixed_single", board=replace(m.board, use="f405rg-6"), buses=(Bus("can2"),), joints=joints)
@@ -95,11 +95,11 @@ def test_frames_on_a_bus_do_not_delay_the_update_of_duties():
         wire.clock.after((ends[-1] + 2 * period - core.events.now) / hz - 150e-6, lambda: send(500))
         board.run(0.51)
     late = (np.array(ends[10:]) - ends[10] + period // 2) % period - period // 2
-    assert len(late) > 500 and np.ptp(late) < 100  # cycles, 168 a microsecond; the interrupt of a frame takes longer
+    assert len(late) > 500 and np.ptp(late) < 100  # cycles, 168 per microsecond; the interrupt of a frame takes longer
 
 
 def test_an_image_without_drives_has_no_code_of_buses():
-    """The image has no function of the rooms for drives, and no row of their tables."""
+    """The image contains no function of the packages for drives, and no row of their tables."""
     m = load_mechanism(MECHANISMS / "three_link.toml")
     project = build.project(m)
     names = {path.rsplit("/", 1)[-1] for path in project.files}

@@ -1,4 +1,4 @@
-"""Joints that fall under gravity when cables are pulled or motors are switched off."""
+"""Joints that fall under gravity when cables are disconnected or motors are switched off."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ FALLEN = 0.2  # rad
 
 
 def upright(safety: Safety) -> Mechanism:
-    """Return the three-link arm with level axes, so that its motors carry its weight."""
+    """Return the three-link arm with horizontal axes, so that its motors carry its weight."""
     return replace(rig.three_link(), name="upright", gravity=np.array([0.0, -9.81, 0.0]), safety=safety)
 
 
@@ -45,7 +45,7 @@ def holding(mechanism: Mechanism, folder: str | None = None) -> Iterator[tuple[V
 
 
 def look(board: VirtualBoard, session: Session) -> tuple[int, int]:
-    """Return state and fault after the cable is plugged in again."""
+    """Return state and fault after the cable is connected again."""
     board.incoming.cut = False
     for _ in range(3):
         board.run(0.01)
@@ -65,7 +65,7 @@ def test_a_loaded_arm_falls_when_the_cable_is_pulled_only_where_its_file_says_so
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_next_host_takes_over_an_arm_that_is_held_and_never_lets_go_of_it(fails):
-    """fails: the last host has left the arm by an unexpected error while the arm followed targets."""
+    """fails: an unexpected error disconnected the last host while the arm followed targets."""
     arm = upright(Safety())
     names, ends = [j.name for j in arm.streamed], rig.start() + np.array([[0.0] * 3, [0.3] * 3])
     with holding(arm, "upright-hold") as (board, first):
@@ -102,7 +102,7 @@ BRAKE = Brake(release_s=0.03, engage_s=0.06)
 
 
 def braked(name: str, tmp_path: Path) -> Mechanism:
-    """Return the upright arm on any board, with brakes that need time."""
+    """Return the upright arm on any board, with brakes that need time to act."""
     flat = three_link(name, tmp_path)
     return replace(flat, name=f"braked-{name}", gravity=np.array([0.0, -9.81, 0.0]), safety=Safety(brake=BRAKE))
 
@@ -127,13 +127,13 @@ def test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_
         assert board.outputs_safe() and board.brake_closed(board.seconds) and sag(board, before) < 1e-3
     with holding(mechanism) as (board, session):
         before = board.plant.q.copy()
-        board.reset("pin")  # a resistor closes the brakes; the arm falls until they hold
+        board.reset("pin")  # a resistor closes the brakes; the arm falls until the brakes hold
         board.run(0.5)
         assert board.brake_closed(board.seconds) and 0.0 < sag(board, before) < FALLEN
 
 
 def test_a_joint_with_a_brake_moves_as_soon_as_the_arm_is_armed(tmp_path):
-    """Jogging, identifying and playing arm the board first and wait until the brakes are open."""
+    """Jogging, identification and playback arm the board first and wait until the brakes are open."""
     with holding(braked("f405rg-4", tmp_path)) as (board, session):
         session.disarm()
         before = board.plant.q.copy()

@@ -1,4 +1,4 @@
-"""The flash image in FOLLOW: its arithmetic equals the PC's bit for bit, and no target exceeds a limit."""
+"""The flash image in FOLLOW: its arithmetic equals that of the PC bit for bit, and no target exceeds a limit."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ FRAME = 20_000  # us
 
 @pytest.mark.parametrize("flood", ["chunks", "single"])
 def test_stop_is_obeyed_at_once_while_the_line_is_flooded(flood):
-    """A policy sends 50 chunks of 50 targets each second. A simple script sends 4000 single targets each second."""
+    """A policy sends 50 chunks of 50 targets per second. A simple script sends 4000 single targets per second."""
     mechanism = rig.three_link()
     start = np.array([joint.start for joint in mechanism.streamed])
     with rig.connected(mechanism, armed=True) as (board, session), Board(session, mechanism).follow() as f:
@@ -38,7 +38,7 @@ def test_stop_is_obeyed_at_once_while_the_line_is_flooded(flood):
 
 
 def targets(mechanism):
-    """Yield (ms, target), one target a frame."""
+    """Yield (ms, target), one target per frame."""
     start = np.array([joint.start for joint in mechanism.streamed])
     for k in range(0, 2000, FRAME // 1000):
         t = 1e-3 * k
@@ -48,7 +48,7 @@ def targets(mechanism):
 
 
 def moved(record):
-    """Return the number of the first tick that moves a target."""
+    """Return the number of the first tick that changes a target."""
     return int(np.flatnonzero(np.any(record["target"] != record["target"][0], axis=1))[0])
 
 
@@ -65,7 +65,8 @@ def on_the_image(mechanism):
 
 
 def on_this_computer(mechanism, held, phase):
-    """phase: ticks that pass before the motion. In each tick the sine and cosine of one joint become exact."""
+    """phase: number of ticks before the motion starts. In each tick the sine and cosine of one joint are computed
+    exactly."""
     app = App(mechanism)
     assert app.home(following.TURN * held) == "NONE" and app.command("ARM") == "NONE"
     app.run(50 + phase)
@@ -92,4 +93,4 @@ def test_targets_and_torques_are_bit_identical_on_chip_and_host(name):
         assert np.array_equal(host["target"][first:first + n], chip["target"][begun:begun + n])
         same.append(host["torque_ff"][first:first + n].tobytes() == chip["torque_ff"][begun:begun + n].tobytes())
     assert np.abs(chip["torque_ff"]).max() > 0.1
-    assert sum(same) == 1  # with the phase that the image had
+    assert sum(same) == 1  # with the phase at which the image ran

@@ -1,4 +1,4 @@
-"""An arm with gears at its drives holds its weight."""
+"""An arm whose drives have gears holds its weight."""
 
 
 import numpy as np
@@ -15,9 +15,9 @@ from tests.support.geared import ARM, GEAR, read
 
 
 def test_behind_gears_each_drive_gives_its_share_of_the_holding_torque():
-    """The arm is stretched out, and its drives measure angle and torque. The drive's angle is the gear times the
-    joint's angle. The drive's torque is the joint's torque divided by the gear. The servo shows its torque by its
-    current."""
+    """The arm is stretched out, and its drives measure angle and torque. The drive's angle is the gear ratio times the
+    joint's angle. The drive's torque is the joint's torque divided by the gear ratio. The servo reports a current,
+    which is proportional to its torque."""
     m = read(ARM, "geared_arm")
     plant = Plant(m)
     with VirtualBoard(platformio.build_image(m, IMAGES / m.name).elf, m, plant) as board:
@@ -42,8 +42,8 @@ def test_behind_gears_each_drive_gives_its_share_of_the_holding_torque():
 
 
 def _weight(m: Mechanism) -> np.ndarray:
-    """Return the torques, N m, that hold the arm stretched out. The torques are computed by hand from rods whose weight
-    is in the middle."""
+    """Return the torques, N m, that hold the arm stretched out. The torques are computed by hand for rods whose mass is
+    in the middle."""
     rods, at = [0.25, 0.22, 0.1], [0.0, 0.25, 0.47]
     masses = [1.4, 0.9, 0.4]
     return np.array([sum(9.81 * mass * (begin + 0.5 * rod - at[j]) for mass, begin, rod in

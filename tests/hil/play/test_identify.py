@@ -1,4 +1,4 @@
-"""Friction and inertia found by experiment on the virtual board, whose plant differs from the file."""
+"""Friction and inertia, identified on the virtual board, whose plant differs from the file."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def check(result, joint):
 
 
 def test_friction_and_inertia_of_a_joint_are_found_and_written(here, tmp_path):
-    """Run the command as a user types it. The file has neither friction nor inertia."""
+    """Run the command in the way that a user types it. The mechanism file contains neither friction nor inertia."""
     truth, file = rig.three_link(), tmp_path / "arm.toml"
     file.write_text(Path(truth.source).read_text().replace('name = "three-link"', 'name = "unknown-arm"'))
     for joint in truth.moving:

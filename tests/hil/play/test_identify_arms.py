@@ -1,4 +1,4 @@
-"""Arms of other kinds, identified as a whole, from the file to the image of the result."""
+"""Identification of whole arms of other types, from the file to the image of the result."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ from tests.support.plugged import plugged_in
 
 
 def identified(file: Path, truth: Mechanism) -> tuple[Result, Mechanism]:
-    """Play and fit with the board's image of a file, write the result into the file, and build the file."""
+    """Play and identify with the board's image of a file, write the result into the file, and build the file again."""
     arm = load_mechanism(file)
     programme = experiment.whole(arm, {})
     with plugged_in(arm, plant_of(truth), file.parent / "image") as virtual, Board.connect("auto", arm) as board:
@@ -39,8 +39,8 @@ def identified(file: Path, truth: Mechanism) -> tuple[Result, Mechanism]:
 
 
 def explained(result: Result, truth: Mechanism, times: float) -> None:
-    """Check the unexplained torque of the unseen motions. The unexplained torque falls by the factor `times`, or to 1.1
-    times the unexplained torque of the true numbers."""
+    """Check the unexplained torque of motions that the identification did not use. The unexplained torque decreases by
+    the factor `times`, or to 1.1 times that of the true parameters."""
     assert result.judged is not None
     true = Unknowns.of(truth)
     floor = replace(result.found, unknowns=true, values=true.prior).left(result.unseen).after
@@ -50,15 +50,15 @@ def explained(result: Result, truth: Mechanism, times: float) -> None:
 
 
 def rough(mechanism: Mechanism) -> Mechanism:
-    """Return the true arm of a file, with friction that the file does not have."""
+    """Return the true arm of a file, with friction that the file does not contain."""
     truth = differing(mechanism)
     return replace(truth, joints=tuple(replace(joint, friction=Friction(0.02, 0.05)) if joint.motor else joint
                                        for joint in truth.joints))
 
 
 def test_a_gripper_whose_fingers_follow_one_motor_is_identified(tmp_path, monkeypatch):
-    """The arm has mimic joints, and the fit uses driven coordinates. The motions are short. The search tries only few
-    motions and takes the best."""
+    """The arm has mimic joints, and the fit uses driven coordinates. The motions are short. The search tries only a few
+    motions and selects the best."""
     monkeypatch.setattr(excitation, "SECONDS", 4.0)
     monkeypatch.setattr(excitation, "OF_CLOSED", 20)
     monkeypatch.setattr(excitation, "EVEN", 0.8)

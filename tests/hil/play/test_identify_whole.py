@@ -1,5 +1,5 @@
-"""Whole arms identified on the virtual board. The plant differs from the file: masses by +-20 %, centres of gravity by
-10 mm, friction by a factor of two. Encoders and duties have the resolution of real parts."""
+"""Identification of whole arms on the virtual board. The plant differs from the file: masses by +-20 %, centres of
+gravity by 10 mm, and friction by a factor of two. Encoders and duties have the resolution of real components."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ def six() -> Mechanism:
 
 
 def seven() -> Mechanism:
-    """Return an arm of drives on CAN FD that close their loops. The drives' friction is chosen, because no maker
+    """Return an arm with CAN FD drives that close their loops. The friction of the drives is chosen, because no maker
     publishes it."""
     arm = load_mechanism(MECHANISMS / "openarm_like.toml")
     dry = [Friction(0.1, 0.3 if joint.limits.effort > 20.0 else 0.1) for joint in arm.joints]
@@ -41,7 +41,7 @@ def seven() -> Mechanism:
 
 @contextmanager
 def armed(mechanism: Mechanism, truth: Mechanism) -> Iterator[Board]:
-    """Connect an armed board that has the file's image and is wired to the true arm. Brakes hold the arm until the
+    """Connect an armed board that has the file's image and is connected to the true arm. Brakes hold the arm until the
     board is armed."""
     with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
         board.home()
@@ -56,7 +56,7 @@ def found(mechanism: Mechanism, truth: Mechanism, programme: Programme) -> Resul
 
 
 def played(mechanism: Mechanism, truth: Mechanism, name: str, programme: Programme) -> np.ndarray:
-    """Return the rms tracking error (J,), rad, of the true arm on the judging motion, with feed-forward of a file."""
+    """Return the rms tracking error (J,), rad, of the true arm on the test motion, with the feed-forward of a file."""
     mechanism = replace(mechanism, name=name)
     judge = programme.unseen[0].trajectory
     with armed(mechanism, truth) as board:
@@ -65,7 +65,8 @@ def played(mechanism: Mechanism, truth: Mechanism, name: str, programme: Program
 
 
 def torque_error(result: Result, truth: Mechanism, values: np.ndarray) -> float:
-    """Return the error of the torques of random states over these torques. Each joint counts by its effort."""
+    """Return the torque error of random states, relative to these torques. The fit weights each joint by the joint's
+    effort limit."""
     unknowns = result.found.unknowns
     space = unknowns.space
     rng = np.random.default_rng(11)
@@ -81,15 +82,15 @@ def torque_error(result: Result, truth: Mechanism, values: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Felt:
-    """Return the largest external torque (J,) that a free arm estimated, less its mean: N m, and share of the
-    threshold."""
+    """Return the maximum external torque (J,), minus its mean, that was estimated for an arm without contact: N m, and
+    fraction of the threshold."""
 
     off: np.ndarray
     share: np.ndarray
 
 
 def feels(mechanism: Mechanism, truth: Mechanism, seeds: tuple[int, ...], fast: float = 1.0) -> Felt:
-    """Play motions that the fit has not seen. The arm touches nothing."""
+    """Play motions that the identification has not used. The arm touches nothing."""
     unknowns = Unknowns.of(mechanism)
     within = ranges(unknowns.space.joints, {})
     columns, _ = base_columns(unknowns, within)
@@ -114,8 +115,9 @@ def count(joint: Joint) -> float:
 
 
 def check(mechanism: Mechanism, accuracy: float) -> None:
-    """The torques of random states are right within `accuracy`. At most a fifth of the unseen motions is unexplained,
-    or as much as the true numbers leave. The arm follows as with its true file."""
+    """The torques of random states are correct within `accuracy`. The identified parameters leave at most a fifth of
+    the torque of the test motions unexplained, or as much as the true parameters leave. The arm tracks as well as with
+    its true file."""
     truth, programme = differing(mechanism), whole(mechanism, {})
     result = found(mechanism, truth, programme)
     assert result.judged is not None
@@ -135,7 +137,7 @@ def check(mechanism: Mechanism, accuracy: float) -> None:
     print(result.words())
     assert result.found.unknowns.terms == ()  # the plant has none
     assert error[1] < accuracy and np.all((ratio > 5.0) | (result.judged.after < 1.1 * floor))
-    # Feed-forward could not help against an error of a few counts.
+    # Feed-forward cannot reduce an error of a few counts.
     counts = np.array([count(joint) for joint in mechanism.streamed])
     assert np.all(errors["found"] < np.maximum(1.5 * errors["true"], 4.0 * counts))
 
@@ -148,7 +150,8 @@ def servos() -> Mechanism:
     return replace(load_mechanism(MECHANISMS / "so101_sts.toml"), name="unknown_so101")
 
 
-# The counts of the encoders make the servos' duties swing so much that the true numbers explain no more of the pan.
+# Because of the encoders' resolution, the servos' duties fluctuate. Even the true parameters therefore explain no more
+# of the pan joint's torque.
 @pytest.mark.bench
 @pytest.mark.parametrize("arm, accuracy", [(six, 0.01), (seven, 0.01), (currents, 0.01), (servos, 0.05)])
 def test_an_arm_is_known_within_a_hundredth_and_one_on_servos_within_a_twentieth(arm, accuracy):
@@ -157,7 +160,7 @@ def test_an_arm_is_known_within_a_hundredth_and_one_on_servos_within_a_twentieth
 
 @pytest.mark.bench
 def test_friction_that_falls_with_the_velocity_or_rises_with_the_load_is_found_and_written(tmp_path):
-    """One joint has one kind of friction, another joint has both, and the third has neither."""
+    """One joint has one type of friction, another joint has both types, and the third joint has no friction."""
     file = tmp_path / "arm.toml"
     text = (MECHANISMS / "three_axis.toml").read_text(encoding="utf-8")
     file.write_text(text.replace('"three-axis"', '"rubbing_three"'), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Lab modes of the exact image on the virtual board: zeros are found, and the arm is led by hand."""
+"""Lab modes of the exact image on the virtual board: the zeros are found, and the arm is guided by hand."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from femtorque.hil.plant.rigid import Plant
 from femtorque.host.link import Column, Recorder, requests as lab
 from tests.support import rig
 
-AT = -1.9  # rad, the first joint's hard stop
+AT = -1.9  # position of the first joint's hard stop, rad
 STOP = {"zero": "stop"}
 
 
@@ -18,7 +18,7 @@ def with_stop():
 
 
 def hanging():
-    """Return the upright arm, which hangs down at power-up."""
+    """Return the upright arm, which hangs down when the power is switched on."""
     starts = dict(zip(names(), (-np.pi / 2.0, 0.0, 0.0), strict=True))
     return rig.changed("hanging-arm", {n: {"start": q} for n, q in starts.items()}, gravity=np.array([0.0, -9.81, 0.0]))
 
@@ -38,7 +38,7 @@ def test_a_hard_stop_is_found_within_a_few_counts_and_then_arming_is_allowed():
         session.listeners.append(lambda s: torques.append(s.torque[0]))
         lab.home(session, mechanism)
         assert session.in_state("DISARMED") and session.status.unhomed == 255
-        # The stop gives way under the pressing force.
+        # The stop deflects under the pressing force.
         assert abs(session.positions()[0] - plant.q[0]) < 4e-3
         assert np.abs(torques).max() <= 3.2 + 1e-6
         session.arm()
@@ -70,12 +70,12 @@ def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_b
             lab.float_arm(session, friction, lambda: board.seconds > end)
             assert session.in_state("HOLD")
 
-        # The hand leads the arm up with a small part of the torque that gravity needs.
+        # The hand guides the arm upwards with a small fraction of the torque that gravity requires.
         floating(0.7, [0.1, 0.0, 0.0], 50)
         led = plant.q.copy()
         weight = -plant.tree.at(led, np.zeros(3)).gravity[0]
         assert led[0] > -np.pi / 2.0 + 0.2 and weight > 0.2
-        # The hand stops the arm. The arm then stays there against gravity.
+        # The hand stops the arm. The arm then stays in this pose against gravity.
         plant.hand = None
         session.wait(lambda: np.abs(session.status.rate).max() < 0.02, 2.0, "does not come to rest")
         session.wait(lambda: np.abs(plant.v).max() < 1e-6, 2.0, "does not come to rest")
@@ -83,7 +83,8 @@ def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_b
         floating(0.5, [0.0, 0.0, 0.0])
         assert np.abs(plant.q - rest).max() < 2e-3
         assert -plant.tree.at(rest, np.zeros(3)).gravity[0] > 10.0 * mechanism.moving[0].friction.coulomb
-        # The wrist is thrown. The wrist's speed stays below its float rate plus the speed that damping by Kv allows.
+        # The wrist is thrown. The velocity of the wrist stays below its float velocity plus the velocity that damping
+        # by Kv allows.
         fastest = []
         session.listeners.append(lambda s: fastest.append(abs(s.rate[2])))
         floating(0.15, [0.0, 0.0, 0.1])

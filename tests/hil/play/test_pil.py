@@ -1,7 +1,7 @@
-"""The pil image behind a serial port, with the plant at the host. The virtual board acts as a real one.
+"""The pil image behind a serial port, with the plant simulated by the host. The virtual board behaves like a real one.
 
-The board's plant moves nothing here, and its pins must never drive anything. A slow line does not change a run, because
-time is counted in ticks that the board has answered.
+The board's plant does not move here, and the board's pins must never drive anything. A slow line does not change a run,
+because time is counted in ticks that the board has answered.
 """
 
 import json
@@ -38,7 +38,7 @@ def image(feedforward=True):
 
 @contextmanager
 def real_board(elf=None):
-    """Yield a board of which only the port is known. The test watches its outputs."""
+    """Yield a board whose mechanism is unknown; only the port is known. The test observes the outputs."""
     with VirtualBoard(elf or image(), rig.three_link(), Idle(3)) as board:
         board.recording = False
         board.driven = False
@@ -71,7 +71,7 @@ def relay(board):
 
 
 class Played(Plant):
-    """A plant that follows a path (T, n), one row a tick, at any voltages."""
+    """A plant that follows a path (T, n), one row per tick, whatever the voltages are."""
 
     def __init__(self, mechanism, path):
         super().__init__(mechanism)
@@ -91,15 +91,15 @@ def clean():
 
 
 def during(result):
-    """Return the part of a run in motion, and some ticks before this part."""
+    """Return the part of a run in which the arm moves, and some ticks before it."""
     around = slice(result.moving.start - 20, result.moving.stop)
     names = ("torque_ff", "torque", "duty", "position", "target", "q")
     return {name: getattr(result.record, name)[around] for name in names}
 
 
 def calibrate(board):
-    """Make the virtual board's converter show the nominal bus voltage to the last bit, as a pil image assumes. This
-    changes one constant of the image and the image's check sum."""
+    """Make the virtual board's converter return exactly the nominal bus voltage, as a pil image assumes. The fault
+    changes one constant of the image, and therefore the image's check sum."""
     nominal, exact = np.float32(board.bus_voltage), board.board.sense.bus.ratio * ADC_V / ADC_COUNTS
     counts = np.float32(round(board.bus_voltage / exact))
     steps = [np.float32(nominal / counts)]
@@ -113,7 +113,7 @@ def calibrate(board):
 
 
 def test_the_duties_equal_the_virtual_boards_bit_for_bit(clean):
-    """The duties are compared at ticks with equal readings of the encoders."""
+    """The test compares the duties only in ticks with equal encoder readings."""
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
         calibrate(board)
@@ -164,10 +164,10 @@ def test_a_sense_that_comes_again_is_answered_again_and_not_executed():
             return next(m for m in reversed(frames) if isinstance(m, Drive)), frames[-2].position
 
         board.run(0.05)
-        first, _ = ask(0, (1000, 0, 0))  # this tick is wrong; the answer has the next tick
+        first, _ = ask(0, (1000, 0, 0))  # this tick fails; the answer belongs to the next tick
         then, before = ask(first.tick + 1, (1000, 0, 0))
         assert then.tick == first.tick + 1
-        # The first counts of the plant are no movement.
+        # The first counts of the plant are not a movement.
         assert list(before) == to_wire(rig.start(), configuration.joints).tolist()
         once, moved = ask(then.tick + 1, (1010, 0, 0))
         again, still = ask(then.tick + 1, (1010, 0, 0))
@@ -238,7 +238,7 @@ def test_a_fault_that_a_real_board_cannot_be_given_is_bad_input():
 
 @pytest.fixture
 def typed(tmp_path, here):
-    """Run the command as a user types it, with a board at a port."""
+    """Run the command in the way that a user types it, with a board at a port."""
     motion = tmp_path / "brief.csv"
     rows = np.column_stack([[0.0, SECONDS], np.array([rig.start(), rig.start() + REACH])])
     names = ",".join(joint.name for joint in rig.three_link().moving)

@@ -1,4 +1,4 @@
-"""The speed of a six-joint arm with board, plant and host, and the work in a tick."""
+"""The simulation speed of a six-joint arm with board, plant and host, and the calls in a tick."""
 
 import sys
 import time
@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def real_time_factor(seconds: float) -> float:
-    """Return simulated time over processor time of a motion there and back, with image, peripherals, plant and
-    streaming host."""
+    """Return simulated time divided by processor time for a motion in both directions, with image, peripherals, plant
+    and streaming host."""
     arm = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
     mechanism = replace(arm, name="six-axis-driven", board=replace(arm.board, use="f405rg-6"))
     start = np.array([joint.start for joint in mechanism.moving])
@@ -58,8 +58,8 @@ def test_six_joints_run_in_real_time():
 
 
 def test_a_tick_is_little_work():
-    """Count the calls of Python functions a tick, with connecting and homing. There were 1200 when this test was
-    written."""
+    """Count the calls of Python functions per tick, including connecting and homing. When this test was written, a tick
+    had 1200 calls."""
     mechanism, built = image("f405rg-6")
     calls = 0
 

@@ -1,4 +1,4 @@
-"""Recordings of the bytes that hosts sent, also in FOLLOW. A replay gives the same bits."""
+"""Recordings of the bytes that hosts sent, including FOLLOW. A replay sends the same bits as the recorded run."""
 
 import os
 
@@ -23,8 +23,8 @@ def powered():
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Return the recording and the ticks of a run in FOLLOW. Targets come up to 30 ms late. Some targets never come,
-    and some come twice."""
+    """Return the recording and the ticks of a run in FOLLOW. Targets arrive up to 30 ms late. Some targets never
+    arrive, and some arrive twice."""
     path, mechanism, rng = tmp_path_factory.mktemp("tape") / "run.tape", three_link(), np.random.default_rng(4)
     start = np.array([joint.start for joint in mechanism.streamed])
     with powered() as board, session_tape.taped(board, path):
@@ -63,7 +63,7 @@ def test_targets_torques_and_all_that_the_board_says_are_the_same_in_a_replay(re
 
 
 def test_a_target_that_comes_some_ticks_later_is_noticed(recorded, tmp_path):
-    """The recording needs the time of each target. If a target comes later, the motion changes."""
+    """The recording must contain the time of each target. If a target arrives later, the motion changes."""
     path, before = recorded
     head, *sent, end, _ = path.read_text().split("\n")
     told = [line.partition(" ")[2] for line in sent]

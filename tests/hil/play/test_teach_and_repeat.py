@@ -1,4 +1,4 @@
-"""An arm repeats a motion that a hand has led, and a motion that it has played."""
+"""An arm repeats a motion along which a hand has guided it, and a motion that it has played."""
 
 import json
 
@@ -18,7 +18,8 @@ SHOWN = np.array([0.5, -0.4, 0.3])  # rad
 
 
 def pull(mechanism, seconds):
-    """Return a hand that leads the arm by springs along SHOWN, there and back, and trembles at 12 Hz."""
+    """Return a simulated hand that guides the arm with springs along SHOWN, in both directions, with a tremor of 12
+    Hz."""
     start = np.array([joint.start for joint in mechanism.moving])
 
     def hand(plant):
@@ -32,8 +33,8 @@ def pull(mechanism, seconds):
 
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory):
-    """Return the arm, the folder of logs and the outcome. The logs are of the arm led by hand, and of the board that
-    repeats the motion twice."""
+    """Return the arm, the folder of logs and the result. The logs show the arm that is guided by hand, and the board
+    that repeats the motion twice."""
     arm, folder = load_mechanism(ARM), tmp_path_factory.mktemp("taught")
     plant = Plant(arm)
     with virtual_board(arm, plant) as board:
@@ -74,8 +75,7 @@ def test_the_trembling_of_a_hand_is_not_repeated(taught):
 
 
 def test_a_run_repeats_the_motion_that_it_played_last(taught):
-    """The repeated motion leaves out the way to its beginning. The arm repeats the desired motion, not the measured
-    motion."""
+    """The repeated motion omits the path to its start. The arm repeats the desired motion, not the measured motion."""
     arm, folder, _ = taught
     first, second = (Trajectory.load(folder / f"{name}.mcap", arm) for name in ("led", "repeated"))
     assert second.duration == pytest.approx(first.duration, abs=0.6)
@@ -93,7 +93,7 @@ def test_plan_makes_a_file_of_a_recording_at_half_its_speed(taught, here, tmp_pa
 
 
 def test_a_recording_that_is_too_fast_is_played_slower(taught):
-    """The motion keeps the limits for any motion of the hand."""
+    """The motion respects the limits for any motion of the hand."""
     arm, *_ = taught
     t = np.arange(0.0, 2.0, 0.01)
     q = np.array([j.start for j in arm.moving]) + np.outer(np.sin(2.0 * np.pi * 4.0 * t), [1.0, 1.0, 1.0])

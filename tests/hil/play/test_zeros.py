@@ -1,4 +1,4 @@
-"""Zeros of an arm that is homed a second time."""
+"""Zero positions of an arm that is homed a second time."""
 
 import re
 
@@ -39,7 +39,7 @@ def test_a_zero_that_is_shifted_on_purpose_is_named_before_the_model(here, arm, 
         return Findings(logs.read_log(log)).sentences
 
     assert ZERO_FIRST not in sentences("home")
-    said = sentences("rezero")  # the motion ends away from its beginning
+    said = sentences("rezero")  # the motion ends at a pose that differs from its start
     blamed = next(i for i, line in enumerate(said) if line.startswith("The model was farthest"))
     assert said[blamed - 1] == ZERO_FIRST, said
     assert re.search(r"at (shoulder: .* looks like 0\.\d+ kg m\^2 more inertia than the mechanism file says"

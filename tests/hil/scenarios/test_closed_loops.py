@@ -1,4 +1,4 @@
-"""Comparison of closed mechanisms by their tracking errors over several starts."""
+"""Comparison of closed mechanisms by their tracking errors, over several starts."""
 
 from types import SimpleNamespace
 

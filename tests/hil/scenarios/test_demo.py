@@ -1,4 +1,4 @@
-"""The demonstration's code, on one pair of runs at the paper's 10 ms."""
+"""The code of the demonstration, for one pair of runs at the paper's 10 ms."""
 
 import io
 import shutil
@@ -51,7 +51,7 @@ def test_the_sweep_covers_both_rates_three_gains_and_both_laws():
 
 
 def test_the_demo_copies_its_example_plays_it_and_writes_pages(tmp_path, monkeypatch):
-    """The second run finds its pages from the first run."""
+    """The second run uses the pages of the first run."""
     monkeypatch.chdir(tmp_path)
     seen = []
     done = demo.demonstrate(tmp_path, page=True, on_progress=lambda *at: seen.append(at[:2]))

@@ -1,7 +1,7 @@
-"""Closed mechanisms under an ideal board. Feed-forward with the cut's force is compared with PD and with the bare
+"""Closed mechanisms with an ideal board. Feed-forward with the cut's force is compared with PD and with the bare
 partition.
 
-Inverse model and plant share only the mechanism file.
+The inverse model and the plant share only the mechanism file.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 from femtorque.hil.scenarios.closed_loops import example
 from femtorque.hil.scenarios.ideal_board import track
 
-BETTER = 50.0  # smallest ratio of the rms errors of PD and of PD + lambda
+BETTER = 50.0  # minimum ratio of the rms errors of PD and of PD + lambda
 
 
 @pytest.mark.parametrize("name", ["four_bar", "five_bar_3", "palletizer"])

@@ -38,7 +38,7 @@ def test_three_link(three_link):
 
 
 def test_push():
-    """The short form leaves out the runs that touch nothing. `make bench` has the long form with these runs."""
+    """The short form omits the runs without contact. `make bench` runs the long form with these runs."""
     s = scenario.load_scenario("push")
     results = {case.name: scenario.play_scenario(s, case, short=True) for case in s.runs(short=True)}
     checks = scenario.checks(s, results, short=True)
@@ -76,8 +76,8 @@ def test_any_fault_can_be_asked_for_in_any_run(fault, state, named):
 
 
 def test_a_plant_that_changed_otherwise_than_said_fails_its_check(three_link):
-    """The predictions for these runs are wrong: 10 % more mass, 1.7 times the friction, and friction in place of
-    mass."""
+    """The predictions for these runs are incorrect on purpose: 10 % more mass, 1.7 times the friction, and friction in
+    place of mass."""
     s = scenario.load_scenario("three_link")
     for name, wrong in (("mass +20 %", {"mass_scale": 1.1}), ("friction x2", {"friction_scale": 1.7}),
                         ("mass +20 %", {"mass_scale": 1.0, "friction_scale": 2.0})):
@@ -111,7 +111,7 @@ def test_the_predicted_change_solves_the_error_equation_with_pinocchios_matrices
 
     t = np.arange(ticks) * 1e-3
     expected = solve_ivp(slope, (0.0, t[-1]), np.zeros(6), t_eval=t, rtol=1e-8, atol=1e-12, max_step=2e-3).y
-    # Dry friction jumps within the first tick. A march by ticks shows the jump half a tick later.
+    # Dry friction jumps within the first tick. An integration in steps of a tick shows the jump half a tick later.
     np.testing.assert_allclose(got.error, expected[:3].T, atol=1e-2 * np.abs(expected[:3]).max())
     torque = (ku[:, None] * expected[:3] + kv[:, None] * expected[3:]).T
     np.testing.assert_allclose(got.torque[5:], torque[5:], atol=2e-2 * np.abs(torque).max())

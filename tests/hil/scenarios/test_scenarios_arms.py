@@ -1,4 +1,4 @@
-"""Scenarios with geared arms in their short form: tracking, and motors and gains that simulation chooses."""
+"""Scenarios with geared arms in their short form: tracking, and motors and gains that the simulation selects."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def test_motors_of_one_family_are_geometrically_similar():
     assert big.K == motor.K and big.gear == -60.0
     assert (big.K**2 / big.R) / (motor.K**2 / motor.R) == pytest.approx(length**5)  # motor constant squared
     assert big.inertia / motor.inertia == pytest.approx(length**5)
-    # turns scale as length^-2 for the same K; L scales as turns^2 length
+    # the number of turns scales as length^-2 for the same K; L scales as turns^2 length
     assert big.L / motor.L == pytest.approx(length**-4 * length)
 
 
@@ -105,7 +105,7 @@ def test_the_chosen_gains_have_the_margin_and_little_more(robot, choice):
 
 
 def test_a_search_for_gains_that_may_not_leave_its_margin_stays_within(robot):
-    """The start just keeps this margin, so no stiffer gains may be chosen."""
+    """The gains at the start have exactly this margin, so the optimisation may not select stiffer gains."""
     d = robot.file.design.model_copy(update={"margin": 12.0})
     chosen, _ = design.choose_gains(robot.mechanism, d, robot.trajectory(short=True), 8)
     loop = SampledLoop.of(Model.of(chosen), board.load_board("f405rg-4").lead)

@@ -1,4 +1,4 @@
-"""The virtual board: chip, plant, power stages, serial line."""
+"""The virtual board: chip, plant, power stages and serial link."""
 
 import lazy_loader
 

@@ -1,12 +1,12 @@
-"""Parts outside of the chip that faults, scenarios and tests may change at any time. Each calls a function at a
-change."""
+"""Components outside of the chip that faults, scenarios and tests may change at any time. Each of them calls a function
+after a change."""
 
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 
 class Adjustable:
-    """A part whose public attributes may be set. on_change: called after each change."""
+    """An object whose public attributes may be set. on_change: called after each change."""
 
     on_change: Callable[[], None] | None = None
 
@@ -17,7 +17,7 @@ class Adjustable:
 
 
 class Values(list[float]):
-    """A list of numbers that may be set. The list's length is fixed. on_change: called after each change."""
+    """A list of numbers whose elements may be set. The list's length is fixed. on_change: called after each change."""
 
     on_change: Callable[[], None] | None = None
 

@@ -1,11 +1,11 @@
-"""Actions on a board that are planned for a later time."""
+"""Actions on a board that are scheduled for a later time."""
 
 import math
 from collections.abc import Callable
 
 
 class Agenda:
-    """Actions in the order of their times. Actions for equal times keep their order of planning."""
+    """Actions in the order of their times. Actions for equal times run in the order in which they were added."""
 
     def __init__(self) -> None:
         self._planned: list[tuple[float, Callable[[], None]]] = []
@@ -15,7 +15,7 @@ class Agenda:
         self._planned.sort(key=lambda planned: planned[0])
 
     def run(self, seconds: float) -> None:
-        """Do all actions that are due at a time, s, including actions that are added meanwhile."""
+        """Perform all actions that are due at a time, s, including actions that are added meanwhile."""
         while self.next <= seconds:
             self._planned.pop(0)[1]()
 

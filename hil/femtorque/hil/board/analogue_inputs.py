@@ -15,7 +15,7 @@ from femtorque.hil.plant import Driven
 
 class Senses:
     """Voltages on analogue pins. temperatures: deg C, in the order of [sense]. current_sensors: by joint, if the chip
-    has a converter for them."""
+    has a converter for these sensors."""
 
     def __init__(self, board: Board, chip: Stm32, joints: Served,
                  plant: Driven, power: PowerStage) -> None:
@@ -23,7 +23,7 @@ class Senses:
         sense = board.sense
         self.temperatures = Values(25.0 for _ in (sense.temperature.pins if sense.temperature else ()))
         self.current_sensors: dict[int, CurrentSensor] = {}
-        self._sensor_channels: dict[int, int] = {}  # joints by channel of the converter
+        self._sensor_channels: dict[int, int] = {}  # joints by the channel of the converter
         sampling = board.chip.sampling
         for j, (joint, channel) in enumerate(joints):
             if sampling and channel and channel.current and joint.motor:
@@ -33,8 +33,8 @@ class Senses:
                 self._sensor_channels[sampling.channels[pin]] = j
 
     def describe(self, states: Any) -> None:
-        """Describe the voltages on analogue pins to C. states: by converter and channel. The first converter samples
-        motor currents. The last converter samples bus voltage and temperatures."""
+        """Describe the voltages on analogue pins to C. states: of the converters, by converter and channel. The first
+        converter samples motor currents. The last converter samples the bus voltage and the temperatures."""
         first, last = self._chip.converters[0], self._chip.converters[-1]
         for number, j in self._sensor_channels.items():
             self._describe_sensor(states[first.slot][number], j)
@@ -50,11 +50,11 @@ class Senses:
         if self._is_analogue(channel.current.pin):
             try:
                 self.current_sensors[j].describe(state, self._sign(j))
-            except Unmodelled:  # refused when it is sampled
+            except Unmodelled:  # refused at the time at which the converter samples it
                 state.heard = True
 
     def heard(self, j: int, volts: float) -> float:
-        """Add the noise of a joint's sensor to the voltage on its pin, V."""
+        """Add the noise of a joint's current sensor to the voltage on the sensor's pin, V."""
         self.current_sensors[j].describe(library()[0].new("sense *"), 1.0)
         return self.current_sensors[j].heard(volts)
 
@@ -63,13 +63,13 @@ class Senses:
         return port.mode(pin) == 3
 
     def _sign(self, j: int) -> float:
-        """Return the sign of a joint's current at the bridge, relative to the current in the motor."""
+        """Return the sign of a joint's current at the bridge relative to the current in the motor."""
         motor = self._joints[j][0].motor
         assert motor is not None
         return motor.sign * math.copysign(1.0, self._power.motor_wires[j])
 
     def _own(self, key: str) -> float:
-        """Return V that the board puts on a pin of its [sense]."""
+        """Return the voltage that the board applies to a pin of its [sense], V."""
         sense = self._board.sense
         if key == "sense.bus.pin":
             assert sense.bus is not None

@@ -1,4 +1,4 @@
-"""Voltages of a board's bridges on its motors, from the pins and timers of the chip."""
+"""Motor voltages that the bridges of a board produce, computed from the pins and timers of the chip."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from femtorque.codegen.mechanism import Joint
 from femtorque.hil.board.coupled import library
 from femtorque.hil.chip import Gpio, Stm32
 
-Served = Sequence[tuple[Joint, Channel | None]]  # joints with their channels of the board, or None
+Served = Sequence[tuple[Joint, Channel | None]]  # joints with their board channels, or None
 
 
 class Bridge:
@@ -19,7 +19,7 @@ class Bridge:
         assert joint.motor is not None
         self._chip, self._motor, self._channel = chip, joint.motor, channel
         self._direction = pin_of(chip, channel.direction) if channel.direction else None
-        self._wires: dict[str, list[tuple[Gpio, int, int]]] = {}  # by switch: port, pin, alternate function
+        self._wires: dict[str, list[tuple[Gpio, int, int]]] = {}  # port, pin and alternate function of each switch
         for name, pwm in channel.switches:
             signal = f"{pwm.timer}_CH{pwm.output}"
             pins = [(signal, pwm.pin)] + ([(f"{signal}N", pwm.low)] if pwm.low else [])
@@ -27,7 +27,7 @@ class Bridge:
 
     @property
     def share(self) -> float | None:
-        """Share, -1 to 1, of the bus voltage, with the motor's sign; None while the bridge is off."""
+        """Fraction of the bus voltage, -1 to 1, with the motor's sign; None while the bridge is off."""
         ffi, lib = library()
         state = ffi.new("bridge *")
         self.describe(state)
@@ -35,11 +35,11 @@ class Bridge:
         return None if math.isnan(share) else share
 
     def _connected(self, switch: str) -> bool:
-        """Return true if the timer's signals are on the pins of a switch."""
+        """Return true if the timer's signals are connected to the pins of a switch."""
         return all(port.alternate(pin) == function for port, pin, function in self._wires[switch])
 
     def describe(self, state: Any) -> None:
-        """Describe to C how pins and compare values make the bridge's voltage."""
+        """Describe to C how pins and compare values determine the bridge's voltage."""
         kinds, timers = library()[1], self._chip.timers
         state.sign = self._motor.sign
         if self._channel.opposite:
@@ -61,11 +61,11 @@ class Bridge:
 
 
 def pin_of(chip: Stm32, name: str) -> tuple[Gpio, int]:
-    """Return port and number of a pin such as 'PA3'."""
+    """Return the port letter and the number of a pin, for example of 'PA3'."""
     return chip.gpio[name[1]], int(name[2:])
 
 
 def here(chip: Stm32) -> Any:
-    """Return the chip's parts, for the board's C."""
+    """Return the chip's peripherals, for the C code of the board."""
     ffi, _ = library()
     return ffi.cast("parts *", int(chip.parts.ffi.cast("uintptr_t", chip.parts.state)))

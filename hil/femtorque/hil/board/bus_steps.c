@@ -1,17 +1,18 @@
-/* The C of hil/board/buses.py. Each servo sets its motor's voltage for an
- * interval, and each drive its torque. Then the plant moves on. The steps are
- * in C because they run ten thousand times a second. */
+/* The C implementation of hil/board/buses.py. Each servo sets the voltage of
+ * its motor for an interval, and each drive sets its torque. Then the plant
+ * moves on. The steps are in C because they run ten thousand times per
+ * second. */
 #include "bus_steps.h"
 
 #include <math.h>
 
-/* Return the sum of a value over both sides of a gear. */
+/* Return the sum of a quantity over both sides of a gear. */
 static double both(const double *of_joints, int64_t gear, int64_t output)
 {
     return of_joints[gear] + (output != gear ? of_joints[output] : 0.0);
 }
 
-/* Return true if a servo's bridge is on, or a drive is not limp. */
+/* Return true if the bridge of a servo is on, or a drive is not limp. */
 int bus_acts(const bus_line *line)
 {
     int64_t k;
@@ -24,8 +25,8 @@ int bus_acts(const bus_line *line)
     return 0;
 }
 
-/* Set the voltages of all servos' motors, and the drives' torques for the
- * coming seconds. */
+/* Set the motor voltages of all servos, and the drives' torques, for the coming
+ * seconds. */
 static void look(const bus_line *line, double h, double now)
 {
     const plant_steps *p = line->plant;
@@ -47,8 +48,8 @@ static void look(const bus_line *line, double h, double now)
     }
 }
 
-/* Move the plant on, with voltages at the motors of other joints. Return 0 if
- * the plant cannot move on. */
+/* Simulate the plant, with voltages at the motors of the other joints. Return 0
+ * if the simulation of the plant fails. */
 int bus_steps(const bus_line *line, double since, double until,
               const double *terminals)
 {
@@ -71,7 +72,7 @@ int bus_steps(const bus_line *line, double since, double until,
     return i == (int64_t)intervals;
 }
 
-/* Copy positions and velocities at the outputs of the plant's gears. */
+/* Copy positions and velocities at the gear outputs of the plant. */
 void bus_look(const bus_line *line, plant_steps *seen)
 {
     const plant_steps *p = line->plant;

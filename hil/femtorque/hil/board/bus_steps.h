@@ -1,14 +1,15 @@
-/* The interface of bus_steps.c. */
+/* The C interface of bus_steps.c. */
 #ifndef BUS_STEPS_H
 #define BUS_STEPS_H
 
 #include "plant_steps.h"
 
-/* A servo. terminal: returns the voltage at its motor from now on, V; NaN if
- * the motor floats. The arguments are angle and velocity of the output, and the
- * motor's current, A. sign: direction of the servo. turns: signed turns of its
- * output per turn of the joint. gear, output: numbers of the plant's joints for
- * the motor and for the output. Motor and output may have the same joint. */
+/* A servo. terminal: returns the voltage at the servo's motor from now on, V;
+ * NaN if the terminals float. The arguments are the angle and velocity of the
+ * output, and the motor's current, A. sign: direction of the servo. turns:
+ * signed turns of the output per turn of the joint. gear, output: numbers of
+ * the plant's joints for the motor and for the output. The motor and the output
+ * may belong to the same joint. */
 typedef struct {
     void *servo;
     double (*terminal)(void *servo, double now, double angle, double velocity,
@@ -18,22 +19,22 @@ typedef struct {
     int64_t gear, output;
 } served;
 
-/* A drive. turns, gear and output: as of a servo. step: returns the mean torque
- * at its output over the coming seconds. zero: angle of its output at the
- * joint's zero, rad.
- */
+/* A drive. turns, gear and output: as for a servo. step: returns the mean
+ * torque at the drive's output over the coming seconds. zero: angle of the
+ * output at the joint's zero, rad. */
 typedef struct {
     void *drive;
     double (*step)(void *drive, double seconds, double now, double angle,
                    double velocity);
-    int (*limp)(const void *drive); /* whether its output turns freely */
+    int (*limp)(const void *drive); /* true if the drive's output turns
+                                     * freely */
     double turns, zero;
     int64_t gear, output;
 } driven;
 
-/* interval: s for which a servo's voltage or a drive's torque is held. motors
- * (joints,): for each motor of the board, the number of its joint in the
- * plant. */
+/* interval: s for which the voltage of a servo or the torque of a drive is
+ * constant. motors (joints,): for each motor of the board, the number of its
+ * joint in the plant. */
 typedef struct {
     plant_steps *plant;
     int64_t servos, drives, joints;

@@ -1,5 +1,5 @@
-"""Steps in C (bus_steps.c) of servos and drives together with the joints that they turn. femtorque.hil.board.buses uses
-these steps, and the coupler passes them to coupled.c."""
+"""Simulation steps in C (bus_steps.c) of servos and drives together with the joints that they turn.
+femtorque.hil.board.buses uses these steps, and the coupler passes them to coupled.c."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,8 +17,8 @@ Places = NDArray[np.int64]
 
 class BusSteps:
     """servos, drives: by the number of their joint. signs, gears, zeros (J,): as in femtorque.hil.board.buses.
-    interval: s for which a servo's voltage or a drive's torque is held. line: the struct in C; None if the
-    plant is not in C. plant: the plant in C, or None."""
+    interval: s for which the voltage of a servo or the torque of a drive is constant. line: the struct in C; None if
+    the plant is not in C. plant: the plant in C, or None."""
 
     def __init__(self, servos: Mapping[int, Servo], drives: Mapping[int, Drive], signs: Array, gears: Array,
                  zeros: Array, plant: Driven, interval: float) -> None:
@@ -49,8 +49,8 @@ class BusSteps:
             servo.volts = volts
 
     def move(self, since: float, until: float, voltage: Array, supply: float) -> None:
-        """Move from one time to another, s, with voltages (J,) at the motors of other joints. supply: V of the
-        servos."""
+        """Simulate from one time to another, s, with voltages (J,) at the motors of the other joints. supply: voltage
+        of the servos, V."""
         assert self.plant is not None
         self.supply(supply)
         if not self._lib.bus_steps(self.line, since, until, library()[0].from_buffer("double[]", voltage)):
@@ -58,7 +58,7 @@ class BusSteps:
 
 
 def _rows(kind: str, rows: list[dict[str, Any]]) -> Any:
-    """Return an array of C structs. Numbers in the rows may be addresses."""
+    """Return an array of C structs. A row may contain an address as a number."""
     ffi, _ = library()
     found = ffi.new(f"{kind}[]", len(rows))
     for place, row in zip(found, rows, strict=True):
@@ -69,7 +69,7 @@ def _rows(kind: str, rows: list[dict[str, Any]]) -> Any:
 
 
 def _inside(plant: Driven) -> tuple[Stepped | None, Places, Places]:
-    """Return the plant in C, or None, and the numbers of its joints that have the motors and the outputs."""
+    """Return the plant in C, or None, and the numbers of its joints that belong to the motors and to the outputs."""
     whole, inner = plant.plant if isinstance(plant, Wired) else plant, stepped_of(plant)
     if inner is None:
         return None, np.zeros(0, np.int64), np.zeros(0, np.int64)

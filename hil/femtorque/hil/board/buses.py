@@ -1,4 +1,4 @@
-"""The buses of a virtual board: the chip's controllers, the wires behind their transceivers, and the drives."""
+"""The buses of a virtual board: the chip's controllers, the buses behind their transceivers, and the drives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,14 +22,14 @@ Array = NDArray[np.float64]
 # alternate functions of the pins: DS8626 table 9 (CAN1, CAN2), DS12288 table 13 (FDCAN1 to FDCAN3)
 CAN_FUNCTION = {"CAN1": 9, "CAN2": 9, "FDCAN1": 9, "FDCAN2": 9, "FDCAN3": 11}
 USART_FUNCTION = 7  # alternate function of USART1 to USART3: DS8626 table 9, DS12288 table 13
-STEP = 100e-6  # s for which the plant gets the mean of a drive's torque; the drive's inner loop has shorter steps
+STEP = 100e-6  # s over which the plant receives the mean torque of a drive; the drive's inner loop has shorter steps
 
 
 Plug = Callable[[str, Wire | OneWire], None]
 
 
 def plugs(board: Board, chip: Stm32) -> Plug:
-    """Return a function that connects a chip to the wire of a bus."""
+    """Return a function that connects a chip to a bus."""
     def plug(name: str, wire: Wire | OneWire) -> None:
         if isinstance(wire, Wire):
             _plug(board.can[name], chip, wire)
@@ -45,7 +45,7 @@ def _plug(pins: CanPins, chip: Stm32, wire: Wire) -> None:
 
 
 def _plug_line(wire: HalfDuplex, chip: Stm32, line: OneWire) -> None:
-    """Connect a USART to a wire, directly or by a transceiver."""
+    """Connect a USART to a half-duplex bus, directly or with a transceiver."""
     usart, pins = chip.usarts[wire.usart], [pin_of(chip, wire.pin)]
     between = wire.transceiver
     if between:
@@ -54,10 +54,10 @@ def _plug_line(wire: HalfDuplex, chip: Stm32, line: OneWire) -> None:
 
 
 class Buses:
-    """wires, lines: buses of CAN and half-duplex wires, by name. drives, servos, all: by the number of their joint.
-    signs, gears (J,): direction of a drive's output, and its turns per turn of the joint. zeros (J,): angle of its
-    output at the joint's zero, rad. clock: makes the clock of a wire. plug: connects the other nodes to the wire of a
-    bus. supplied: returns true while servos have the supply."""
+    """wires, lines: CAN buses and half-duplex buses, by name. drives, servos, all: by the number of their joint. signs,
+    gears (J,): direction of a drive's output, and turns of the output per turn of the joint. zeros (J,): angle of the
+    output at the joint's zero, rad. clock: creates the clock of a bus. plug: connects the other nodes to a bus.
+    supplied: returns true while the servos have power."""
 
     def __init__(self, clock: Callable[[], EventClock], mechanism: Mechanism, joints: Served, plant: Driven,
                  supply: Callable[[], float], plug: Plug, supplied: Callable[[], bool] = lambda: True) -> None:
@@ -94,7 +94,7 @@ class Buses:
         self.steps = self._steps()
 
     def turn_round(self, j: int) -> None:
-        """Mount the drive of a joint the other way round."""
+        """Mount the drive of a joint in the opposite direction."""
         self.signs[j] *= -1.0
         self.steps = self._steps()
         self.on_change()
@@ -104,7 +104,7 @@ class Buses:
 
     @property
     def in_c(self) -> bool:
-        """True if servos and drives turn all joints, and C moves both and the plant."""
+        """True if servos and drives turn all joints, and both they and the plant are in C."""
         return self.steps.line is not None and len(self.all) == len(self.signs)
 
     def _angle(self, j: int) -> float:
@@ -117,19 +117,19 @@ class Buses:
 
     @property
     def limp(self) -> bool:
-        """True if no drive acts on its joint: each is off, or enabled without gain and torque."""
+        """True if no drive acts on its joint: each drive is off, or is enabled with zero gains and zero torque."""
         return not any(servo.driving for servo in self.servos.values()) and all(
             drive.limp for drive in self.drives.values())
 
     @property
     def at_work(self) -> list[int]:
-        """Joints to which a drive or servo gives torque. A drive that is off or brakes gives no torque."""
+        """Joints to which a drive or servo gives torque. A drive that is off or braking gives no torque."""
         motors = {j: drive.motor for j, drive in self.drives.items() if drive.driving}
         on = {j for j, m in motors.items() if m.command.kp or m.command.torque or m.standing}
         return sorted(on | {j for j, servo in self.servos.items() if servo.turning})
 
     def idle(self, since: float, until: float) -> None:
-        """Let time pass for enabled drives while the plant stands still."""
+        """Let time pass for enabled drives while the plant does not move."""
         self._switch()
         if not self.driving:
             return
@@ -139,7 +139,8 @@ class Buses:
             self._torques(h, since + i * h)
 
     def move(self, since: float, until: float, voltage: Array) -> None:
-        """Move the plant from one time to another, s, with voltages (J,) at its motors and torques of its drives."""
+        """Simulate the plant from one time to another, s, with voltages (J,) at its motors and the torques of its
+        drives."""
         if self.steps.line:
             self._switch()
             self.steps.move(since, until, voltage, self._supply())
@@ -161,20 +162,20 @@ class Buses:
         return volts
 
     def _switch(self) -> None:
-        """Switch servos and drives on or off with their supply."""
+        """Switch servos and drives on or off when their supply changes."""
         for j, on in self._to_switch():
             self.all[j].power_up(self._angle(j)) if on else self.all[j].power_off()
 
     def _to_switch(self) -> list[tuple[int, bool]]:
-        """Return the joints whose servo or drive has to be switched, each with true for on."""
+        """Return the joints whose servo or drive must be switched, each with true for on."""
         volts, supplied = self._supply(), self._supplied()
         due = [(j, volts > one.least_supply and one.supplied and (supplied or j in self.drives))
                for j, one in self.all.items()]
         return [(j, on) for j, on in due if on != self.all[j].powered]
 
     def describe(self) -> Any:
-        """Return all servos and drives in C, or None while one of them may be switched. The result is valid until
-        `on_change`."""
+        """Return all servos and drives in C, or None while one of them may be switched on or off. The result is valid
+        until `on_change` is called."""
         if not self.in_c or self._to_switch():
             return None
         self.steps.supply(self._supply())
@@ -189,13 +190,13 @@ class Buses:
 
 
 def adapter_bits(mechanism: Mechanism, bus: Bus) -> tuple[BitTiming, BitTiming | None]:
-    """Return the bit timings of a host's adapter for the drives of a bus."""
+    """Return the bit timings that a host's adapter needs for the drives of a bus."""
     own = next(j.drive for j in mechanism.streamed if j.drive is not None and j.drive.bus == bus.name)
     return catalogue.adapter_bits(own.type.name, bus.bitrate, bus.data_bitrate)
 
 
 def made(drive: Drive, bus: Bus, wire: Wire) -> VirtualDrive:
-    """Make a drive with its factory settings. The mechanism file may change its ranges."""
+    """Create a drive with its factory settings. The user may change the ranges in the mechanism file."""
     own, wanted, listed = catalogue.ranges(drive.type.name), drive.type, DRIVES[drive.type.name]
     if wanted != listed:
         own = Ranges(wanted.position, wanted.velocity, wanted.torque, wanted.kp, wanted.kd)

@@ -1,11 +1,12 @@
-"""A serial cable between a virtual board and a host in the same process. Each end can read at once what the other end
-has written, so that runs repeat. Over a TCP port the operating system would decide when bytes arrive."""
+"""A serial cable between a virtual board and a host in the same process. Each end can immediately read the bytes that
+the other end has written, so that runs are repeatable. With a TCP port the operating system would decide when bytes
+arrive."""
 
 
 class Cable:
-    """name: of the port, in messages. read, write, close: the host's end, which is a femtorque.host.link.link.Device.
-    recv, sendall, close: the board's end, which is like a socket that does not wait. After one end has closed the
-    cable, the other end cannot use it."""
+    """name: name of the port in messages. read, write, close: the host's end, which is a
+    femtorque.host.link.link.Device. recv, sendall, close: the board's end, which behaves like a non-blocking socket.
+    After one end has closed the cable, neither end can use the cable."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -37,7 +38,7 @@ class Cable:
 
 
 def _first(waiting: bytearray, size: int) -> bytes:
-    """Take the first bytes out of a buffer."""
+    """Remove the first bytes from a buffer and return them."""
     data = bytes(waiting[:size])
     del waiting[:size]
     return data

@@ -1,21 +1,22 @@
-/* The C of hil/board/coupler.py, between the chip's pins and a plant. The
- * coupler computes the voltages of bridges and sensors and the counts of
- * encoders, and steps the plant up to the chip's time. The plant is stepped
- * when outputs change or when the chip samples a sensor. */
+/* The C implementation of hil/board/coupler.py, between the chip's pins and a
+ * plant. The coupler computes the voltages of bridges and sensors and the
+ * counts of encoders, and simulates the plant up to the chip's time. The plant
+ * is simulated to the present time when outputs change or when the chip samples
+ * a sensor. */
 #include "coupled.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Describe the board again if anything except a duty has changed. */
+/* Describe the board again if a quantity other than a duty has changed. */
 static void look(const coupled *b)
 {
     if (b->chip->stale)
         b->chip->describe(b->chip->board);
 }
 
-/* Return a bridge's share of the bus voltage, with the motor's sign. Return NaN
- * if the motor's terminals float. */
+/* Return the output of a bridge as a fraction of the bus voltage, with the
+ * motor's sign. Return NaN if the terminals of the motor float. */
 double bridge_share(const parts *chip, const bridge *r)
 {
     double share = pin_share(chip->timers, &r->one);
@@ -32,7 +33,8 @@ double bridge_share(const parts *chip, const bridge *r)
     return r->sign * share;
 }
 
-/* Find the voltages on the motors. NaN means that a motor's terminals float. */
+/* Find the voltages on the motors. NaN means that the terminals of a motor
+ * float. */
 void coupled_terminals(const coupled *b, double *found)
 {
     int32_t j;
@@ -46,8 +48,8 @@ static int same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Return true if an arm at rest is held up from outside and nothing drives
- * it. */
+/* Return true if an external support holds the arm at rest and no motor is
+ * driven. */
 static int let_be(const coupled *b)
 {
     int32_t j;
@@ -60,7 +62,7 @@ static int let_be(const coupled *b)
     return b->held;
 }
 
-/* Move the plant under the present voltages. */
+/* Simulate the plant with the present voltages. */
 static void move(coupled *b, double time)
 {
     plant_steps *p = b->plant;
@@ -75,7 +77,8 @@ static void move(coupled *b, double time)
         b->stuck();
 }
 
-/* Move the plant with the servos and drives that turn its joints. */
+/* Simulate the plant together with the servos and drives that turn its
+ * joints. */
 static void serve(const coupled *b, double until)
 {
     if (!bus_steps(b->line, b->plant_at, until, b->terminals))
@@ -84,7 +87,7 @@ static void serve(const coupled *b, double until)
         bus_look(b->line, b->plant);
 }
 
-/* Bring the plant to a time. */
+/* Simulate the plant up to a time. */
 static void drive(coupled *b, double until)
 {
     plant_steps *p = b->plant;
@@ -102,8 +105,8 @@ static void drive(coupled *b, double until)
     b->plant_at = until;
 }
 
-/* Step the plant before outputs may change. Skip the step if no voltage
- * changes. */
+/* Simulate the plant to the present time before outputs change. Omit the
+ * simulation step if no voltage changes. */
 void coupled_change(void *board)
 {
     coupled *b = board;
@@ -120,7 +123,7 @@ void coupled_change(void *board)
     b->changed_at = parts_seconds(b->chip);
 }
 
-/* Bring the plant to the chip's time. */
+/* Simulate the plant up to the chip's time. */
 void coupled_bring_up(void *board)
 {
     coupled *b = board;
@@ -146,7 +149,8 @@ double sense_volts(const parts *chip, const sense *s, double amperes,
                 s->high);
 }
 
-/* Return the voltage on a converter's pin, V. from, to: cycles of sampling. */
+/* Return the voltage on a converter's pin, V. from, to: cycles of the sampling
+ * window. */
 double coupled_volts(void *board, int32_t converter, uint32_t channel,
                      double from, double to)
 {
@@ -164,8 +168,8 @@ static int selects(const parts *chip, const int32_t *pin)
     return (p->outputs & ~p->words[PORT_LEVELS]) >> pin[1] & 1u;
 }
 
-/* Pass a frame on to the selected gate driver, and return its answer. If two
- * drivers are selected at once, their answers collide. */
+/* Pass a frame to the selected gate driver, and return the driver's answer. If
+ * two drivers are selected at once, their answers collide. */
 int32_t coupled_exchange(void *board, uint32_t word, uint32_t mode)
 {
     const coupled *b = board;
@@ -189,7 +193,7 @@ int32_t coupled_exchange(void *board, uint32_t word, uint32_t mode)
     return (int32_t)answer;
 }
 
-/* Return an encoder's counts since power-up. */
+/* Return the counts of an encoder since power-up. */
 int64_t coupled_counts(void *board, int32_t joint)
 {
     const coupled *b = board;

@@ -1,4 +1,4 @@
-/* The interface of coupled.c, which hil/board/coupled.py reads too. */
+/* The C interface of coupled.c, which hil/board/coupled.py reads too. */
 #ifndef COUPLED_H
 #define COUPLED_H
 
@@ -14,9 +14,8 @@
 
 enum { FLOATS, SIGNED, ANTIPHASE, HALVES };
 
-/* port, pin: of the direction signal. Port -1: the direction pin is no output
- * and counts as low.
- */
+/* port, pin: of the direction signal. Port -1: the direction pin is not an
+ * output and is treated as low. */
 typedef struct {
     int32_t kind, port, pin;
     pin one, other;
@@ -25,8 +24,8 @@ typedef struct {
 
 enum { STEADY, IN_LINE, SHUNT };
 
-/* The source of an analogue pin's voltage. sign: sign of the current at the
- * sensor relative to the motor's. below: the shunt is in series with the low
+/* The source of the voltage on an analogue pin. sign: sign of the sensor's
+ * current relative to the motor's. below: the shunt is in series with the low
  * switch. heard: Python changes the voltage. */
 typedef struct {
     int32_t kind, joint, heard;
@@ -34,9 +33,9 @@ typedef struct {
     pin below;
 } sense;
 
-/* wire: as in hil/board/power_stage.py. held: an arm at rest is held up from
- * outside. stopped: brakes are closed. by_hand: Python moves the plant on.
- * many: the plant has modes. */
+/* wire: as in hil/board/power_stage.py. held: an external support holds the arm
+ * at rest. stopped: brakes are closed. by_hand: Python simulates the plant.
+ * many: the plant has several modes. */
 typedef struct {
     parts *chip;
     double together, grip;
@@ -45,17 +44,19 @@ typedef struct {
     bridge bridges[MOST];
     sense senses[CONVERTERS][CHANNELS];
     drv8301 *drivers[DRIVERS]; /* 0: no such driver */
-    int32_t select[DRIVERS][2]; /* port and pin that select each driver */
+    int32_t select[DRIVERS][2]; /* port and pin of each driver's chip select */
     double origin[MOST], per_unit[MOST]; /* of the encoders */
-    int64_t counted[MOST]; /* encoder counts if Python has the plant */
-    plant_steps *plant;  /* 0 in `take`: a plant in Python */
-    bus_line *line;      /* 0, or servos and drives in C that turn joints */
-    int32_t place[MOST]; /* of the motors among the plant's joints */
+    int64_t counted[MOST]; /* encoder counts, if the plant is in Python */
+    plant_steps *plant;  /* `take` is 0 if the plant is in Python */
+    bus_line *line;      /* 0, or the servos and drives that turn joints, in
+                          * C */
+    int32_t place[MOST]; /* numbers of the motors among the plant's joints */
     void (*stuck)(void); /* the plant cannot go on */
-    void (*pass)(double until, int32_t held); /* move the plant on in Python */
-    void (*follow)(void); /* let the plant change its mode */
+    void (*pass)(double until, int32_t held); /* called to simulate a plant that
+                                               * is in Python */
+    void (*follow)(void); /* allow the plant to change its mode */
     double (*hear)(int32_t joint, double volts); /* of a sensor */
-    void (*switched)(void); /* a frame has changed a gate driver */
+    void (*switched)(void); /* a frame has changed the state of a gate driver */
 } coupled;
 
 double bridge_share(const parts *chip, const bridge *r);

@@ -1,7 +1,7 @@
-"""The coupler of a chip's time and the steps of a plant.
+"""The coupler between the chip's time and the steps of a plant.
 
-The coupler brings the plant up to date whenever the chip's outputs change or an encoder is read. Moments closer
-together than TOGETHER count as one.
+The coupler brings the plant up to the present time each time the chip's outputs change or an encoder is read. Times
+that differ by less than TOGETHER count as equal.
 """
 
 import math
@@ -23,15 +23,15 @@ from femtorque.hil.plant import MOST, Driven, Stepped, Wired
 Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
-GRIP = 0.05  # rad/s or m/s: brakes hold a slower joint and do not stop a faster joint
+GRIP = 0.05  # rad/s or m/s: brakes hold a joint that is slower, and do not stop a joint that is faster
 
 
 class PlantCoupler:
-    """The coupler, in C (coupled.c) for a plant in C. Python moves plants in Python, and handles closing brakes, drives
-    on buses and modes.
+    """The coupler for a plant in C, itself in C (coupled.c). Python moves plants that are in Python, and handles
+    closing brakes, drives on buses, and modes.
 
-    Bridges, sensors and encoders are described to C again after every change except a change of duties. held: true if
-    an arm at rest is held up from outside while nothing drives it."""
+    After each change, except a change of duties, Python describes the bridges, sensors and encoders to C again. held:
+    true if an external support holds the arm while it is at rest and no motor is driven."""
 
     held = Member(bool)
 
@@ -43,7 +43,7 @@ class PlantCoupler:
         self._joints = len(wiring.joints)
         if self._joints > MOST:
             raise Refused(f"{self._joints} joints: a virtual board has room for {MOST}")
-        self._rows = np.zeros((4, self._joints))  # q, v, current and volts if Python has the plant
+        self._rows = np.zeros((4, self._joints))  # q, v, current and volts, if the plant is in Python
         self._in_python = self._ffi.new("plant_steps *", {name: self._ffi.from_buffer("double[]", row)
                                                           for name, row in zip(_ROWS, self._rows, strict=True)})
         failed = {"onerror": self._parts.refuse}
@@ -66,7 +66,7 @@ class PlantCoupler:
         self._hear_changes()
 
     def _hear_changes(self) -> None:
-        """Have the board described again when a part outside of the chip changes."""
+        """Mark the description of the board as stale when a component outside of the chip changes."""
         wiring = self._wiring
         senses, power = wiring.senses, wiring.power
         power.on_change = self._changed
@@ -98,19 +98,19 @@ class PlantCoupler:
         return bool(self._wiring.buses.all)
 
     def look(self) -> None:
-        """Read the state of a plant in Python, which other code may have changed."""
+        """Read the state of a plant in Python. Code outside of this module may have changed the state."""
         plant = self.plant
         if self._inner is None:
             self._rows[:3] = plant.q, plant.v, plant.current
             self.state.counted[0:self._joints] = plant.counts().tolist()
 
     def bring_up(self) -> None:
-        """Bring the plant to the chip's time."""
+        """Simulate the plant up to the chip's time."""
         self._lib.coupled_bring_up(self.state)
         self._parts.check()
 
     def terminals(self) -> Array:
-        """Return the voltages (J,) of the drivers on the motors, V. NaN: the motor's terminals float."""
+        """Return the motor voltages (J,) that the drivers produce, V. NaN: the terminals of the motor float."""
         found = np.empty(self._joints)
         self._lib.coupled_terminals(self.state, self._ffi.from_buffer("double[]", found))
         self._parts.check()
@@ -122,7 +122,7 @@ class PlantCoupler:
     # -- called by C ----------------------------------------------------------
 
     def _describe(self) -> None:
-        """Describe bridges, brakes, sensors and encoders to C. While the passing of time changes them, C asks for the
+        """Describe bridges, brakes, sensors and encoders to C. While the outputs change with time, C requests the
         description again."""
         state, wiring = self.state, self._wiring
         wiring.power.describe(state)
@@ -140,7 +140,7 @@ class PlantCoupler:
         self._parts.state.stale = not settled or awaited or closed and not state.stopped
 
     def _at_rest(self) -> bool:
-        """Return true if no joint moves and all terminals float."""
+        """Return true if no joint moves and the terminals of all motors float."""
         joints = range(self._joints)
         return all(self.state.bridges[j].kind == self._lib.FLOATS and math.isnan(self.state.terminals[j])
                    for j in joints) and not np.any(self.plant.v)
@@ -151,12 +151,12 @@ class PlantCoupler:
         raise plant.refusal()
 
     def _pass(self, until: float, let_be: int) -> None:
-        """Move the plant to a time, s. let_be: true if an arm at rest is held up from outside and no motor is
+        """Simulate the plant up to a time, s. let_be: true if an external support holds the arm at rest and no motor is
         driven."""
         since, wiring = self.state.plant_at, self._wiring
         volts = np.array(list(self.state.terminals[0:self._joints]))
         if wiring.brakes.closed(since):
-            self.plant.stop()  # the largest torque of the brakes is not modelled
+            self.plant.stop()  # the maximum torque of the brakes is not modelled
             self.plant.hold(until - since, volts)
         elif let_be and wiring.buses.limp:
             wiring.buses.idle(since, until)
@@ -182,7 +182,7 @@ def _address(ffi: Any, pointer: Any) -> Any:
 
 
 def _inside(plant: Driven) -> tuple[Stepped | None, NDArray[np.intp]]:
-    """Return the plant if C moves it, or None, and the numbers of the board's joints in the plant."""
+    """Return the plant if it is in C, or None, and the numbers of the board's joints in the plant."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     if not isinstance(whole, Stepped):
         return None, np.zeros(0, int)

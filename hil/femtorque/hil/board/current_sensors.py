@@ -1,7 +1,7 @@
-"""The current sensors of boards. The voltages on the sensors' pins come from makers' documents and from other firmware
-for the same board. These voltages do not come from the board files, which the firmware uses.
+"""The current sensors of the boards. The voltages on the sensors' pins come from the makers' documents and from other
+firmware for the same board. These voltages do not come from the board files, because the firmware uses those files.
 
-A positive current leaves the bridge at its first output, goes through the motor and comes back at the other output.
+A positive current leaves the bridge at the first output, flows through the motor, and returns at the second output.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ from femtorque.hil.board.coupled import library
 from femtorque.hil.board.drv8301 import Drv8301
 from femtorque.hil.chip import Stm32
 
-Window = tuple[float, float]  # cycles between which a converter samples
+Window = tuple[float, float]  # cycles at the beginning and end of the sampling window
 
 
 @dataclass(frozen=True)
 class InLine:
-    """A Hall sensor in the motor's line: V, V/A. low, high: ends of its output, V."""
+    """A Hall sensor in series with the motor: V, V/A. low, high: limits of its output, V."""
 
     zero_v: float
     volts_per_ampere: float
@@ -30,28 +30,29 @@ class InLine:
 
 @dataclass(frozen=True)
 class LowShunt:
-    """A shunt below the second half bridge of a motor. timer, output: of this half bridge. driver: number of the gate
-    driver whose amplifier is used."""
+    """A shunt in series with the low switch of a motor's second half bridge. timer, output: of this half bridge.
+    driver: number of the gate driver whose amplifier is used."""
 
     timer: str
     output: int
     driver: int
 
 
-# Allegro ACS725LLCTR-20AB-T at 3.3 V: 66 mV/A around half the supply, +-20 A, so its output reaches from 0.33 to 2.97 V
-# at least. No source says how near to the rails the output comes. This model takes 0.3 V. The largest commanded current
-# (14.3 A) and the trip (17.2 A) lie within the +-20 A of the part number.
+# Allegro ACS725LLCTR-20AB-T at 3.3 V: 66 mV/A around half the supply, range +-20 A. The data sheet guarantees an output
+# range of at least 0.33 to 2.97 V. No source states how close to the supply rails the output gets. This model takes 0.3
+# V. The maximum commanded current (14.3 A) and the trip current (17.2 A) are within the +-20 A range of this part
+# number.
 _HALL = InLine(1.65, 0.066, 0.3, 3.0)
 
-# ODrive v3.6: shunts of 0.5 mOhm (SHUNT_RESISTANCE in Board/v3/board.h) below half bridges B and C. ODrive's firmware
-# takes (count - middle) / gain / shunt as the current into the motor at that half bridge, without a minus sign
-# (motor.cpp, phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic). ODrive's current loop is
-# stable with this sign. So the pin is above the middle while current leaves the half bridge. The amplifier is the
-# DRV8301's (SLOS719): half of the 3.3 V reference, 10 to 80 V/V, output from 0.3 V up. The converter's protection
-# limits the output to 3.3 V.
+# ODrive v3.6: shunts of 0.5 mOhm (SHUNT_RESISTANCE in Board/v3/board.h) in series with the low switches of half bridges
+# B and C. ODrive's firmware uses (count - middle) / gain / shunt as the current into the motor at that half bridge,
+# without a minus sign (motor.cpp, phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic). ODrive's
+# current loop is stable only with this sign of the current. Therefore the pin is above the middle voltage while current
+# flows out of the half bridge. The amplifier is that of the DRV8301 (SLOS719): centred on half of the 3.3 V reference,
+# gain 10 to 80 V/V, minimum output 0.3 V. The protection circuit of the converter limits the output to 3.3 V.
 _SHUNT_OHM, _MIDDLE_V, _AMPLIFIER_LOW_V, _AMPLIFIER_HIGH_V = 500e-6, 1.65, 0.3, 3.3
 
-# by board and pin. M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h. Half bridge B is output 2 of TIM1 and of TIM8.
+# by board and pin. M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h. Half bridge B is at output 2 of TIM1 and of TIM8.
 PARTS: dict[str, dict[str, InLine | LowShunt]] = {
     "f405rg-4": {pin: _HALL for pin in ("PC0", "PC1", "PC2", "PC3")},
     "nucleo-g474re-6": {pin: _HALL for pin in ("PB11", "PA6", "PA7", "PC4")},
@@ -60,9 +61,9 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 
 
 class CurrentSensor(Adjustable):
-    """A sensor of a motor. C computes the sensor's voltage (coupled.c). backwards: mounted the wrong way round. gain:
-    share of its signal that is left. stuck: V on its pin at any current. noise: largest error of a reading, V, in
-    either direction."""
+    """A sensor of a motor. C computes the sensor's voltage (coupled.c). backwards: mounted in reverse. gain: remaining
+    fraction of the sensor's gain. stuck: constant voltage on the sensor's pin, V. noise: maximum error of a reading, V,
+    in either direction."""
 
     def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
         self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window
@@ -71,7 +72,7 @@ class CurrentSensor(Adjustable):
         self.noise, self._random = 0.0, Random(1)
 
     def volts(self, amperes: float) -> float:
-        """Return V on the pin in the sampling window, at a current in A."""
+        """Return the voltage on the pin in the sampling window, V, at a current in A."""
         ffi, lib = library()
         state = ffi.new("sense *")
         self.describe(state, 1.0)
@@ -82,7 +83,7 @@ class CurrentSensor(Adjustable):
         return volts + self._random.uniform(-self.noise, self.noise) if self.noise else volts
 
     def describe(self, state: Any, sign: float) -> None:
-        """Describe the sensor to C. sign: of its current, relative to the motor's current."""
+        """Describe the sensor to C. sign: sign of the sensor's current relative to the motor's current."""
         part, kinds = self._part, library()[1]
         state.heard = bool(self.noise) and self.stuck is None
         if self.stuck is not None:

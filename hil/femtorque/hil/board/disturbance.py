@@ -1,4 +1,4 @@
-"""A bad line: one direction of a link whose frames are spoilt, lost, doubled, delayed or invented."""
+"""A bad line: one direction of a link in which frames are corrupted, lost, duplicated, delayed or invented."""
 
 import numpy as np
 
@@ -6,18 +6,18 @@ END = 0  # of a COBS frame
 
 
 class Disturbance:
-    """A filter of the bytes of one direction, which treats each frame at random.
+    """A filter for the bytes of one direction that disturbs frames at random.
 
-    flip, drop, duplicate, swap: probability per frame of one wrong bit, of loss, of arriving twice, and of arriving
-    after the next frame. stalled: bytes wait while it is true. cut: bytes are lost. frames, flipped, dropped: counts of
-    all frames, spoilt frames and lost frames.
+    flip, drop, duplicate, swap: probability per frame of one inverted bit, of loss, of arriving twice, and of arriving
+    after the next frame. stalled: while it is true, bytes wait. cut: while it is true, bytes are lost. frames, flipped,
+    dropped: numbers of all frames, corrupted frames and lost frames.
     """
 
     def __init__(self, seed: int = 0, flip: float = 0.0, drop: float = 0.0, duplicate: float = 0.0) -> None:
         self.flip, self.drop, self.duplicate = flip, drop, duplicate
         self.swap = 0.0
         self.stalled = self.cut = False
-        self._late = b""  # a frame that waits for the next frame to pass
+        self._late = b""  # a frame that is held back until the next frame has passed
         self.flipped = self.dropped = self.frames = 0
         self._random = np.random.default_rng(seed)
         self._partial = bytearray()
@@ -28,7 +28,7 @@ class Disturbance:
         return not (self.flip or self.drop or self.duplicate or self.swap or self._late or self._partial)
 
     def inject(self, size: int) -> None:
-        """Put random bytes on the line, before the next bytes."""
+        """Insert random bytes before the next bytes on the line."""
         self._waiting += self._random.bytes(size)
 
     def __call__(self, data: bytes) -> bytes:
@@ -50,7 +50,8 @@ class Disturbance:
         return bytes(out)
 
     def _in_order(self, frame: bytes) -> bytes:
-        """Return the frame and any frame that was held back earlier. Return nothing if this frame is held back."""
+        """Return the frame, together with a frame that was held back earlier, if there is one. Return nothing while
+        this frame is held back."""
         late, self._late = self._late, b""
         if self.swap and not late and frame and self._random.random() < self.swap:
             self._late = frame

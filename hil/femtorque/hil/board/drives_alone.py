@@ -1,10 +1,11 @@
-"""The drives of a mechanism on their buses, for other programs. The drives turn their joints without a board.
+"""The drives of a mechanism on their buses, without a board, for other programs. The drives turn their joints, and no
+board is simulated.
 
-Each CAN bus has two serial adapters (femtorque.hil.bus.gateway): a terminal and a TCP port. A half-duplex wire of
-servos has a terminal and a TCP port for plain bytes.
+Each CAN bus has two serial adapters (femtorque.hil.bus.gateway): a terminal and a TCP port. A half-duplex bus of servos
+has a terminal and a TCP port for plain bytes.
 
 python-can opens an adapter with interface="slcan", channel="/dev/pts/N" or channel="socket://127.0.0.1:PORT". Programs
-that read without waiting need the terminal, because pyserial gives them one byte at a time from a socket.
+that read without waiting need the terminal, because with a socket pyserial gives them one byte at a time.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from femtorque.hil.bus import Adapter, Gateway, OneWire, Tap, Wire
 from femtorque.hil.clock import OwnClock
 from femtorque.hil.plant import Driven
 
-PACE = 1e-3  # s, between two looks at the ports
-LONGEST = 0.05  # s of simulated time at once; on a slower computer the joints lag behind
+PACE = 1e-3  # s between two reads of the ports
+LONGEST = 0.05  # s of simulated time per step; on a slow computer the joints lag behind real time
 
 
 class DrivesAlone:
-    """urls, terminals: of the buses, by name. port: TCP port of the first bus; the next buses have the next numbers. 0:
-    any port."""
+    """urls, terminals: of the buses, by name. port: TCP port of the first bus; the next buses use the next port
+    numbers. 0: any port."""
 
     def __init__(self, mechanism: Mechanism, plant: Driven, port: int = 0) -> None:
         file = mechanism.source or mechanism.name
@@ -75,22 +76,22 @@ class DrivesAlone:
         return Gateway(Adapter(wire, *adapter_bits(self._mechanism, bus)), send)
 
     def _catch_up(self) -> None:
-        """Move the joints to the present time."""
+        """Simulate the joints up to the present time."""
         if self.clock.seconds - self._at > 1e-9:
             since, self._at = self._at, self.clock.seconds
             self.buses.move(since, self._at, self._still)
 
     def look(self) -> int:
-        """Take the frames that programs have sent. Returns their number."""
+        """Read the frames that programs have sent. Returns their number."""
         return sum(gateway.take(data) for port, gateway in self._gateways if (data := port.receive()))
 
     def run(self, seconds: float) -> None:
-        """Let a number of seconds pass."""
+        """Run for a number of seconds."""
         self.clock.run(seconds)
         self._catch_up()
 
     def serve(self, until: Callable[[], bool]) -> None:
-        """Run in real time until until() is true."""
+        """Run in real time until until() returns true."""
         last = time.monotonic()
         while not until():
             time.sleep(PACE)

@@ -1,17 +1,18 @@
-/* A DRV8301 by its data sheet (SLOS719). The driver is in C because current
- * loops read two drivers in each tick. */
+/* A DRV8301, modelled on its data sheet (SLOS719). The driver is in C because
+ * current loops read two drivers in each tick. */
 #include "drv8301.h"
 
 #define FAULT (1u << 10)      /* of status register 1 */
 #define DEVICE_ID 1u          /* in status register 2 */
-#define GATE_RESET (1u << 2)  /* of control register 1: clears latched faults */
+#define GATE_RESET (1u << 2)  /* bit of control register 1 that clears latched
+                               * faults */
 #define READS (1u << 15)      /* of a frame */
 #define DATA 0x7FFu
 #define UNDER_VOLTAGE 5.9 /* V of PVDD, at most */
 #define WAKE_S 10e-3
-#define FALLING 1u /* mode: data on the falling edge */
+#define FALLING 1u /* SPI mode: data are valid on the falling edge */
 
-/* Return true if the driver's interface answers. */
+/* Return true if the SPI of the driver responds. */
 int drv8301_awake(const drv8301 *d, double seconds)
 {
     return d->volts >= UNDER_VOLTAGE && d->enabled &&
@@ -26,7 +27,8 @@ void drv8301_let_go(drv8301 *d)
     d->octw = 0;
 }
 
-/* Read status register 1, and clear the faults in it that are not latched. */
+/* Read status register 1, and clear the faults in the register that are not
+ * latched. */
 static uint32_t status_1(drv8301 *d)
 {
     uint32_t bits = d->under | d->over_current | (d->shut ? FAULT : 0u);
@@ -54,7 +56,7 @@ static void write_register(drv8301 *d, uint32_t address, uint32_t data)
         drv8301_let_go(d);
 }
 
-/* Receive a frame. Return the answer to the frame before. */
+/* Receive a frame. Return the answer that belongs to the previous frame. */
 uint32_t drv8301_exchange(drv8301 *d, double seconds, uint32_t word,
                           uint32_t mode)
 {

@@ -1,4 +1,4 @@
-/* The SPI of a DRV8301 gate driver. */
+/* The SPI that connects DRV8301 gate drivers. */
 #ifndef DRV8301_H
 #define DRV8301_H
 

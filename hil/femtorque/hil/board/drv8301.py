@@ -1,10 +1,10 @@
-"""A DRV8301 gate driver, as its data sheet describes it (SLOS719): SPI, supply, over-current, fault line.
+"""A DRV8301 gate driver, modelled on its data sheet (SLOS719): SPI, supply, over-current and fault line.
 
-Frames have 16 bits. The answer to a read comes in the next frame. While EN_GATE is low, the interface sleeps and loses
-its registers. The interface also loses its registers while its supply PVDD is below the under-voltage lock-out, at any
-EN_GATE (TI e2e 184722: "CR1 and CR2 are reseted to default values ... the gain factor is reset to 10"). OCP mode 00
-chops an over-current and reports it on nOCTW only (TI e2e 624720). An ODrive does not wire nOCTW to its processor
-(main.h). OCP mode 01 latches an over-current and pulls nFAULT.
+Frames have 16 bits. The answer to a read comes in the next frame. While EN_GATE is low, the driver sleeps and its
+registers lose their values. The driver also loses its registers while its supply PVDD is below the under-voltage
+lock-out, whether EN_GATE is high or low (TI e2e 184722: "CR1 and CR2 are reseted to default values ... the gain factor
+is reset to 10"). OCP mode 00 limits an over-current cycle by cycle and reports it only on nOCTW (TI e2e 624720). An
+ODrive does not wire nOCTW to its processor (main.h). OCP mode 01 latches an over-current and pulls nFAULT low.
 """
 
 from femtorque.hil.board.adjustable import Adjustable
@@ -12,22 +12,22 @@ from femtorque.hil.board.coupled import library
 from femtorque.hil.clock import Member
 
 CONTROL_1, CONTROL_2 = 2, 3
-AFTER_RESET = {CONTROL_1: 0x400, CONTROL_2: 0x000}  # current limiting at 0.358 V; 10 V/V
+AFTER_RESET = {CONTROL_1: 0x400, CONTROL_2: 0x000}  # current limit at 0.358 V; 10 V/V
 # status register 1
 FAULT, GVDD_UV, PVDD_UV, OTSD, OTW = 1 << 10, 1 << 9, 1 << 8, 1 << 7, 1 << 6
 FETHA_OC, FETLA_OC, FETHB_OC, FETLB_OC, FETHC_OC, FETLC_OC = (1 << bit for bit in (5, 4, 3, 2, 1, 0))
 _OVER_CURRENT = 0x3F
 CHOPPED, LATCHED, REPORTED, IGNORED = 0, 1, 2, 3  # OCP_MODE, bits 5:4 of control register 1
-GAINS = (10.0, 20.0, 40.0, 80.0)  # V/V, bits 3:2 of control register 2
+GAINS = (10.0, 20.0, 40.0, 80.0)  # gain of the shunt amplifiers, V/V, by bits 3:2 of control register 2
 UNDER_VOLTAGE = 5.9  # V of PVDD, at most
-_LIFE = 3.0  # V of PVDD; a lower supply gives no 3.3 V, so the driver pulls no line
+_LIFE = 3.0  # minimum PVDD, V; with less, the driver has no 3.3 V supply and pulls no line low
 _WAKE_S, _RESET_S = 10e-3, 20e-6
 
 
 class Drv8301(Adjustable):
-    """A gate driver. The driver's state is in C (drv8301.c), which answers the frames. enabled: true while EN_GATE is
-    high. octw: true while nOCTW is low; no board reads nOCTW. deaf: true if the driver does not answer, like a broken
-    chip.
+    """A gate driver. The state of the driver is in C (drv8301.c), which answers the frames. enabled: true while EN_GATE
+    is high. octw: true while nOCTW is low; no board reads nOCTW. deaf: true if the driver does not answer, like a
+    broken chip.
     """
 
     enabled, octw, deaf = (Member(bool, "_state") for _ in range(3))
@@ -55,7 +55,8 @@ class Drv8301(Adjustable):
     # -- its pins -----------------------------------------------------------
 
     def enable(self, seconds: float, high: bool) -> None:
-        """Set the level of EN_GATE. A short low pulse clears latched faults. A long low pulse resets all registers."""
+        """Set the level of EN_GATE. A short low pulse on EN_GATE clears latched faults. A long low pulse on EN_GATE
+        resets all registers."""
         if high == self.enabled:
             return
         if high:
@@ -75,7 +76,7 @@ class Drv8301(Adjustable):
             self._state.since = seconds  # it powers up again
 
     def over_current(self, fets: int) -> None:
-        """Bring the drain-source voltages of transistors above the limit. fets: bits of status register 1."""
+        """Apply a drain-source voltage above the limit to some transistors. fets: bits of status register 1."""
         mode = self.registers[CONTROL_1] >> 4 & 3
         if mode == IGNORED:
             return
@@ -85,26 +86,27 @@ class Drv8301(Adjustable):
 
     @property
     def gain(self) -> float:
-        """V/V of its shunt amplifiers."""
+        """gain of its shunt amplifiers, V/V"""
         return GAINS[self.registers[CONTROL_2] >> 2 & 3]
 
     def settled(self, seconds: float) -> bool:
-        """Return true if the driver will not change with time."""
+        """Return true if the state of the driver does not change with time."""
         return not self.enabled or seconds - self._state.since >= _WAKE_S
 
     def drives(self, seconds: float) -> bool:
-        """Return true if the driver's outputs follow its inputs. Otherwise the bridges float."""
+        """Return true if the driver's outputs follow its inputs. If the outputs do not follow the inputs, the bridges
+        float."""
         return bool(self._lib.drv8301_awake(self._state, seconds)) and not self._state.shut
 
     def pulls_fault(self, seconds: float) -> bool:
-        """Return true if the driver pulls nFAULT, because of a fault or while it powers up. Without supply it pulls no
-        line."""
+        """Return true if the driver pulls nFAULT low, because of a fault or because it is powering up. Without supply
+        the driver pulls no line low."""
         return self._state.volts >= _LIFE and self.enabled and not self.drives(seconds) and not self.deaf
 
     # -- its registers ------------------------------------------------------
 
     def forget(self) -> None:
-        """Lose the control registers although the supply is good, as observed with a running motor (TI e2e 184722)."""
+        """Reset the control registers although the supply is good, as observed with a running motor (TI e2e 184722)."""
         for number, value in AFTER_RESET.items():
             self._state.registers[number] = value
 
@@ -113,5 +115,5 @@ class Drv8301(Adjustable):
         self._state.under = 0
 
     def exchange(self, seconds: float, word: int, mode: int) -> int:
-        """Return the driver's answer in the frame that carries `word`."""
+        """Return the driver's answer in the frame that transfers `word`."""
         return int(self._lib.drv8301_exchange(self._state, seconds, word, mode))

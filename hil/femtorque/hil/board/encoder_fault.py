@@ -8,8 +8,8 @@ from femtorque.hil.board.adjustable import Adjustable
 
 @dataclass
 class EncoderFault(Adjustable):
-    """Errors of an encoder. frozen: constant count, or None. offset: counts that are added. sign: -1 if it is reversed.
-    noise: largest random error of a reading, counts. stall: cycles that the next reading takes."""
+    """Faults of an encoder. frozen: constant count, or None. offset: counts that are added. sign: -1 if the direction
+    is reversed. noise: maximum random error of a reading, counts. stall: additional cycles of the next reading."""
 
     frozen: int | None = None
     offset: int = 0
@@ -28,5 +28,5 @@ class EncoderFault(Adjustable):
         return (self.sign * counts if self.frozen is None else self.frozen) + self.offset + off
 
     def reverse(self, counts: int) -> None:
-        """Reverse the direction of counting from the present count on."""
+        """Reverse the counting direction, starting from the present count."""
         self.offset, self.sign = self.seen(counts) + self.sign * counts, -self.sign

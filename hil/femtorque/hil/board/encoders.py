@@ -1,4 +1,5 @@
-"""The encoders of a board. Encoders turn a plant's motion into counts of the chip's timers and levels of index pins."""
+"""The encoders of a board. Encoders convert the motion of a plant into the chip's timer counts and into the signals on
+index pins."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,7 @@ Wires = list[tuple[Gpio, int, int]]
 
 
 class Encoders:
-    """faults: errors of each joint's encoder (J)."""
+    """faults: faults of each joint's encoder (J)."""
 
     def __init__(self, board: Board, chip: Stm32, joints: Served,
                  plant: Driven) -> None:
@@ -41,8 +42,8 @@ class Encoders:
             timer.state.joint = j if plainly else -1
 
     def _counter(self, j: int, wires: Wires) -> Callable[[], int]:
-        """Return a function for a timer's counts, which are 0 while the encoder's pins are not switched to the
-        timer."""
+        """Return a function for the counts of a timer. The counts are 0 while the encoder's pins are not connected to
+        the timer."""
         plant, fault = self._plant, self.faults[j]
 
         def counts() -> int:
@@ -54,7 +55,7 @@ class Encoders:
         return counts
 
     def _index(self, j: int) -> bool:
-        """Return true during an encoder's index pulse, if the plant has one."""
+        """Return true during the index pulse of an encoder, if the plant has an index."""
         self._chip.parts.announce_read()
         pulse = getattr(self._plant, "index", None)
         return bool(pulse is not None and pulse(j))

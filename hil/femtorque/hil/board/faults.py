@@ -1,6 +1,7 @@
-"""Faults of a board, its arm and its line: acts, and the named faults of `femtorque hil run --fault`.
+"""Faults of a board, its arm and its link: actions, and the named faults of `femtorque hil run --fault`.
 
-An act changes a virtual board at once. Campaigns do the same acts with other numbers and in other states.
+An action changes a virtual board immediately. Campaigns perform the same actions with other numbers and in other
+states.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from femtorque.hil.drives import Drive
 Act = Callable[[VirtualBoard], None]
 Part = Callable[[VirtualBoard], Any]
 SAG_STEP = 2e-4  # s
-SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, share of the turns that the current goes through
+SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, fraction of the winding's turns that carry current
 
 # ---- parts
 
@@ -36,13 +37,13 @@ def _on_can(board: VirtualBoard) -> Drive:
 
 
 def line(board: VirtualBoard) -> OneWire | None:
-    """Return the first half-duplex wire of an arm without other buses, or None."""
+    """Return the first half-duplex bus of an arm that has only such buses, or None."""
     buses = board.wiring.buses
     return None if buses.wires else next(iter(buses.lines.values()))
 
 
 def wire(board: VirtualBoard) -> OneWire | Wire:
-    """Return the wire of the first drive or servo."""
+    """Return the bus of the first drive or servo."""
     return line(board) or _on_can(board).wire
 
 
@@ -68,7 +69,7 @@ incoming, outgoing, crystal = attrgetter("incoming"), attrgetter("outgoing"), at
 
 
 def becomes(part: Part, seconds: float | None = None, **values: object) -> Act:
-    """Set attributes of a part, for good or for a number of seconds."""
+    """Set attributes of an object, permanently or for a number of seconds."""
     def put(one: Any, these: dict[str, object]) -> None:
         for name, value in these.items():
             setattr(one, name, value)
@@ -93,12 +94,12 @@ def every(*acts: Act) -> Act:
 
 
 def stuck(j: int) -> Act:
-    """Stop an encoder's counting."""
+    """Freeze the count of an encoder."""
     return lambda board: becomes(encoder(j), frozen=int(board.plant.counts()[j]))(board)
 
 
 def turned(j: int) -> Act:
-    """Reverse an encoder's direction of counting."""
+    """Reverse the counting direction of an encoder."""
     return lambda board: board.encoder_faults[j].reverse(int(board.plant.counts()[j]))
 
 
@@ -117,7 +118,7 @@ def _eighth(board: VirtualBoard) -> None:
 
 
 def lean(torque: float) -> Act:
-    """Lean on the first joint with a torque, N m."""
+    """Apply an external torque to the first joint, N m."""
     def act(board: VirtualBoard) -> None:
         push = np.zeros(len(board.joints))
         push[0] = torque
@@ -127,14 +128,14 @@ def lean(torque: float) -> Act:
 
 
 def _overload(board: VirtualBoard) -> None:
-    """Lean on the first joint with twice the torque that its motor carries for good."""
+    """Apply to the first joint twice the continuous torque of its motor."""
     motor = board.joints[0][0].motor
     assert motor is not None and motor.continuous is not None
     lean(2.0 * motor.continuous * motor.K * motor.gear)(board)
 
 
 def supply(share: float) -> Act:
-    """Set the motors' supply to a share of the nominal voltage."""
+    """Set the motors' supply to a fraction of the nominal voltage."""
     def act(board: VirtualBoard) -> None:
         assert board.mechanism.board is not None
         board.bus_voltage = share * board.mechanism.board.bus_voltage
@@ -147,7 +148,7 @@ def _heat(board: VirtualBoard) -> None:
 
 
 def sag(low: float, fall_s: float, stay_s: float, look: Act = lambda board: None) -> Act:
-    """Let the chip's supply fall, stay low for a while, and come back. look: done after each step."""
+    """Let the chip's supply drop, stay low for a while, and recover. look: called after each step."""
     def act(board: VirtualBoard) -> None:
         chip, began = board.chip, board.seconds
 
@@ -164,17 +165,17 @@ def sag(low: float, fall_s: float, stay_s: float, look: Act = lambda board: None
 
 
 def overrun_stack(board: VirtualBoard) -> None:
-    """Overwrite the mark where the stack ends and RAM begins."""
+    """Overwrite the guard word at the boundary between the stack and RAM."""
     board.chip.core.load(SRAM_START + 16, b"\0\0\0\0")
 
 
 def rewind(j: int, winding: tuple[float, float, float]) -> Act:
-    """Change a motor's winding or cable. winding: as of SHORTED_CABLE."""
+    """Change the winding or the cable of a motor. winding: values as in SHORTED_CABLE."""
     return lambda board: board.plant.motors.rewind(j, *winding)  # type: ignore[attr-defined]
 
 
 def forgets(which: int) -> Act:
-    """Let a gate driver lose its settings."""
+    """Reset the settings of a gate driver."""
     return lambda board: board.gate_drivers[which].forget()
 
 
@@ -183,7 +184,7 @@ def phase_shorted(which: int) -> Act:
 
 
 def intruder(number: int | None, period: float) -> Act:
-    """Send frames of an identifier. None: reports of the first drive, with all values at the lower ends of their
+    """Send frames with a given identifier. None: reports of the first drive, with all values at the minimum of their
     ranges."""
     def act(board: VirtualBoard) -> None:
         drive = _on_can(board)
@@ -194,13 +195,13 @@ def intruder(number: int | None, period: float) -> Act:
 
 
 def _babble(board: VirtualBoard) -> None:
-    """Flood the bus with frames of the highest priority, or a half-duplex wire with bytes."""
+    """Flood the bus with frames of the highest priority, or a half-duplex bus with bytes."""
     (intruder(0, 0.0) if line(board) is None else becomes(line, babbles=True))(board)
 
 
 def _foreign(board: VirtualBoard) -> None:
-    """Send frames with the first drive's identifier. On a half-duplex wire, connect a second servo with the first
-    servo's number."""
+    """Send frames with the identifier of the first drive. On a half-duplex bus, connect a second servo that has the
+    number of the first servo."""
     if (own := line(board)) is not None:
         own.servos += (first(board).twin(),)
         return
@@ -208,7 +209,7 @@ def _foreign(board: VirtualBoard) -> None:
 
 
 def rescale(share: float) -> Act:
-    """Set the first drive to a share of its range of velocity."""
+    """Set the velocity of the first drive to a fraction of its range."""
     return lambda board: _on_can(board).rescale(share)
 
 
@@ -217,7 +218,7 @@ def _ail(board: VirtualBoard) -> None:
 
 
 def held(seconds: float) -> Act:
-    """Keep the first bus dominant for a number of seconds."""
+    """Hold the first bus dominant for a number of seconds."""
     def act(board: VirtualBoard) -> None:
         own = _on_can(board).wire
         own.hold()
@@ -231,10 +232,10 @@ def held(seconds: float) -> Act:
 
 @dataclass(frozen=True)
 class Fault:
-    """A named fault. doc: one line. act: brings the fault about. early: true if the fault is present from power-on;
-    otherwise the fault comes in mid-motion. settle: s from the host's giving up until the board is in its last state.
-    chip: true if the fault needs the virtual chip; other faults also work with a real board. needs: a key of NEEDS, or
-    empty. stall: s for which the host does nothing."""
+    """A named fault. doc: one line. act: injects the fault. early: true if the fault is present from power-on;
+    otherwise it begins in mid-motion. settle: s from the end of the host's attempt until the board is in its last
+    state. chip: true if the fault needs the virtual chip; the other faults also work with a real board. needs: a key of
+    NEEDS, or empty. stall: s for which the host does nothing."""
 
     doc: str
     act: Act
@@ -263,7 +264,7 @@ NEEDS: dict[str, Callable[[BoardUnderTest], bool]] = {
 _LOOP, _DRIVERS, _RATED, _BUS, _CAN, _ENCODER = NEEDS
 
 
-_HOST_LOST = 1.5  # s of the failsafe's two stages: a stop on the path, then power off or hold
+_HOST_LOST = 1.5  # s of the two failsafe stages: a stop on the path, then power off or hold
 
 _chip = partial(Fault, chip=True)
 _loop, _drivers = partial(_chip, needs=_LOOP), partial(_chip, needs=_DRIVERS)
@@ -316,8 +317,8 @@ FAULTS = {
 
 
 def inject(name: str, board: BoardUnderTest, clock: VirtualClock, middle: float) -> None:
-    """Bring about a fault of FAULTS after `middle` seconds, or at once if it is an early fault. Raises BadInput if the
-    arm does not meet the needs of the fault."""
+    """Inject a fault of FAULTS after `middle` seconds, or immediately if it is an early fault. Raises BadInput if the
+    arm does not have the property that the fault needs."""
     fault = FAULTS[name]
     if fault.needs and not NEEDS[fault.needs](board):
         possible = ", ".join(other for other, f in FAULTS.items() if not f.needs or NEEDS[f.needs](board))

@@ -6,7 +6,7 @@ from femtorque.hil.chip import Stm32
 
 
 class Led:
-    """The LED. The LED is dark if the board has no LED, and while its pin is no output."""
+    """The LED. The LED is dark if the board has no LED, or while its pin is not an output."""
 
     def __init__(self, board: Board, chip: Stm32) -> None:
         self._wired = (*pin_of(chip, board.led.pin), board.led.on == "high") if board.led else None

@@ -1,4 +1,5 @@
-"""The power stage of a board: voltages on the motors from bridges, pins, timers, gate drivers and e-stop loop."""
+"""The power stage of a board: motor voltages that follow from bridges, pins, timers, gate drivers and the e-stop
+circuit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +14,9 @@ from femtorque.hil.chip import Stm32
 
 
 class PowerStage:
-    """gate_drivers: gate drivers with an SPI, if the board has any. sleeping: bridges that the enable line wakes, if
-    the board has any. motor_wires (J): share of a bridge's voltage at its motor; -1 if the wires are swapped."""
+    """gate_drivers: gate drivers with an SPI, if the board has them. sleeping: bridges that sleep while the enable line
+    is low, if the board has them. motor_wires (J): fraction of a bridge's voltage that reaches its motor; -1 if the two
+    wires are swapped."""
 
     def __init__(self, board: Board, chip: Stm32, joints: Served,
                  bus_voltage: float) -> None:
@@ -23,7 +25,7 @@ class PowerStage:
         self._selects = [pin_of(chip, name) for name in selects]
         self.gate_drivers = [Drv8301() for _ in selects]
         self.motor_wires = Values(1.0 for _ in joints)
-        self.on_change: Callable[[], None] = lambda: None  # called at all changes except of duties and pins
+        self.on_change: Callable[[], None] = lambda: None  # called after all changes except changes of duties and pins
         self.sleeping = SleepingBridges() if board.outputs and board.outputs.wake_us else None
         self._fault_pulled = self._estop_open = False
         self.bus_voltage = bus_voltage
@@ -54,7 +56,7 @@ class PowerStage:
             driver.supply(self._chip.seconds, volts)
 
     def plug(self, state: Any) -> None:
-        """Connect the gate drivers to C (coupled.c), which passes frames to them."""
+        """Connect the gate drivers to the C code (coupled.c) that passes frames to them."""
         ffi, _ = library()
         for i, (driver, (port, pin)) in enumerate(zip(self.gate_drivers, self._selects, strict=True)):
             state.drivers[i], state.select[i] = ffi.cast("drv8301 *", driver.address), (port.slot, pin)
@@ -62,14 +64,15 @@ class PowerStage:
     # -- motors -------------------------------------------------------------
 
     def settled(self) -> bool:
-        """Return true if the power stage will not change with time."""
+        """Return true if the state of the power stage does not change with time."""
         now = self._chip.seconds
         if self.sleeping and not self.sleeping.settled(now):
             return False
         return all(driver.settled(now) for driver in self.gate_drivers)
 
     def describe(self, state: Any) -> None:
-        """Describe the voltages on the motors to C (coupled.c). Until `changed` only duties change them."""
+        """Describe the motor voltages to C (coupled.c). Until `changed` is called, the voltages depend only on the
+        duties."""
         state.bus = self._bus_voltage
         asleep = self.sleeping is not None and not self.sleeping.drives(self._chip.seconds)
         for port in self._chip.gpio.values():
@@ -82,54 +85,54 @@ class PowerStage:
                 bridge.describe(state.bridges[j])
 
     def changed(self) -> None:
-        """Have the power stage described again after a change."""
+        """Mark the description of the power stage as stale after a change."""
         if self._board.outputs and self._board.outputs.fault:
             pin_of(self._chip, self._board.outputs.fault)[0].forget("IDR")
         self.on_change()
 
     @property
     def on(self) -> bool:
-        """True if the enable line lets the bridges drive the motors."""
+        """True if the enable line allows the bridges to drive the motors."""
         outputs = self._board.outputs
         if outputs is None or self._enable is None or not self._enable[0].driven(self._enable[1]):
             return False
         return not (outputs.gated and self._estop_open)
 
     def _let_through(self, j: int) -> bool:
-        """Return true unless a gate driver keeps a joint's bridge off."""
+        """Return true unless a gate driver disables the bridge of a joint."""
         driver = self.gate_driver(j)
         return driver is None or driver.drives(self._chip.seconds)
 
     def gate_driver(self, j: int) -> Drv8301 | None:
-        """Return the gate driver of a joint's motor, or None."""
+        """Return the gate driver of a joint's bridge, or None."""
         motor = self._joints[j][0].motor
         return self.gate_drivers[motor.channel] if self.gate_drivers and motor else None
 
     # -- the chip's lines to the gate drivers -------------------------------
 
     def _fault_line(self) -> bool:
-        """Return the level of the drivers' common fault line, which each driver can pull low."""
+        """Return the state of the drivers' common fault line, which each driver can pull low."""
         now = self._chip.seconds
         asleep = self.sleeping is not None and self.sleeping.pulls_fault(now)
         return not (self._fault_pulled or asleep or any(driver.pulls_fault(now) for driver in self.gate_drivers))
 
     def _move_enable(self) -> None:
-        """Pass the level of the enable line to the gate drivers."""
+        """Pass the state of the enable line to the gate drivers."""
         assert self._enable is not None
         for driver in self.gate_drivers:
             driver.enable(self._chip.seconds, self._enable[0].driven(self._enable[1]))
         self.changed()
 
     def _wake(self) -> None:
-        """Pass the level of the enable line to bridges that sleep."""
+        """Pass the state of the enable line to bridges that sleep."""
         if self.sleeping and self.sleeping.enable(self._chip.seconds, self.on):
             self.changed()
 
     # -- faults -------------------------------------------------------------
 
     def estop(self, pressed: bool) -> None:
-        """Open the e-stop loop (pressed) or close it. An open loop pulls its pins low, and on some boards the enable
-        line."""
+        """Press the e-stop button (open its circuit) or release it. An open e-stop circuit pulls its pins low, and on
+        some boards also the enable line."""
         if not self._board.outputs:
             return
         self._chip.parts.announce()
@@ -143,13 +146,14 @@ class PowerStage:
                 self._chip.timers[loop.timer].set_break(pressed)
 
     def driver_fault(self, present: bool) -> None:
-        """Pull the drivers' fault line low, or release it."""
+        """Pull the drivers' common fault line low, or release it."""
         assert self._board.outputs is not None and self._board.outputs.fault is not None
         self._fault_pulled = present
         self.changed()
 
     def over_current(self, j: int, fets: int) -> None:
-        """Overload transistors of a joint's bridges beyond the gate driver's limit. fets: bits of status register 1."""
+        """Load transistors of a joint's bridges above the gate driver's current limit. fets: bits of status register
+        1."""
         driver = self.gate_driver(j)
         assert driver is not None
         self._chip.parts.announce()

@@ -1,9 +1,10 @@
-"""The host's end of a virtual board's link: a TCP port of this machine, a Unix socket of this user, or a cable to a
-host in this process. The port serves one host at a time.
+"""The host's end of the link to a virtual board: a TCP port of this machine, a Unix socket of this user, or a cable to
+a host in the same process. The port serves one host at a time.
 
-Any web page can make a browser send a request to this port, and can choose the bytes after the header. So the chip gets
-no byte until the first bytes have been a frame with the right check sum. Other clients are disconnected. A port for
-drives without a board takes every byte, because these drives move no arm and programs speak other protocols to them.
+A web page can make a browser send a request to this port, and can choose the bytes after the HTTP header. Therefore the
+chip gets no byte until the first bytes contain a frame with a correct check sum. When a client connects, other clients
+are disconnected. A port for drives without a board accepts each byte, because these drives move no arm and programs use
+other protocols with them.
 """
 
 import socket
@@ -13,12 +14,12 @@ from femtorque.hil.board.cable import Cable
 from femtorque.host.link import Bound
 
 HOST = "127.0.0.1"
-LONGEST = 1024  # bytes; the longest frame of eight joints has 384
+LONGEST = 1024  # bytes; the longest frame of eight joints has 384 bytes
 
 
 class ServedPort:
-    """port: number of a TCP port, 0 for any port; or unix:PATH. url: for hosts. framed: true if a client must begin
-    with a frame."""
+    """port: a TCP port number, 0 for any port; or unix:PATH. url: the address for hosts. framed: true if the first
+    bytes of a client must be a frame."""
 
     def __init__(self, port: int | str = 0, framed: bool = True) -> None:
         self._framed = framed
@@ -31,16 +32,16 @@ class ServedPort:
             self.url = f"socket://{HOST}:{self._server.getsockname()[1]}"
         self._server.setblocking(False)
         self._host: socket.socket | Cable | None = None
-        self._first: bytes | None = None  # first bytes, until they contain a frame; then None
+        self._first: bytes | None = None  # first bytes of a client, until they contain a frame; then None
 
     def plug_in(self) -> Cable:
-        """Return a cable to a host in this process. The new host replaces any other host."""
+        """Return a cable whose host is in the same process. A new host replaces the previous host."""
         self._hang_up()
         self._host, self._first = Cable("virtual board"), None
         return self._host
 
     def receive(self) -> bytes | None:
-        """Return bytes from the host, or None without a host."""
+        """Return bytes from the host, or None if no host is connected."""
         if self._host is None and not self._accepted():
             return None
         assert self._host is not None
@@ -55,7 +56,7 @@ class ServedPort:
         return None
 
     def _held(self, data: bytes) -> bytes:
-        """Hold back the first bytes until they are a frame. Raises BadFrame if they cannot become one."""
+        """Hold back the first bytes until they contain a frame. Raises BadFrame if the bytes cannot become a frame."""
         first = (self._first or b"") + data
         frame, zero, _ = first.lstrip(b"\0").partition(b"\0")
         if zero:
@@ -67,7 +68,7 @@ class ServedPort:
 
     @property
     def live(self) -> bool:
-        """True if bytes can come from a host while the board runs. A host in this process waits meanwhile."""
+        """True if a host can send bytes while the board runs. A host in the same process waits while the board runs."""
         return not isinstance(self._host, Cable)
 
     def send(self, data: bytes) -> None:
@@ -75,7 +76,7 @@ class ServedPort:
             return
         try:
             self._host.sendall(data)
-        except OSError:  # bytes that a host does not read are lost, as on a wire
+        except OSError:  # bytes that the host does not read are lost, as on a real serial line
             pass
 
     def close(self) -> None:

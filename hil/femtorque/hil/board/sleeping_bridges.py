@@ -1,28 +1,29 @@
-"""Bridge modules whose enable input is a sleep input. The outputs of sleeping bridges float. All modules of a board
-wake and sleep together."""
+"""Bridge modules whose enable input puts them to sleep. The outputs of bridges in sleep float. All bridge modules of a
+board enter and leave sleep together."""
 
 import math
 
-WAKE_S = 1e-3  # longest time to wake up: Pololu's example for its G2 drivers, page 0J72
+WAKE_S = 1e-3  # maximum wake-up time: Pololu's example for its G2 drivers, page 0J72
 
 
 class SleepingBridges:
-    """wake_s: time to wake up. low_asleep: true if sleeping bridges pull their fault line low. Data sheets allow both
-    levels of the line (DRV8801: TI's forum, 476973). A DRV81545 pulls the line while it wakes up (SLVSHI4A)."""
+    """wake_s: wake-up time, s. low_asleep: true if bridges in sleep pull their fault line low. According to the data
+    sheets the fault line may be high or low during wake-up (DRV8801: TI's forum, 476973). A DRV81545 pulls the fault
+    line low while it wakes up (SLVSHI4A)."""
 
     def __init__(self) -> None:
         self.wake_s, self.low_asleep = WAKE_S, True
         self._awake, self._since = False, -math.inf  # time of the last change of the enable line, s
 
     def enable(self, seconds: float, high: bool) -> bool:
-        """Set the level of the enable line. Returns true if it has changed."""
+        """Set the enable line high or low. Returns true if the state has changed."""
         if high == self._awake:
             return False
         self._awake, self._since = high, seconds
         return True
 
     def settled(self, seconds: float) -> bool:
-        """Return true if the bridges will not change with time."""
+        """Return true if the state of the bridges does not change with time."""
         return not self._awake or seconds - self._since >= self.wake_s
 
     def drives(self, seconds: float) -> bool:
@@ -30,5 +31,5 @@ class SleepingBridges:
         return self._awake and self.settled(seconds)
 
     def pulls_fault(self, seconds: float) -> bool:
-        """Return true if the bridges pull their fault line low without a fault."""
+        """Return true if the bridges pull their fault line low although they have no fault."""
         return self.low_asleep if not self._awake else not self.settled(seconds)

@@ -1,6 +1,6 @@
-"""The relay of the servos' supply, at a pin of their board. The pin closes the relay, but not while the chip is in
-reset or without power. Omron's G5LE-1 takes at most 10 ms to operate and 5 ms to release (data sheet K100). The servos'
-capacitors are not modelled. So without supply the servos are off at once.
+"""The relay in the supply of the servos, which a pin of the board controls. The pin closes the relay, except while the
+chip is in reset or without power. Omron's G5LE-1 takes at most 10 ms to operate and 5 ms to release (data sheet K100).
+The servos' capacitors are not modelled. Therefore the servos are off immediately when the supply is off.
 """
 
 from femtorque.codegen.board import Board
@@ -12,14 +12,14 @@ OPERATE_S, RELEASE_S = 10e-3, 5e-3
 
 
 class SupplyRelay:
-    """The relay. Without a relay in board or mechanism, this relay is always closed, and the servos have the motors'
-    supply."""
+    """The relay. If the board or the mechanism has no relay, this relay is always closed, and the servos share the
+    motors' supply."""
 
     def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism) -> None:
         there = board.cutoff is not None and mechanism.safety.cutoff is not None
         self._pin = pin_of(chip, board.cutoff.pin) if there and board.cutoff else None
         self._chip = chip
-        # the last command, true to close; its time, s; and whether the relay was closed then
+        # the last command, true to close; its time, s; and true if the relay was closed then
         self._commanded, self._since, self._was = False, 0.0, False
 
     @property
@@ -30,14 +30,14 @@ class SupplyRelay:
         now, (port, pin) = self._chip.seconds, self._pin
         commanded = port.driven(pin)
         if commanded != self._commanded:
-            begin = now if self._chip.powered else self._chip.unpowered_at  # the pin may not have been read since
+            begin = now if self._chip.powered else self._chip.unpowered_at  # the pin is read after the power loss
             self._was = self._at(begin)
             self._commanded, self._since = commanded, begin
         return self._at(now)
 
     @property
     def settled(self) -> bool:
-        """True if the relay has obeyed its pin."""
+        """True if the relay has had time to follow its pin."""
         if self._pin is None:
             return True
         port, pin = self._pin
@@ -45,5 +45,5 @@ class SupplyRelay:
         return commanded == self._commanded and since >= max(OPERATE_S, RELEASE_S)
 
     def _at(self, seconds: float) -> bool:
-        """Return true if the relay conducts at a time, s, by the last command."""
+        """Return true if the relay conducts at a time, s, according to the last command."""
         return self._commanded if seconds - self._since >= (OPERATE_S if self._commanded else RELEASE_S) else self._was

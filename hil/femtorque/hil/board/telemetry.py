@@ -1,4 +1,4 @@
-"""Records of control ticks: results from the image's memory after each tick, with the plant's state."""
+"""Records of control ticks: results from the image's memory after each tick, with the state of the plant."""
 
 import re
 import struct
@@ -20,8 +20,8 @@ from femtorque.host.scene import Moment
 
 Array = NDArray[np.float64]
 
-LATE = 256  # ticks whose plant state is kept for a STATUS that arrives late
-CHUNK = 1024  # ticks for which C has room
+LATE = 256  # number of ticks whose plant state is kept for a STATUS message that arrives late
+CHUNK = 1024  # capacity of the memory in C, ticks
 STEPS = 8  # number of ticks before a motion for which the recorder keeps the state of ft_step
 STEP = re.compile(
     r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_flexible_.*)(\.\w+)*")
@@ -29,14 +29,14 @@ STEP = re.compile(
 
 @dataclass(frozen=True)
 class Record:
-    """All control ticks since recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N for prismatic joints).
+    """All control ticks since the recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N for prismatic joints).
 
     tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J): the image's values at
     the end of the tick; positions are in wire units without whole turns. q, v (T, J): state of the plant at the
     beginning of the tick, or at its end with drives or servos on buses. instructions, cycles (T,): of the whole tick
     interrupt. step_instructions (T,): of ft_step in the interrupt. steps: by the number of a tick, the state of ft_step
-    after the tick. Only mechanisms for which `remembers` is true have steps. Steps are of ticks at rest just before a
-    motion.
+    after the tick. Only mechanisms for which `remembers` is true have steps. Steps are kept only for ticks at rest just
+    before a motion.
     """
 
     tick: NDArray[np.uint32]
@@ -63,17 +63,18 @@ def remembers(mechanism: Mechanism) -> bool:
 
 
 def telemetry_type(joints: int) -> np.dtype:
-    """Return the layout of a recorded tick."""
+    """Return the memory layout of a recorded tick."""
     floats = [(name, "<f4", (joints,)) for name in ("torque_ff", "torque", "duty", "rate", "target_rate")]
     return np.dtype([*floats, ("position", "<i4", (joints,)), ("target", "<i4", (joints,)), ("tick", "<u4")])
 
 
 class TickRecorder:
-    """Recorder of ticks, in C (ticks.c). state: its struct in C. look: called after each tick if the plant has modes.
-    The recorder reads the results in the image's memory, at the addresses in the image's `ft_telemetry`.
+    """The recorder of ticks, in C (ticks.c). state: its struct in C. look: called after each tick if the plant has
+    several modes. The recorder reads the results from the image's memory, at the addresses that the image's
+    `ft_telemetry` contains.
     """
 
-    _WORDS = 10  # of ft_telemetry_map, ft_port.h
+    _WORDS = 10  # the layout of ft_telemetry_map in ft_port.h
 
     def __init__(self, core: CortexM4, image: Image, mechanism: Mechanism, coupler: PlantCoupler, exception: int,
                  look: Callable[[], None]) -> None:
@@ -122,14 +123,15 @@ class TickRecorder:
         return int.from_bytes(self._core.memory(self._mode, 4), "little")
 
     def _laid_out(self, left: NDArray[np.void]) -> NDArray[np.void]:
-        """Return results with velocities in the place of half-increments."""
+        """Return results in which velocities replace the half-increments."""
         rows = left.copy()
         for name in ("rate", "target_rate"):
             rows[name] *= self._rate
         return rows
 
     def _keep(self) -> None:
-        """Keep C's rows when C has no more room. After a tick, keep what only Python knows."""
+        """Save the rows in Python when the memory in C is full. After a tick, record the data that exist only in
+        Python."""
         state = self.state
         last = np.frombuffer(self._bytes()[-self._row.itemsize:], self._row)[0]
         number = int(last["left"]["tick"])
@@ -161,7 +163,7 @@ class TickRecorder:
                       **{name: rows[name].copy() for name in self._row.names or () if name != "left"})
 
     def truth(self, tick: int) -> tuple[Array, Array]:
-        """Return positions and velocities (J,) of the plant at the beginning of a recent tick; NaN if the tick was not
+        """Return the plant's positions and velocities (J,) at the beginning of a recent tick; NaN if the tick was not
         recorded."""
         rows = np.frombuffer(b"".join([*self._chunks[-1:], self._bytes()]), self._row)[-LATE:]
         found = rows[rows["left"]["tick"] == tick & 0xFFFFFFFF]
@@ -171,18 +173,18 @@ class TickRecorder:
         return found[-1]["q"], found[-1]["v"]
 
     def tips(self, tick: int) -> dict[str, tuple[float, ...]]:
-        """Return the bend of flexible links at the beginning of a recent tick: by link the deflection, m, then the
-        shape. Empty if the tick was not recorded."""
+        """Return the bend of flexible links at the beginning of a recent tick: for each link the deflection, m, then
+        the shape. Empty if the tick was not recorded."""
         return next((bent for number, bent in reversed(self._tips) if number == tick & 0xFFFFFFFF), {})
 
     def moment(self, tick: int) -> Moment | None:
-        """Return the things around the arm at the beginning of a recent tick, or None if the tick was not recorded."""
+        """Return the objects around the arm at the beginning of a recent tick, or None if the tick was not recorded."""
         return next((moment for number, moment in reversed(self._moments) if number == tick & 0xFFFFFFFF), None)
 
 
 def targets(record: Record, joints: Sequence[Joint]) -> Array:
-    """Return desired positions (T, J) in rad or m. The image's targets have no whole turns, so the turn nearest to the
-    plant's position is taken."""
+    """Return desired positions (T, J) in rad or m. The image's targets do not count whole turns, so this function takes
+    the turn that is nearest to the plant's position."""
     units = np.array([position_unit(joint) for joint in joints])
     away = record.target.astype(np.int64) - np.rint(record.q / units).astype(np.int64)
     return record.q + ((away + 2**31) % 2**32 - 2**31) * units

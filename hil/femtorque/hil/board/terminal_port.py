@@ -1,14 +1,14 @@
-"""The host's end of a serial link as a pseudo-terminal. Some programs open serial ports by file name only, or ask for
-the number of waiting bytes, which sockets do not have."""
+"""The host's end of a serial link as a pseudo-terminal. Some programs open a serial port only by its file name, or ask
+for the number of waiting bytes; sockets have neither."""
 
 import os
 
 
 class TerminalPort:
-    """url: the terminal's file. The port works on Linux and other POSIX systems, for one program at a time."""
+    """url: the terminal's file. The terminal works on Linux and other POSIX systems, for one program at a time."""
 
     def __init__(self) -> None:
-        self._ours, self._theirs = os.openpty()  # theirs stays open, so that reading works without a program
+        self._ours, self._theirs = os.openpty()  # `theirs` stays open, so that reads work while no program is connected
         import tty  # noqa: PLC0415 (Windows has none, nor terminals of this kind)
 
         tty.setraw(self._theirs)
@@ -16,14 +16,14 @@ class TerminalPort:
         self.url = os.ttyname(self._theirs)
 
     def receive(self) -> bytes:
-        """Return the bytes that have come."""
+        """Return the bytes that have arrived."""
         try:
             return os.read(self._ours, 65536)
         except BlockingIOError:
             return b""
 
     def send(self, data: bytes) -> None:
-        """Send bytes. Bytes that do not fit without a reader are lost, as on a wire."""
+        """Send bytes. Bytes that do not fit because no program reads are lost, as on a real serial line."""
         try:
             os.write(self._ours, data)
         except BlockingIOError:

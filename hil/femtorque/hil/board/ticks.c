@@ -1,5 +1,5 @@
 /* The recorder of control ticks. hil/board/telemetry.py describes the layout of
- * a row. The recorder is in C because boards have thousands of ticks a
+ * a row. The recorder is in C because boards run thousands of ticks per
  * second. */
 #include "ticks.h"
 
@@ -14,7 +14,7 @@ static uint32_t word(const uint8_t *at)
     return value;
 }
 
-/* Copy bytes, and return the address after the copy. */
+/* Copy bytes, and return the address after the last copied byte. */
 static uint8_t *put(uint8_t *into, const void *from, size_t bytes)
 {
     memcpy(into, from, bytes);
@@ -43,7 +43,7 @@ void ticks_read(const ticks *t, uint8_t *into)
     memcpy(into + t->bytes, &number, sizeof number);
 }
 
-/* Note the blocks of ft_step that have run for the first time. */
+/* Record the blocks of ft_step that have run for the first time. */
 static void note_blocks(ticks *t, const counter *c)
 {
     for (; t->seen < c->known; t->seen++) {
@@ -73,7 +73,7 @@ static int64_t step_executed(ticks *t)
     return t->executed - before;
 }
 
-/* Count the costs of a tick, including the costs of the boundary's handler. */
+/* Add up the cost of a tick, including the cost of the boundary's handler. */
 static void count(ticks *t)
 {
     const handled *h = t->board->chip->core->handlers, *own = &h[t->exception];
@@ -103,9 +103,9 @@ static int moves(const ticks *t)
     return 0;
 }
 
-/* Keep the state of ft_step after a tick at rest, because the next ticks depend
- * on that state where joints depend on each other. Return true if a motion
- * begins. Python then needs the kept states. */
+/* Keep the state of ft_step after a tick at rest. If joints depend on each
+ * other, the results of the next ticks depend on this state. Return true if a
+ * motion begins, because Python then needs the kept states. */
 static int keep_step(ticks *t)
 {
     if (t->step_bytes == 0)

@@ -1,4 +1,4 @@
-/* Records of control ticks as they end. */
+/* Records control ticks at their end. */
 #ifndef TICKS_H
 #define TICKS_H
 
@@ -9,13 +9,14 @@
 
 /* exception: number of the exception in which ticks run. on_buses: drives move
  * joints, and no encoder is read in a tick. fixed, position, target, number:
- * the image's results. An array of results has `bytes`. target: pointer to two
- * arrays. rows: `count` records of row_bytes each; there is room for `room`.
- * before: number of records that Python has already taken. resting: states of
- * ft_step after the last `rests` ticks at rest, of step_bytes each; there is
- * room for `rooms`. step_bytes 0: no states are kept. many: the plant has
- * modes, and Python notes the mode of each tick. watched: Python notes more
- * after each tick. from, to: addresses of ft_step's functions. */
+ * results that the image stores. An array of results has `bytes` bytes. target:
+ * pointer to two arrays. rows: `count` records of row_bytes each; the capacity
+ * is `room` records. before: number of records that Python has already taken.
+ * resting: states of ft_step after the last `rests` ticks at rest, of
+ * step_bytes each; the capacity is `rooms` states. step_bytes: 0 if no states
+ * are kept. many: the plant has several modes, and Python records the mode of
+ * each tick. watched: Python records more data after each tick. from, to:
+ * addresses of ft_step's functions. */
 typedef struct {
     coupled *board;
     int32_t exception, recording, on_buses, many, watched;

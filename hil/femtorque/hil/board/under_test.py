@@ -1,5 +1,5 @@
-"""The interface of a board with its plant, for code that plays motions. VirtualClock is the board's time as a host's
-clock."""
+"""The interface of a board with its plant, for code that plays motions. VirtualClock offers the board's time as the
+clock of a host."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 
 
 class BoardUnderTest(Protocol):
-    """A board with its plant, for code that plays motions and brings faults about. The board is a virtual board, or a
-    real board behind femtorque.hil.play.pil.Relay."""
+    """A board with its plant, for code that plays motions and injects faults. The board is virtual, or real and
+    connected by femtorque.hil.play.pil.Relay."""
 
     mechanism: Mechanism
     board: Board
@@ -61,7 +61,7 @@ class BoardUnderTest(Protocol):
 
 
 class VirtualClock:
-    """The board's time as a host's clock. `sleep` lets the board run."""
+    """The board's time as the clock of a host. While the host is in `sleep`, the board runs."""
 
     def __init__(self, board: BoardUnderTest) -> None:
         self._board = board
@@ -79,5 +79,5 @@ class VirtualClock:
             self._board.run(late)
 
     def stall(self, seconds: float) -> None:
-        """Make the current sleep longer by a number of seconds, like a busy computer."""
+        """Extend the current sleep by a number of seconds, as a busy computer does."""
         self._overslept += seconds

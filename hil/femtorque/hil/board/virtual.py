@@ -1,9 +1,10 @@
-"""The virtual board: the exact flash image on a modelled chip. The board drives a plant and talks over a cable or a
-socket.
+"""The virtual board: the exact flash image on a modelled chip. The board drives a plant and communicates over a cable
+or a socket.
 
-Time is the chip's. Time passes only in `run` or a sleep of `VirtualClock`. So outcomes do not depend on the
-machine's speed. On a cable they do not depend on its network either. Parts at the chip's pins are in
-femtorque.hil.board.wiring. The coupler (femtorque.hil.board.coupler) keeps the plant at the chip's time.
+Time is the chip's. Time passes only in `run` or in a sleep of `VirtualClock`. Therefore results do not depend on the
+computer's speed. With a cable, results are also independent of the computer's network. The components at the chip's
+pins are in femtorque.hil.board.wiring. The coupler (femtorque.hil.board.coupler) keeps the plant's time equal to the
+chip's time.
 """
 
 from __future__ import annotations
@@ -34,28 +35,29 @@ from femtorque.host.scene import Surroundings
 
 Array = NDArray[np.float64]
 
-SLICE = 1e-3  # s between two looks at the link
-UNHEARD = 5e-3  # s between two looks while no host can send and nothing listens; the chip's buffers hold no more
-GRANT = 1e-3  # shortest run in real time, s; the process sleeps between runs
-STALL = 0.05  # longest delay behind the machine's clock that the board makes up for, s
-LATE = 0.75  # share of the host's time-out after which the board waits for a silent host
-PATIENCE = 1.0  # longest wait for a silent host, s, once in each silence
+SLICE = 1e-3  # s between two reads of the link
+UNHEARD = 5e-3  # s between reads without a host or reader; limit: the chip's buffers
+GRANT = 1e-3  # minimum duration of a run in real time, s; the process sleeps between runs
+STALL = 0.05  # maximum delay behind the computer's clock that the board catches up on, s
+LATE = 0.75  # fraction of the host's time-out after which the board waits for a silent host
+PATIENCE = 1.0  # maximum wait for a silent host, s, once per silence
 CYCLE = 1e-7  # tolerance of a time, s; longer than a clock cycle
 
 
 def number_of(port: int | str) -> int:
-    """Return a number that distinguishes the board at a port."""
+    """Return a number for the chip that distinguishes the board at this port."""
     return crc32(port.encode()) if isinstance(port, str) else port
 
 
 class VirtualBoard:
-    """A board with its plant. port: of the serial link, a number of a TCP port or unix:PATH. url: for hosts. number: of
-    its chip, which distinguishes equal boards; None: a number from the port.
+    """A board with its plant. port: of the serial link, a TCP port number or unix:PATH. url: the address for hosts.
+    number: number of its chip, which distinguishes equal boards; None: a number derived from the port.
 
-    bus_voltage: of the motors' supply, V. brakes: true if an arm at rest is held up from outside while its drivers are
-    off. lit: true if the LED of the state is lit. recording: true while ticks are recorded. ticks: number of ticks so
-    far. worst_cycles: of the tick that has taken most. tips, truth, record: as of `TickRecorder`. telemetry: returns
-    the results of the last tick. voltages, plug_in, brake_closed, and the faults: as of the parts that have them.
+    bus_voltage: voltage of the motors' supply, V. brakes: true if an external support holds the arm at rest while its
+    drivers are off. lit: true if the LED of the state is lit. recording: true while ticks are recorded. ticks: number
+    of ticks so far. worst_cycles: cycles of the longest tick. tips, truth, record: as of `TickRecorder`. telemetry:
+    returns the results of the last tick. voltages, plug_in, brake_closed, and the faults: as of the components that
+    have them.
     """
 
     bus_voltage, brakes = Member(float, "power"), Member(bool, "coupler", "held")
@@ -96,9 +98,9 @@ class VirtualBoard:
         self.truth, self.tips = self._recorder.truth, self._recorder.tips
         self._line = ServedPort(port)
         self.url, self.plug_in, self.close = self._line.url, self._line.plug_in, self._line.close
-        self.listeners: list[Callable[[bytes], None]] = []  # called with every byte from the chip, undisturbed
+        self.listeners: list[Callable[[bytes], None]] = []  # called with each byte of the chip, before any disturbance
         self._agenda = Agenda()
-        self._heard, self._patience = 0.0, 0.0  # time of the host's last bytes, and wait that is left, s
+        self._heard, self._patience = 0.0, 0.0  # time of the host's last bytes, and remaining time to wait, s
 
     @property
     def seconds(self) -> float:
@@ -114,7 +116,8 @@ class VirtualBoard:
     # -- the plant and its wires --------------------------------------------
 
     def outputs_safe(self) -> bool:
-        """Return true if no motor is driven: drivers are off or all PWM outputs low, drives on a bus off or braking."""
+        """Return true if no motor is driven: bridge drivers are off or all PWM outputs low, and drives on a bus are off
+        or braking."""
         return not self.driven()
 
     def driven(self) -> list[int]:
@@ -129,7 +132,7 @@ class VirtualBoard:
         self.run_until(self.seconds + seconds)
 
     def run_until(self, seconds: float) -> None:
-        """Let time pass until a time after power-on, s."""
+        """Run until a time after power-on, s."""
         self.coupler.look()
         most = SLICE if self.listeners or self._line.live else UNHEARD
         while (now := self.seconds) < seconds - CYCLE:
@@ -142,14 +145,14 @@ class VirtualBoard:
         self.coupler.bring_up()
 
     def at(self, seconds: float, action: Callable[[], None]) -> None:
-        """Plan an action at a time after power-on, s, or at the next step if the time is past."""
+        """Schedule an action at a time after power-on, s. A time in the past means the next step."""
         self._agenda.add(max(seconds, self.seconds), action)
 
     def serve(self, speed: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
-        """Run at `speed` times real time until interrupted, or until until() is true.
+        """Run at `speed` times real time until interrupted, or until until() returns true.
 
-        A busy machine delays the host too. So the board does not make up for time that a busy machine lost. The board
-        waits for a host that is connected but late. A real board does not wait.
+        A busy computer delays the host too. Therefore the board does not catch up on time that a busy computer lost.
+        The board waits if a host is connected but its bytes are late. A real board never waits.
         """
         began, start = time.monotonic(), self.seconds
         while not until():
@@ -166,7 +169,8 @@ class VirtualBoard:
                 time.sleep((GRANT - behind) / speed)
 
     def host_late(self) -> bool:
-        """Return true if the board waits for its host now. Each call uses up GRANT of the patience."""
+        """Return true if the board waits for its host now. Each call uses up GRANT seconds of the remaining
+        patience."""
         if self._patience <= 0.0 or self.seconds - self._heard < LATE * self.mechanism.control.host_timeout_s:
             return False
         self._patience -= GRANT
@@ -176,7 +180,7 @@ class VirtualBoard:
     # -- link ---------------------------------------------------------------
 
     def _listen(self) -> None:
-        """Pass bytes from the host to the wire."""
+        """Pass bytes from the host to the bus."""
         data = self._line.receive()
         if data is None:
             self._patience = 0.0
@@ -186,7 +190,7 @@ class VirtualBoard:
             self._usart.line_in(data)
 
     def _talk(self) -> None:
-        """Pass bytes that have left the chip to the host."""
+        """Pass bytes that the chip has sent to the host."""
         sent = self._usart.line_out()
         if sent and self.listeners:
             for listener in self.listeners:
@@ -211,7 +215,7 @@ class VirtualBoard:
 
     @property
     def surroundings(self) -> Surroundings | None:
-        """The things around the arm and their motion, or None without things."""
+        """The objects around the arm and their motion, or None without objects."""
         return None if self._world is None else Surroundings(self._world.things, self._recorder.moment)
 
     def target_positions(self, record: Record) -> Array:

@@ -1,4 +1,4 @@
-"""The parts at the pins of a virtual board's chip.
+"""The components at the pins of a virtual board's chip.
 
 A part is a thing outside of the chip. A part connects itself to the pins by some of these: `Gpio.drive`,
 `Gpio.sources`, `Gpio.hear`, `Timer.counts`, `Timer.set_break`, a converter's `volts`, `Spi.exchange`, a CAN
@@ -21,7 +21,7 @@ from femtorque.hil.plant import Driven
 
 
 class Wiring:
-    """joints: the streamed joints, each with the board's channel or None."""
+    """joints: the streamed joints, each with its board channel or None."""
 
     def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism, plant: Driven) -> None:
         assert mechanism.board is not None

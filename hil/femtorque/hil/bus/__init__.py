@@ -1,4 +1,4 @@
-"""The buses between controllers and drives: CAN with its nodes, bits, arbitration and errors; half-duplex wires."""
+"""The buses between controllers and drives: CAN with nodes, bits, arbitration and errors; half-duplex serial buses."""
 
 import lazy_loader
 

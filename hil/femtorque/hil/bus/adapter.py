@@ -1,4 +1,5 @@
-"""A host's adapter on a CAN wire. The adapter sends the given frames in turn and passes on the frames that it hears."""
+"""A host's adapter on a CAN bus. The adapter sends the given frames in turn and passes on the frames that it
+receives."""
 
 from collections.abc import Callable
 
@@ -8,7 +9,7 @@ from femtorque.hil.bus.wire import Wire
 
 
 class Adapter(TimedNode):
-    """The adapter. timing, fast: of its bits. take: called with every frame of other nodes."""
+    """The adapter. timing, fast: its bit timings. take: called with each frame of other nodes."""
 
     def __init__(self, wire: Wire, timing: BitTiming, fast: BitTiming | None = None) -> None:
         super().__init__(timing, fast)

@@ -1,22 +1,23 @@
-/* Frames by ISO 11898-1:2015. A level of 0 is dominant, and 1 is recessive.
- * Section 10.4 gives the fields and their order. Section 10.5 gives the
- * stuffing: after five equal bits the sender inserts a bit of the other level.
- * Stuffing begins at the start of frame. Stuffing ends with the check sum of a
- * classic frame, or with the data field of an FD frame. The check field of an
- * FD frame has fixed stuffed bits: one before the field and one after every
- * four of its bits. If the data field ends with five equal bits, only the fixed
- * bit is inserted. The rate changes at the sample points of BRS and of the
- * delimiter of the check sum (Bosch, CAN FD Specification 1.0, 3.3). Together
- * these two bits take one bit of each rate. */
+/* CAN frames as in ISO 11898-1:2015. Bit value 0 is dominant, and 1 is
+ * recessive. Section 10.4 defines the fields and their order. Section 10.5
+ * defines bit stuffing: after five equal bits the sender inserts a bit of the
+ * opposite value. Bit stuffing begins at the start of frame. Bit stuffing ends
+ * with the CRC field of a classic frame, or with the data field of an FD frame.
+ * The CRC field of an FD frame has fixed stuff bits: one before the field and
+ * one after each fourth bit. If the last five bits of the data field are equal,
+ * the fixed stuff bit replaces the dynamic stuff bit. The bit rate changes at
+ * the sample points of the BRS bit and the CRC delimiter (Bosch, CAN FD
+ * Specification 1.0, 3.3). Together these two bits take as long as one bit of
+ * each rate. */
 #include "can_frame.h"
 
-#define TAIL 10       /* bits: delimiter of the check sum, slot and delimiter
-                       * of the acknowledgement, end of frame */
-#define CRC15 0x4599u /* generator polynomial without its leading one */
+#define TAIL 10       /* bits: CRC delimiter, ACK slot, ACK delimiter, end of
+                       * frame */
+#define CRC15 0x4599u /* generator polynomial without its leading coefficient */
 #define RUN 5         /* bits alike */
 
-/* A frame that is being drawn. run: number of equal levels at its end. open: a
- * stuffed bit is due before the next bit. */
+/* A frame whose bits are being generated. run: number of equal bits at the end
+ * so far. open: a stuff bit is due before the next bit. */
 typedef struct {
     can_image *image;
     int32_t run, open;
@@ -42,8 +43,8 @@ int32_t can_size(uint32_t code)
     return sizes[code & 15u];
 }
 
-/* Return the arbitration field as a number (10.4.2.2). The node with the lowest
- * number goes on. */
+/* Return the arbitration field as an integer (10.4.2.2). The node with the
+ * lowest number wins the arbitration. */
 uint32_t can_arbitration(const can_frame *f)
 {
     uint32_t ask = f->remote ? 1u : 0u;
@@ -60,7 +61,7 @@ static void level(pen *p, uint32_t bit)
     image->levels[image->count++] = (uint8_t)bit;
 }
 
-/* Insert a stuffed bit if it is due. */
+/* Insert a stuff bit if a stuff bit is due. */
 static void stuff(pen *p)
 {
     if (!p->open)
@@ -69,7 +70,7 @@ static void stuff(pen *p)
     level(p, p->image->levels[p->image->count - 1] ^ 1u);
 }
 
-/* Draw the lowest `count` bits of a number, most significant bit first. */
+/* Append the lowest `count` bits of a number, most significant bit first. */
 static void bits(pen *p, uint32_t number, int32_t count)
 {
     while (count-- > 0) {
@@ -82,7 +83,7 @@ static void bits(pen *p, uint32_t number, int32_t count)
     }
 }
 
-/* Draw the start of frame and the arbitration field. */
+/* Generate the start of frame and the arbitration field. */
 static void begin(pen *p, const can_frame *f)
 {
     bits(p, 0, 1);
@@ -115,8 +116,8 @@ static void classic(pen *p, const can_frame *f)
     stuff(p);
 }
 
-/* Draw an FD frame. The check field is zeros between its fixed stuffed bits,
- * because no code here reads the check sum. */
+/* Draw an FD frame. Outside its fixed stuff bits the CRC field is zero, because
+ * no code here reads the CRC. */
 static void flexible(pen *p, const can_frame *f)
 {
     can_image *image = p->image;
@@ -148,8 +149,8 @@ void can_draw(const can_frame *f, can_image *image)
         classic(&p, f);
 }
 
-/* Return one more than the number of first levels that two frames share. Return
- * 0 for equal frames. */
+/* Return n + 1, where n is the number of leading bits that are equal in two
+ * frames. Return 0 if the frames are equal. */
 int32_t can_difference(const can_image *a, const can_image *b)
 {
     int32_t least = a->count < b->count ? a->count : b->count, at = 0;
@@ -158,7 +159,7 @@ int32_t can_difference(const can_image *a, const can_image *b)
     return at == a->count && at == b->count ? 0 : at + 1;
 }
 
-/* Return the duration of the first `count` levels, s. */
+/* Return the duration of the first `count` bits, s. */
 double can_seconds(const can_image *p, int32_t count, double bit,
                    double data_bit)
 {

@@ -1,11 +1,11 @@
-/* CAN frames and their levels on the wire. */
+/* CAN frames and their bits. */
 #ifndef CAN_FRAME_H
 #define CAN_FRAME_H
 
 #include <stdint.h>
 
 #define DATA 64
-#define LEVELS 800 /* more than the longest frame has */
+#define LEVELS 800 /* more bits than the longest frame */
 
 /* A frame, as hil/bus/frame.py describes it. */
 typedef struct {
@@ -14,8 +14,8 @@ typedef struct {
     uint8_t data[DATA];
 } can_frame;
 
-/* Levels from the start of frame to the last bit before the delimiter of the
- * check sum. begins, ends: the levels between these two have the rate of the
+/* Bit values from the start of frame to the last bit before the CRC delimiter.
+ * begins, ends: the bits between these two indices are sent at the rate of the
  * data phase. */
 typedef struct {
     int32_t count, begins, ends;

@@ -1,18 +1,18 @@
-"""CAN frames, and their levels on the wire, which C makes (can_frame.c)."""
+"""CAN frames and their bits. C (can_frame.c) computes the bits."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from femtorque.hil.clock import library
 
-SIZES = (*range(9), 12, 16, 20, 24, 32, 48, 64)  # bytes by DLC, ISO 11898-1 table 5
-DELIMITER, ACK = 1, 2  # bits: of the check sum; acknowledgement slot and its delimiter
+SIZES = (*range(9), 12, 16, 20, 24, 32, 48, 64)  # number of data bytes for each DLC, ISO 11898-1 table 5
+DELIMITER, ACK = 1, 2  # bits: CRC delimiter; ACK slot and ACK delimiter
 END, INTERMISSION = 7, 3
 
 
 class Frame(NamedTuple):
-    """A CAN frame. remote: it asks for data and has none. fast: the data phase of an FD frame has the faster rate
-    (BRS). passive: its sender is error passive (ESI)."""
+    """A CAN frame. remote: the frame requests data and contains no data. fast: the data phase of a CAN FD frame has the
+    faster bit rate (BRS). passive: the sender is error passive (ESI)."""
 
     id: int
     data: bytes = b""
@@ -43,8 +43,8 @@ def taken(place: Any) -> Frame:
 
 
 class Image:
-    """A frame's levels on the wire. levels: from the start of frame to the last bit before the delimiter of the check
-    sum. fast: first and last of the levels that have the rate of the data phase."""
+    """The bits of a frame. levels: bit values from the start of frame to the last bit before the CRC delimiter. fast:
+    first and last of the bits that are sent at the rate of the data phase."""
 
     def __init__(self, frame: Frame) -> None:
         ffi, self._lib = library()
@@ -55,7 +55,7 @@ class Image:
         self.fast = int(self._drawn.begins), int(self._drawn.ends)
 
     def seconds(self, count: int, bit: float, data_bit: float) -> float:
-        """Return the duration of the first `count` levels, s."""
+        """Return the duration of the first `count` bits, s."""
         return float(self._lib.can_seconds(self._drawn, count, bit, data_bit))
 
     def length(self, bit: float, data_bit: float) -> float:

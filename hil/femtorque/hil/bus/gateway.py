@@ -1,11 +1,13 @@
-"""A gateway between an adapter on a CAN wire and a program outside, which exchange frames as lines of text.
+"""A gateway between an adapter on a CAN bus and an external program. The gateway and the program exchange frames as
+lines of text.
 
-The lines follow LAWICEL's CAN232 manual ("slcan"), with the letters that CANable 2's firmware added for CAN FD. `t` and
-`T` are frames with identifiers of 11 and 29 bits, `r` and `R` remote frames, `d` and `D` frames of CAN FD, `b` and `B`
-frames of CAN FD with the faster data phase. Identifier, DLC and bytes follow in hexadecimal, and a carriage return.
-Commands that set up an adapter (bit rate, open, close) are answered and change nothing, because the bus has its rates.
-The answer to a wrong line is a bell. At most a tenth of a second's frames wait. A bell also answers a frame beyond this
-limit.
+The lines follow LAWICEL's CAN232 manual ("slcan"), with the additional letters of the CANable 2 firmware for CAN FD.
+`t` and `T` are frames with identifiers of 11 and 29 bits, `r` and `R` remote frames, `d` and `D` frames of CAN FD, `b`
+and `B` frames of CAN FD with the faster data phase. The identifier, the DLC and the bytes follow in hexadecimal. A
+carriage return ends the line. The gateway answers the commands that set up an adapter (bit rate, open, close), but they
+have no effect, because the bus has fixed bit rates. The gateway answers an invalid line with a bell character. The
+gateway queues as many frames as the bus carries in a tenth of a second. The gateway answers a frame above this limit
+with a bell character too.
 """
 
 import re
@@ -16,15 +18,16 @@ from femtorque.hil.bus.frame import SIZES, Frame
 
 END, DONE, WRONG = b"\r", b"\r", b"\a"
 KINDS = {(False, False, False): "tT", (True, False, False): "rR", (False, True, False): "dD",
-         (False, True, True): "bB"}  # by remote, fd and fast: letters for 11 and 29 bits
-LONGEST = 1 + 8 + 1 + 2 * 64  # characters of the longest line without its end: CAN FD, 29 bits, 64 bytes
-MOST = 1000  # most waiting frames; a frame takes 100 us at 1 Mbit/s
+         (False, True, True): "bB"}  # letters for 11-bit and 29-bit identifiers, by remote, fd and fast
+LONGEST = 1 + 8 + 1 + 2 * 64  # maximum number of characters in a line without its end: CAN FD, 29 bits, 64 bytes
+MOST = 1000  # maximum number of waiting frames; a frame takes 100 us at 1 Mbit/s
 _FRAME = re.compile(r"(?:[trdb][0-9A-Fa-f]{3}|[TRDB][0-9A-Fa-f]{8})[0-9A-Fa-f](?:[0-9A-Fa-f]{2})*")
 _OF_LETTER = {letter: (*how, letter.isupper()) for how, letters in KINDS.items() for letter in letters}
 
 
 class Gateway:
-    """A gateway in front of an adapter. send: called with the lines of the frames that the adapter hears."""
+    """A gateway between a CAN adapter and an external program. send: called with the text lines of the frames that the
+    adapter receives."""
 
     def __init__(self, adapter: Adapter, send: Callable[[bytes], None]) -> None:
         self._adapter, self._send = adapter, send
@@ -32,7 +35,7 @@ class Gateway:
         adapter.take = lambda frame: send(line_of(frame))
 
     def take(self, data: bytes) -> int:
-        """Take bytes from outside. Returns the number of frames in them."""
+        """Take bytes from outside. Returns the number of frames in these lines."""
         first, *others = data.split(END)
         lines = [(self._begun + first, self._lost), *((line, False) for line in others)]
         last, lost = lines.pop()
@@ -46,7 +49,7 @@ class Gateway:
         return len(frames[:room])
 
     def _frame(self, line: bytes, lost: bool) -> Frame | None:
-        """Return the frame of a line; answer other lines. lost: true if the line was too long."""
+        """Return the frame in a line. Answer lines without a frame. lost: true if the line was too long."""
         if lost or len(line) > LONGEST:
             self._send(WRONG)
             return None
@@ -61,14 +64,15 @@ class Gateway:
 
 
 def line_of(frame: Frame) -> bytes:
-    """Return the line of a frame, with its end."""
+    """Return the line that describes a frame, with the end of the line."""
     letter = KINDS[frame.remote, frame.fd, frame.fast][frame.extended]
     width = 8 if frame.extended else 3
     return f"{letter}{frame.id:0{width}X}{frame.code:X}{frame.data.hex().upper()}".encode("ascii") + END
 
 
 def frame_of(line: str) -> Frame:
-    """Return the frame of a line without its end. Raises ValueError for a line without a frame."""
+    """Return the line that describes a frame, without the end of the line. Raises ValueError if the line is not a
+    frame."""
     if not _FRAME.fullmatch(line):
         raise ValueError(f"{line!r} is no frame")
     remote, fd, fast, extended = _OF_LETTER[line[0]]

@@ -1,8 +1,10 @@
-/* A half-duplex wire that plays whole bytes. The board sends bursts of whole
- * packets. A question may name several servos. Servos answer in the order of a
- * question, each at the end of the answer before. Or they make one common
- * answer: each servo adds its part, until a part is missing. The answers end
- * with a new burst of the board or with a new question. */
+/* A half-duplex serial bus ("wire"), simulated byte by byte. The board sends
+ * bursts of whole packets. A question may name several servos. Servos answer in
+ * the order in which the question names them. Each answer begins when the
+ * answer before it has ended. Alternatively the servos send one common answer.
+ * Each servo adds its bytes, and the answer ends at the first servo that is
+ * missing. The answers stop when the board sends a new burst or a new
+ * question. */
 #include "half_duplex.h"
 
 #include "parts.h"
@@ -10,10 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-#define MISSING 100e-6 /* additional wait for a missing answer, s; chosen */
-#define OTHER_RATE 0.02 /* largest relative error of a byte's length that a
-                         * servo reads; chosen */
-#define SPOILT 0x10u    /* bits of a disturbed byte that are wrong; chosen */
+#define MISSING 100e-6 /* additional delay after a missing answer, s; chosen */
+#define OTHER_RATE 0.02 /* maximum relative error of a byte's length at which a
+                         * servo can read the byte; chosen */
+#define SPOILT 0x10u    /* bits that are inverted in a disturbed byte; chosen */
 
 static int disturbed(const one_wire *w)
 {
@@ -44,8 +46,9 @@ void one_wire_attach(one_wire *w, servo *s)
 
 static void ask(void *of);
 
-/* Put together the answers of all servos with the same number, which spoil each
- * other. Return the size of the result. count: number of these servos. */
+/* Combine the answers of all servos with the same number. These answers are
+ * sent at the same time and corrupt each other. Return the size of the combined
+ * answer. count: number of these servos. */
 static uint32_t together(one_wire *w, uint8_t *whole, uint32_t before,
                          int32_t *count)
 {
@@ -86,7 +89,7 @@ static void answer(void *of)
     plan(w, ask, size * w->byte);
 }
 
-/* Let the next remaining servo answer. */
+/* Let the next servo of the question answer. */
 static void ask(void *of)
 {
     one_wire *w = of;
@@ -115,8 +118,8 @@ static void ask(void *of)
 
 static void heard(void *of);
 
-/* Wait for the end of the burst's next packet. cycle: end of the packet before.
- * before: additional s. */
+/* Schedule the end of the next packet in the burst. cycle: end of the previous
+ * packet. before: additional delay, s. */
 static void listen(one_wire *w, int64_t cycle, double before)
 {
     uint32_t skipped = 0, size;
@@ -171,7 +174,7 @@ uint32_t one_wire_packets(const one_wire *w, const uint8_t *burst,
     return count;
 }
 
-/* Return the byte on the wire while the board sends a byte. */
+/* Return the byte that is on the bus while the board sends a byte. */
 uint8_t one_wire_echo(const one_wire *w, uint8_t byte)
 {
     if (w->shorted)
@@ -179,10 +182,11 @@ uint8_t one_wire_echo(const one_wire *w, uint8_t byte)
     return w->babbles ? (uint8_t)(byte & w->babble()) : byte;
 }
 
-/* Send bytes of the board. Servos drop a question that they have not answered
- * yet. Servos read no bytes at another rate. before, after: s for which the
- * board's driver is on before the first byte and after the last byte. An answer
- * that begins while the driver is on is spoiled. */
+/* Send bytes of the board. If a servo has not answered a question before the
+ * next question arrives, it drops the older question. Servos discard bytes that
+ * are sent at another baud rate. before, after: s for which the board's driver
+ * is on before the first byte and after the last byte. An answer that begins
+ * while the board's driver is on is corrupted. */
 void one_wire_sent(one_wire *w, const uint8_t *data, uint32_t size,
                    double seconds, double before, double after)
 {

@@ -1,20 +1,22 @@
-/* One wire on which a board and servos send in turn, 8N1. */
+/* A half-duplex serial bus ("wire"): the board and the servos send in turn,
+ * 8N1. */
 #ifndef HALF_DUPLEX_H
 #define HALF_DUPLEX_H
 
 #include "task.h"
 
-#define BURST 65536u       /* most bytes of one burst of the board */
-#define ANSWERS_SIZE 8192u /* most bytes of a common answer */
-#define ANSWER_SIZE 512u   /* most bytes of one servo's answer */
+#define BURST 65536u       /* maximum number of bytes in one burst of the
+                            * board */
+#define ANSWERS_SIZE 8192u /* maximum number of bytes in a common answer */
+#define ANSWER_SIZE 512u   /* maximum number of bytes in one servo's answer */
 #define NAMED 253          /* most servos in a question */
 
 struct servo;
 
-/* A kind of servos. look: brings id, listening and delay up to date. heard:
- * obeys a packet that is no question; all servos get it. answer: writes the
- * servo's answer after the parts of other servos, which have `before` bytes.
- * answer returns the size of the answer, or 0. */
+/* The functions of a type of servo. look: updates id, listening and delay.
+ * heard: executes a packet that needs no answer; all servos receive this
+ * packet. answer: writes the servo's answer after the `before` bytes of other
+ * servos, and returns the size of the answer, or 0. */
 typedef struct {
     void (*look)(struct servo *s);
     void (*heard)(struct servo *s, const uint8_t *packet, uint32_t size);
@@ -22,11 +24,11 @@ typedef struct {
                        uint8_t *whole, uint32_t before);
 } servo_ways;
 
-/* A servo on the wire. parts: the chip that gives the time. catch_up: brings
- * the motor to the present time; its argument is `of`. late: delay of a late
- * servo's answers, s. cut: the data wire is off, while the supply is on. delay:
- * s from the end of the question, or of the answer before, to the servo's
- * answer. named: the servo answers next. */
+/* A servo on the bus. parts: the chip that gives the time. catch_up: simulates
+ * the motor up to the present time; its argument is `of`. late: additional
+ * delay of the servo's answers, s. cut: the servo has power but no data line.
+ * delay: s from the end of the question, or of the previous answer, to the
+ * servo's answer. named: the servo answers next. */
 typedef struct servo {
     const servo_ways *ways;
     struct servo *next;
@@ -37,9 +39,9 @@ typedef struct servo {
     int32_t cut, powered, id, listening, named;
 } servo;
 
-/* ids: of the servos, in the order of their answers. size: bytes of each
- * answer. gap: s between the parts of a common answer; negative for separate
- * answers. */
+/* ids: numbers of the servos, in the order of their answers. size: bytes of
+ * each answer. gap: s between the servos' bytes in a common answer; negative
+ * for separate answers. */
 typedef struct {
     double gap;
     uint32_t size;
@@ -47,22 +49,24 @@ typedef struct {
     uint8_t ids[NAMED];
 } question;
 
-/* The packets of a protocol. split: returns the size of a burst's first packet,
- * or 0 without a packet. skipped: number of bytes before that packet. ask:
- * returns true if servos answer a packet, and fills the question. */
+/* The packets of a protocol. split: returns the size of the first packet in a
+ * burst, or 0 if there is no packet. skipped: number of bytes before that
+ * packet. ask: returns true if servos answer a packet, and fills the
+ * question. */
 typedef struct {
     uint32_t (*split)(const uint8_t *burst, uint32_t size, uint32_t *skipped);
     int32_t (*ask)(const uint8_t *packet, uint32_t size, question *q);
 } framing;
 
-/* hil/bus/half_duplex.py describes a wire. byte: duration of a servo's byte, s.
- * spacing: duration of a byte of the board, s. driven: time until which the
- * board's driver is on, s. at, ends: place of the next packet in the burst.
- * asked: the packet of the question. left: the question; its servos from `next`
- * on have not answered. said: bytes of the answer so far. noise: returns true
- * if noise disturbs a packet. babble: returns the bits of a babbling node. log:
- * called with every packet, unless it is 0. arrive: passes bytes to the board;
- * `disturbed` says if they are wrong. */
+/* hil/bus/half_duplex.py describes the bus ("wire"). byte: duration of a
+ * servo's byte, s. spacing: duration of a byte of the board, s. driven: time
+ * until which the board's driver is on, s. at, ends: index of the next packet
+ * in the burst. asked: the packet with the question. left: the question; the
+ * servos from `next` on have not answered yet. said: number of bytes of the
+ * answer so far. noise: returns true if noise disturbs a packet. babble:
+ * returns the bits of a babbling node. log: called with each packet, unless it
+ * is 0. arrive: passes bytes to the board; `disturbed` is true if the bytes are
+ * corrupted. */
 typedef struct one_wire {
     struct parts *parts;
     const framing *framing;

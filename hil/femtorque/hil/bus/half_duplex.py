@@ -1,5 +1,6 @@
-"""A half-duplex wire on which a board and servos send in turn, 8N1. C (half_duplex.c) decides which node receives which
-bytes at which time, and spoils bytes. C calls the servos, which are in C or in Python."""
+"""A half-duplex serial bus ("wire"): the board and the servos send in turn, 8N1. C (half_duplex.c) decides which node
+receives which bytes at which time, and corrupts disturbed bytes. C calls the servos, which are implemented in C or in
+Python."""
 
 import random
 from abc import ABC, abstractmethod
@@ -14,8 +15,8 @@ BITS = 10  # start, eight, stop
 
 @dataclass(frozen=True)
 class Question:
-    """A packet that servos answer. ids: of the servos, in the order of their answers. size: bytes of each answer. gap:
-    s between the parts of a common answer; None for separate answers."""
+    """A packet that servos answer. ids: numbers of the servos, in the order of their answers. size: bytes of each
+    answer. gap: s between the servos' bytes in a common answer; None for separate answers."""
 
     ids: Sequence[int]
     size: int
@@ -24,8 +25,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Framing:
-    """The packets of a protocol. split: returns begin and end of the first packet in a burst; both are equal if there
-    is no packet. question: returns the question in a packet, or None. in_c: returns the address of a `framing` of
+    """The packets of a protocol. split: returns the begin and end of the first packet in a burst; the two are equal if
+    there is no packet. question: returns the question in a packet, or None. in_c: returns the address of a `framing` of
     half_duplex.h, which has both functions in C."""
 
     split: Callable[[bytes], tuple[int, int]] = lambda burst: (0, 0)
@@ -34,14 +35,14 @@ class Framing:
 
 
 class OnLine(Protocol):
-    """A servo, in C or in Python. wired: `servo` of half_duplex.h."""
+    """A servo, implemented in C or in Python. wired: `servo` of half_duplex.h."""
 
     wired: Any
 
 
 class ServoInPython(ABC):
-    """A servo whose packets Python handles. delay: s from the end of a question, or of the answer before, to its
-    answer."""
+    """A servo whose packets Python handles. delay: s from the end of a question, or of the previous answer, to this
+    servo's answer."""
 
     def __init__(self) -> None:
         ffi = library()[0]
@@ -62,17 +63,18 @@ class ServoInPython(ABC):
 
     @abstractmethod
     def heard(self, packet: bytes) -> None:
-        """Obey a packet that is no question. All servos get it."""
+        """Execute a packet that needs no answer. All servos get it."""
 
     @abstractmethod
     def answer(self, packet: bytes, before: bytes) -> bytes:
-        """Return the answer to a question; empty for no answer. before: parts of other servos before it."""
+        """Return the answer to a question; empty for no answer. before: bytes of other servos that precede the
+        answer."""
 
 
 class OneWire:
-    """A half-duplex wire. error_rate: share of packets that noise disturbs. shorted: true if the wire is always low.
-    babbles: true if a node sends without a pause. arrive: called with bytes for the board, and true if they are
-    disturbed. log: called with the time, s, and every packet."""
+    """A half-duplex bus. error_rate: fraction of packets that noise disturbs. shorted: true if the bus is always low.
+    babbles: true if a node sends without a pause. arrive: called with the bytes for the board, and true if the bytes
+    are disturbed. log: called with the time, s, and each packet."""
 
     error_rate, shorted, babbles = Member(float), Member(bool), Member(bool)
 
@@ -90,7 +92,7 @@ class OneWire:
         self._log: Callable[[float, bytes], None] = lambda seconds, packet: None
 
     def _call(self, name: str, kind: Any, function: Callable[..., Any]) -> Any:
-        """Return a callback to a Python function, and keep it under a name."""
+        """Return a callback to a Python function, and keep a reference to the callback under a name."""
         self._calls[name] = self._ffi.callback(kind, function, onerror=self._parts.refuse)
         return self._calls[name]
 
@@ -114,8 +116,8 @@ class OneWire:
     # -- the board's side ---------------------------------------------------
 
     def sent(self, data: bytes, seconds: float, before: float = 0.0, after: float = 0.0) -> None:
-        """Send bytes of the board, each in a number of seconds. before, after: s for which the board's driver is on
-        before the first byte and after the last byte."""
+        """Send bytes of the board. Each byte takes the given number of seconds. before, after: s for which the board's
+        driver is on before the first byte and after the last byte."""
         self._lib.one_wire_sent(self.state, data, len(data), seconds, before, after)
         self._parts.check()
 
@@ -124,7 +126,7 @@ class OneWire:
         return int(self._lib.one_wire_packets(self.state, burst, len(burst)))
 
     def echo(self, data: bytes) -> bytes:
-        """Return the bytes on the wire while the board sends bytes."""
+        """Return the bytes that are on the bus while the board sends bytes."""
         return bytes(self._lib.one_wire_echo(self.state, byte) for byte in data)
 
     @property
@@ -197,8 +199,8 @@ class OneWire:
 
 
 class Tap:
-    """A program outside in the place of the board on a wire. The program exchanges plain bytes, and does not hear the
-    bytes that it sends. send: called with the servos' answers."""
+    """An external program that replaces the board on a bus. The program exchanges plain bytes. The program does not
+    receive an echo of the bytes that it sends. send: called with the servos' answers."""
 
     def __init__(self, line: OneWire, send: Callable[[bytes], None]) -> None:
         self._line, others = line, line.arrive
@@ -210,6 +212,6 @@ class Tap:
         line.arrive = arrive
 
     def take(self, data: bytes) -> int:
-        """Take a burst of whole packets from outside. Returns their number, at least 1."""
+        """Accept a burst of whole packets from the program outside. Returns the number of packets, at least 1."""
         self._line.sent(data, self._line.byte)
         return max(self._line.packets(data), 1)

@@ -1,15 +1,15 @@
-"""An intruder: a node that sends one frame over and over. If the intruder and the node with its identifier send
-together, errors can put the intruder off the bus. The intruder then comes back."""
+"""An intruder: a node that sends the same frame again and again. If the intruder and the node with the same identifier
+send together, the errors can put the intruder bus off. After a bus off, the intruder joins the bus again."""
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.node import BitTiming, TimedNode
 from femtorque.hil.bus.wire import Wire
 
-RETURNS = 5.3e-3  # s between two checks for bus off; the checks drift through the board's tick
+RETURNS = 5.3e-3  # s between checks for bus off; not a multiple of the board's tick
 
 
 class Intruder(TimedNode):
-    """The intruder. period: s between frames; 0: as fast as the wire takes them. timing, fast: of its bits."""
+    """The intruder. period: s between frames; 0: as fast as the bus accepts them. timing, fast: bit timings."""
 
     def __init__(self, wire: Wire, frame: Frame, period: float, timing: BitTiming,
                  fast: BitTiming | None = None) -> None:
@@ -29,8 +29,8 @@ class Intruder(TimedNode):
         self._ready = not self.period
 
     def _again(self) -> None:
-        """Offer the frame again. The period does not begin when the frame is sent. Otherwise the frames would come in
-        step with the board's tick on a busy wire."""
+        """Offer the frame again. The period begins when the frame is offered, not when the frame is sent. If the period
+        began at the transmission, the frames would synchronise with the board's tick on a busy bus."""
         self._ready = True
         self.wire.ask(self)
         self.wire.clock.after(self.period, self._again)

@@ -1,9 +1,9 @@
-/* Error counters and states of a node: ISO 11898-1:2015, 12.1.4. */
+/* Error counters and error states of a node: ISO 11898-1:2015, 12.1.4. */
 #include "node.h"
 
 #include <math.h>
 
-#define CALMED 120 /* receive error count after a good frame, if it was above
+#define CALMED 120 /* receive error counter after a valid frame, if it was above
                     * PASSIVE; the range is 119 to 127, RM0090 32.7.6 */
 
 /* Return s. */
@@ -18,10 +18,11 @@ double timing_sample(const bit_timing *t)
     return t->quantum * (double)t->before;
 }
 
-/* Return the tolerance of the oscillator as a share. The tolerance is the
- * smaller of two limits (ISO 11898-1:2015, 11.3.2.4). One limit allows ten bits
- * between two edges. The other limit allows a node to find an error flag after
- * six bits and the delimiter. */
+/* Return the tolerance of the oscillator as a fraction of its frequency. The
+ * oscillator tolerance is the smaller of two limits (ISO 11898-1:2015,
+ * 11.3.2.4). The first limit allows ten bits between two edges. The second
+ * limit allows a node to find an error flag after six bits and the
+ * delimiter. */
 double timing_tolerance(const bit_timing *t)
 {
     double quanta = (double)(t->before + t->after);
@@ -29,7 +30,7 @@ double timing_tolerance(const bit_timing *t)
                 (double)t->after / (2.0 * (13.0 * quanta - (double)t->after)));
 }
 
-/* Return true if two nodes can follow each other. */
+/* Return true if two nodes can stay synchronised with each other. */
 int32_t timings_agree(const bit_timing *a, const bit_timing *b)
 {
     double one = timing_bit(a), other = timing_bit(b);
@@ -37,10 +38,11 @@ int32_t timings_agree(const bit_timing *a, const bit_timing *b)
            (timing_tolerance(a) + timing_tolerance(b)) * fmax(one, other);
 }
 
-/* Return true if a node samples BRS and the CRC delimiter while these bits
- * last. Each node changes the rate at its own sample point of these bits (ISO
- * 11898-1:2015, 11.3.1). A node that samples late takes the next bit for BRS,
- * which is dominant. A node that samples early resynchronises. */
+/* Return true if a node's sample points fall within the BRS bit and the CRC
+ * delimiter. Each node changes its bit rate at the sample point at which the
+ * node itself samples these bits (ISO 11898-1:2015, 11.3.1). A node with a late
+ * sample point takes the next bit for BRS, and the next bit is dominant. A node
+ * with an early sample point resynchronises. */
 static int32_t switches_agree(const node *n, const node *sender)
 {
     double own = timing_sample(&n->timing), fast = timing_sample(&n->fast);
@@ -62,14 +64,14 @@ int32_t node_off(const node *n)
     return n->transmit > OFF;
 }
 
-/* Return true if the node takes part now. */
+/* Return true if the node takes part in the traffic now. */
 int32_t node_listens(node *n)
 {
     n->ways->look(n);
     return n->listening;
 }
 
-/* Return true if the node can read a frame of a sender. */
+/* Return true if the node can read the bits of a sender. */
 int32_t node_follows(const node *n, const can_frame *f, const node *sender)
 {
     if (!timings_agree(&n->timing, &sender->timing))
@@ -97,9 +99,9 @@ void node_heard(node *n)
         n->receive--;
 }
 
-/* Count a failed transmission. A missing acknowledgement does not count while
- * the node is passive, so that a node on an empty bus does not go off the
- * bus. */
+/* Count a failed transmission. While the node is error passive, a missing
+ * acknowledgement does not count as an error. Without this rule a node on an
+ * empty bus would go bus off. */
 void node_failed(node *n, int32_t error)
 {
     if (!(error == ACK_ERROR && node_passive(n)))

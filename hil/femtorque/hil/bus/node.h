@@ -1,5 +1,5 @@
-/* A node on the wire: its bit timing, its error counters, and the events that
- * it hears. */
+/* A node on the bus: its bit timing, its error counters, and its event
+ * handlers. */
 #ifndef NODE_H
 #define NODE_H
 
@@ -8,8 +8,7 @@
 #define PASSIVE 127 /* a node with a higher count is error passive */
 #define OFF 255     /* ISO 11898-1:2015, 12.1.4 */
 
-/* Errors, with the numbers of CAN controllers (RM0090 32.9.2, ESR.LEC; M_CAN
- * PSR.LEC). */
+/* Error codes of CAN controllers (RM0090 32.9.2, ESR.LEC; M_CAN PSR.LEC). */
 enum {
     NO_ERROR,
     STUFF_ERROR,
@@ -20,7 +19,7 @@ enum {
 };
 
 /* quantum: duration, s. before, after: quanta before and after the sample
- * point. jump: quanta of resynchronisation. */
+ * point. jump: resynchronisation jump width, quanta. */
 typedef struct {
     double quantum;
     int32_t before, after, jump;
@@ -28,16 +27,17 @@ typedef struct {
 
 struct node;
 
-/* A kind of nodes. look: brings timing, fast, fd, silent and listening up to
- * date. offer: writes the frame that the node would send now, or returns 0. The
- * wire calls offer whenever the wire is free. sees_itself: returns true if the
- * node samples its own bits of the data phase right, with a delay of its
- * transceiver, s. The other functions handle events. The wire updates the error
- * counters before an event. began: the node's frame is on the wire. lost: the
- * node has lost arbitration. sent, failed: its frame was sent or disturbed.
- * heard, disturbed: the frame of another node was good or disturbed. A kind may
- * have 0 for sees_itself, began or lost. The wire then takes true, and calls
- * nothing. */
+/* The functions of a type of node. look: updates timing, fast, fd, silent and
+ * listening. offer: writes the frame that the node would send now, or returns
+ * 0. The bus calls `offer` each time it becomes free. sees_itself: returns true
+ * if the node samples its own bits of the data phase correctly; its argument is
+ * the delay of the transceiver, s. The other functions handle events of the
+ * bus. The bus updates the error counters before it calls an event. began: the
+ * transmission of the node's frame has begun. lost: the node has lost
+ * arbitration. sent, failed: the node's frame was sent without or with an
+ * error. heard, disturbed: the frame of another node was valid or had an error.
+ * The pointers sees_itself, began and lost of a type may be 0. In this case the
+ * bus uses true, and does not call the function. */
 typedef struct {
     void (*look)(struct node *n);
     int32_t (*offer)(struct node *n, can_frame *f);
@@ -50,13 +50,14 @@ typedef struct {
     void (*disturbed)(struct node *n, int32_t error);
 } node_ways;
 
-/* fast: timing of the data phase, if the node knows CAN FD. silent: the node
- * hears and never drives the wire. listening: the node takes part. transmit,
- * receive: error counters. Only the wire uses the other members. offers: the
- * frame `offered` waits. sends: the node sends the present frame, or has sent
- * the last frame. hears: the node hears the present frame. astray: the node
- * cannot read that frame. first: the node saw the error first. pressed: the
- * node sends (SENDS) or hears (HEARS) on a wire that is held dominant. */
+/* fast: timing of the data phase, if the node supports CAN FD. silent: the node
+ * receives and never drives the bus. listening: the node takes part in the
+ * traffic. transmit, receive: error counters. Only the bus uses the other
+ * members. offers: the frame `offered` waits for transmission. sends: the node
+ * sends the present frame, or has sent the last frame. hears: the node receives
+ * the present frame. astray: the node cannot read that frame. first: the node
+ * detected the error first. pressed: the node sends (SENDS) or receives (HEARS)
+ * while the bus is held dominant. */
 typedef struct node {
     const node_ways *ways;
     void *owner;

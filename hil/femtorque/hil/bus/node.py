@@ -1,4 +1,4 @@
-"""A node on a CAN wire: bit timing, error counters, and events. C (node.h) has its numbers."""
+"""A node on a CAN bus ("wire"): bit timing, error counters, and events. The numbers are stored in C (node.h)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from femtorque.hil.clock import ChipState, Member, library
 
 
 class Error(IntEnum):
-    """Errors, with the numbers of CAN controllers (RM0090 32.9.2, ESR.LEC; M_CAN PSR.LEC)."""
+    """Error codes of CAN controllers (RM0090 32.9.2, ESR.LEC; M_CAN PSR.LEC)."""
 
     STUFF, FORM, ACK, RECESSIVE, DOMINANT, CRC = range(1, 7)
 
 
 @dataclass(frozen=True, eq=False)  # known by identity
 class BitTiming:
-    """Timing of bits. quantum: s. before, after: quanta before and after the sample point. jump: resynchronisation,
-    quanta."""
+    """A bit timing. quantum: s. before, after: quanta before and after the sample point. jump: resynchronisation jump
+    width, quanta."""
 
     quantum: float
     before: int
@@ -40,12 +40,12 @@ class BitTiming:
 
     @property
     def sample(self) -> float:
-        """Time of the sample point in a bit, s."""
+        """Time from the start of a bit to its sample point, s."""
         return float(library()[1].timing_sample(self.state))
 
     @property
     def tolerance(self) -> float:
-        """Tolerance of the oscillator, as a share of its frequency."""
+        """Tolerance of the oscillator, as a fraction of its frequency."""
         return float(library()[1].timing_tolerance(self.state))
 
     def agrees(self, other: BitTiming) -> bool:
@@ -54,7 +54,7 @@ class BitTiming:
 
 
 class Counters:
-    """Error counters and states of a node (ISO 11898-1:2015, 12.1.4)."""
+    """Error counters and error states of a node (ISO 11898-1:2015, 12.1.4)."""
 
     transmit, receive = Member(int, "_node"), Member(int, "_node")
 
@@ -74,7 +74,7 @@ class Counters:
 
 
 class OnWire:
-    """Something with a node in C. timing, fast: bit timings; fast is None if the node does not know CAN FD."""
+    """A CAN node whose state is in C. timing, fast: bit timings; fast is None if the node does not support CAN FD."""
 
     node: Any
     counters: Counters
@@ -95,10 +95,11 @@ def _timing(place: Any) -> BitTiming:
 
 
 class Node(OnWire, ABC):
-    """A node in Python. silent: true if it hears and never drives the wire.
+    """A node in Python. silent: true if the node receives and never drives the bus.
 
-    C calls `offer` whenever the wire is free. Each event calls a method: lost arbitration, a sent or failed frame, a
-    good or disturbed frame of another node. The error counters have been updated before the call.
+    C calls `offer` each time the bus becomes free. Each of these events calls a method: lost arbitration, a sent or
+    failed frame, a valid or disturbed frame of another node. The bus updates the error counters before it calls these
+    methods.
     """
 
     silent = False
@@ -118,18 +119,19 @@ class Node(OnWire, ABC):
     @property
     @abstractmethod
     def listening(self) -> bool:
-        """True if the node takes part."""
+        """True if the node takes part in the traffic."""
 
     @abstractmethod
     def offer(self) -> Frame | None:
         """Return the frame to send now, or None."""
 
     def sees_itself(self, loop_delay: float) -> bool:
-        """Return true if the node samples its own bits of the data phase right. loop_delay: of its transceiver, s."""
+        """Return true if the node samples its own bits of the data phase correctly. loop_delay: delay of its
+        transceiver, s."""
         return True
 
     def began(self) -> None:  # noqa: B027, here and below: a node need not handle every event
-        """Handle the start of the offered frame on the wire."""
+        """The node's offered frame begins on the bus."""
 
     def lost(self) -> None:  # noqa: B027
         """Handle lost arbitration."""
@@ -138,17 +140,17 @@ class Node(OnWire, ABC):
         """Handle the end of the node's frame."""
 
     def failed(self, error: Error) -> None:  # noqa: B027
-        """Handle an error in the node's frame."""
+        """Handle an error in the frame that the node sends."""
 
     def heard(self, frame: Frame) -> None:  # noqa: B027
-        """Handle a good frame of another node."""
+        """Handle a valid frame that another node sent."""
 
     def disturbed(self, error: Error) -> None:  # noqa: B027
-        """Handle an error in a frame of another node."""
+        """Handle an error in a frame that another node sends."""
 
 
 class TimedNode(Node):
-    """A node with given bit timings, which listens unless it is bus off."""
+    """A node with given bit timings. The node takes part in the traffic unless it is bus off."""
 
     def __init__(self, timing: BitTiming, fast: BitTiming | None = None) -> None:
         super().__init__()
@@ -185,7 +187,7 @@ class Ways:
         self._handles: list[Any] = []
 
     def plug(self, node: OnWire) -> None:
-        """Let C call a node if the node is in Python."""
+        """If the node is in Python, register it so that C can call it."""
         if isinstance(node, Node):
             self._handles.append(self._ffi.new_handle(node))
             node.node.ways, node.node.owner = self._ways, self._handles[-1]

@@ -1,7 +1,7 @@
-/* A CAN wire that plays whole frames, with the lengths of their bits. The model
- * leaves out effects that only a bit-by-bit simulation would show: noise that
- * only some nodes see, overload frames, edges within a bit. Holding the wire
- * dominant ends a frame after six bits. */
+/* A CAN bus ("wire"), simulated in whole frames whose duration follows from
+ * their bits. The model leaves out effects that only a bit-by-bit simulation
+ * would show: noise that only some nodes receive, overload frames, and edges
+ * within a bit. A bus that is held dominant ends a frame after six bits. */
 #include "wire.h"
 
 #include "parts.h"
@@ -10,26 +10,28 @@
 
 #define FLAG 6           /* bits, ISO 11898-1:2015, 10.4.4 */
 #define FLAG_DELIMITER 8 /* bits */
-#define PRESSED 8        /* each eight dominant bits after a flag are one more
-                          * error, 12.1.4.2 f */
+#define PRESSED 8        /* each sequence of eight dominant bits after an error
+                          * flag counts as one more error, 12.1.4.2 f */
 #define SUSPENDED 8      /* additional bits that an error passive node waits
                           * after its frame, 10.4.6.4 */
-#define SEQUENCE 11      /* recessive bits in a row after which a bus is idle,
-                          * 10.9.4 */
-#define SWITCH 20        /* levels after which a node with another bit rate has
-                          * lost track: two stuff errors; upper bound */
-#define DELIMITER 1      /* bits: delimiter of the check sum; */
-#define ACK 2            /* acknowledgement slot and its delimiter */
+#define SEQUENCE 11      /* number of consecutive recessive bits after which a
+                          * bus is idle, 10.9.4 */
+#define SWITCH 20        /* maximum number of bits after which a node with
+                          * another bit rate has lost synchronisation: two stuff
+                          * errors */
+#define DELIMITER 1      /* bits: CRC delimiter; */
+#define ACK 2            /* ACK slot and ACK delimiter */
 #define INTERMISSION 3
-#define FIRST 9          /* errors of the node that saw the error first: the
-                          * error, and a dominant bit after its own flag */
-#define ONE_TERMINATOR 0.3 /* share of frames that reflections disturb on a
+#define FIRST 9          /* errors of the node that detected the error first:
+                          * the error, and a dominant bit after the node's own
+                          * error flag */
+#define ONE_TERMINATOR 0.3 /* fraction of frames that reflections disturb on a
                             * cable with one open end; chosen, not measured */
 
 enum { HEARS = 1, SENDS }; /* on a wire that is held */
 
-/* An early end of a frame. error: of the sender. at: number of levels before
- * it. */
+/* The early end of a frame. error: the error of the sender. at: number of bits
+ * before the error. */
 typedef struct {
     int32_t error, at;
 } trouble;
@@ -66,7 +68,7 @@ static void all_idle(const wire *w)
         waiter_idle(w, x);
 }
 
-/* Take the wire. No node sees an idle wire any more. */
+/* Take the wire. From now on no node sees an idle bus. */
 static void occupy(wire *w)
 {
     double now = parts_seconds(w->parts);
@@ -109,7 +111,7 @@ static void forget_done(wire *w)
             at = &(*at)->next;
 }
 
-/* Wait until a node has seen a number of sequences of recessive bits. */
+/* Wait until a node has received a number of sequences of recessive bits. */
 void wire_wait(wire *w, waiter *x, node *n, int32_t sequences)
 {
     waiter **at = &w->waiters;
@@ -144,8 +146,9 @@ static void forget_last(wire *w)
         n->sends = 0;
 }
 
-/* Ask all nodes for a frame. Return the first node with a frame, or 0. waiting:
- * a node may send now. lowest: the lowest arbitration number of these nodes. */
+/* Ask all nodes for the frame that they would send now. Return the first node
+ * with a frame to send, or 0. waiting: set if a node may send now. lowest: the
+ * lowest arbitration number of these nodes. */
 static node *offered(const wire *w, uint32_t *lowest, int *waiting)
 {
     node *n, *first = 0;
@@ -156,7 +159,8 @@ static node *offered(const wire *w, uint32_t *lowest, int *waiting)
         if (!n->offers)
             continue;
         first = first == 0 ? n : first;
-        if (n->sends && node_passive(n)) { /* gives way after its own frame */
+        if (n->sends && node_passive(n)) { /* an error passive node waits after
+                                            * its own frame */
             n->offers = 0;
             continue;
         }
@@ -175,7 +179,8 @@ static double noise_of(const wire *w)
     return fmax(w->error_rate, open);
 }
 
-/* Return the number of a frame's bits before noise disturbs the frame, or 0. */
+/* Return the number of bits that a frame has before noise disturbs it, or 0
+ * without noise. */
 static int32_t noise(wire *w, const can_image *p)
 {
     double share = noise_of(w);
@@ -185,7 +190,8 @@ static int32_t noise(wire *w, const can_image *p)
     return 0;
 }
 
-/* Return the number of bits before frames of several senders differ, or 0. */
+/* Return the number of bits that the frames of several senders have before they
+ * differ, or 0. */
 static int32_t clash(const node *sender, const can_image *p)
 {
     can_image other;
@@ -202,8 +208,8 @@ static int32_t clash(const node *sender, const can_image *p)
     return least;
 }
 
-/* Note the nodes that hear the frame, and the hearing nodes that cannot read
- * it. Return the number of nodes that acknowledge the frame. */
+/* Mark the nodes that receive the frame, and those nodes among them that cannot
+ * read it. Return the number of nodes that acknowledge the frame. */
 static int32_t hearers(const wire *w, const node *sender)
 {
     node *n;
@@ -217,7 +223,7 @@ static int32_t hearers(const wire *w, const node *sender)
     return helpers;
 }
 
-/* Mark each node that cannot read the frame and thus sends an error flag.
+/* Mark each node that cannot read the frame and therefore sends an error flag.
  * Return the number of these nodes. */
 static int32_t loud(const wire *w)
 {
@@ -230,7 +236,7 @@ static int32_t loud(const wire *w)
     return count;
 }
 
-/* Return true if all senders can read their own bits in the data phase. */
+/* Return true if all senders can read back their own bits in the data phase. */
 static int see_themselves(const wire *w)
 {
     node *n;
@@ -276,7 +282,7 @@ static trouble trouble_of(wire *w, const node *sender, const can_image *p)
     return found;
 }
 
-/* Plan the end of a frame and the end of its intermission. */
+/* Schedule the end of a frame and the end of its intermission. */
 static void end_after(wire *w, double seconds, double bit)
 {
     w->busy_seconds += seconds + INTERMISSION * bit;
@@ -284,7 +290,7 @@ static void end_after(wire *w, double seconds, double bit)
     task_after(w->parts, &w->rests, seconds + INTERMISSION * bit);
 }
 
-/* Play the frame of the nodes that send. */
+/* Simulate the transmission of the frame that the sending nodes have. */
 static void play(wire *w)
 {
     can_image p;
@@ -318,8 +324,8 @@ static void play(wire *w)
     }
 }
 
-/* Let all nodes with a frame begin to send on the free wire. The lowest
- * identifier goes on. */
+/* The bus is free: all nodes with a frame begin to send. The frame with the
+ * lowest identifier wins the arbitration. */
 static void begin(void *of)
 {
     wire *w = of;
@@ -343,8 +349,8 @@ static void begin(void *of)
     play(w);
 }
 
-/* Let nodes receive a frame, one bit before its end (10.9.6). The frame is
- * disturbed if its sender has left the bus. */
+/* Deliver a frame to the receiving nodes one bit before the end of the frame
+ * (10.9.6). The frame has an error if its sender has gone bus off. */
 static void come(void *of)
 {
     wire *w = of;
@@ -404,7 +410,7 @@ static void end(void *of)
     say_passed(w, w->error);
 }
 
-/* Go on after a frame and its intermission. */
+/* Make the bus idle after a frame and its intermission. */
 static void rest(void *of)
 {
     wire *w = of;
@@ -426,8 +432,8 @@ static double slowest(const wire *w)
     return most;
 }
 
-/* Count an error at all nodes that see the dominant wire: one after the bits of
- * a flag, then one more for every eight bits (12.1.4.2, f). */
+/* The bus is held dominant: add one error to all receiving nodes after the bits
+ * of an error flag, and one more after each eight bits (12.1.4.2, f). */
 static void press(void *of)
 {
     wire *w = of;
@@ -454,9 +460,9 @@ static void press(void *of)
         task_after(w->parts, &w->presses, (flag + PRESSED) * w->slowest);
 }
 
-/* Keep the wire dominant until it is released. A sender sees a wrong bit, and
- * the other nodes see a wrong stuffed bit. No node sees a delimiter after its
- * flag. */
+/* Hold the bus dominant until `wire_release` is called. The sender detects a
+ * bit error, and the other nodes detect a stuff error. Because the bus stays
+ * dominant, no node receives an error delimiter after its error flag. */
 void wire_hold(wire *w)
 {
     node *n;
@@ -476,8 +482,8 @@ void wire_hold(wire *w)
     task_after(w->parts, &w->presses, FLAG * w->slowest);
 }
 
-/* Release the wire. Nodes may send after the recessive bits that make a bus
- * idle. */
+/* Release the wire. Nodes may send after the sequence of recessive bits that
+ * makes a bus idle. */
 void wire_release(wire *w)
 {
     w->held = 0;
@@ -489,8 +495,8 @@ void wire_release(wire *w)
 
 /* -- what nodes ask -------------------------------------------------------- */
 
-/* Note that a node has a frame to send. If the wire is free, the frame begins
- * with the node's next bit. */
+/* Note that a node has a frame to send. If the bus is free, the frame begins at
+ * the node's next bit. */
 void wire_ask(wire *w, node *n)
 {
     if (w->idle && !w->begins.due.armed)
@@ -512,7 +518,7 @@ static void plan(task *t, void (*act)(void *of), wire *w)
     t->of = w;
 }
 
-/* Set up a wire without nodes. parts: the chip that gives the time. */
+/* Initialise a bus without nodes. parts: the chip that gives the time. */
 void wire_begin(wire *w, struct parts *parts)
 {
     w->parts = parts;

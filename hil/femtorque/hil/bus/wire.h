@@ -1,13 +1,12 @@
-/* A CAN wire with its nodes: arbitration, duration, reception and errors of
- * frames. */
+/* A CAN bus ("wire") and its nodes: arbitration, frame duration, reception and
+ * errors. */
 #ifndef WIRE_H
 #define WIRE_H
 
 #include "node.h"
 #include "task.h"
 
-/* A wait for a number of sequences of recessive bits, after which `act` is
- * called. */
+/* A request to call `act` after a number of sequences of 11 recessive bits. */
 typedef struct waiter {
     task task;
     double sequence, since;
@@ -17,14 +16,15 @@ typedef struct waiter {
     struct waiter *next;
 } waiter;
 
-/* hil/bus/wire.py describes a wire. fast_phase: the last error was in a data
- * phase. nodes: list of nodes, in the order in which they were attached.
- * begins, comes, ends, rests, presses: planned events. frame: the frame on the
- * wire while `busy` is set. error: of that frame. flag: bits of the error flag
- * on a held wire. slowest: longest bit of a node on a held wire, s. calm:
- * number of frames since the last call of `noise`. noise: returns the
- * number of bits before it disturbs a frame, or 0. passed: called with each
- * frame, unless it is 0. */
+/* hil/bus/wire.py describes the bus ("wire"). fast_phase: the last error was in
+ * a data phase. nodes: list of nodes, in the order in which they were attached.
+ * begins, comes, ends, rests, presses: scheduled events. frame: the present
+ * frame, while `busy` is set. error: the error that ends this frame. flag:
+ * number of bits in the error flag while the bus is held dominant. slowest: the
+ * longest bit of all nodes while the bus is held dominant, s. calm: number of
+ * frames since the last call of `noise`. noise: returns the number of bits
+ * before noise disturbs a frame, or 0. passed: called with each frame, unless
+ * it is 0. */
 typedef struct wire {
     struct parts *parts;
     node *nodes;

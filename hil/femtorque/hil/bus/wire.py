@@ -1,5 +1,5 @@
-"""A CAN wire with its nodes. C (wire.c) decides which node sends, how long the frame takes, which nodes hear it, and
-which errors occur."""
+"""A CAN bus ("wire") and its nodes. C (wire.c) decides which node sends, how long the frame takes, which nodes receive
+it, and which errors occur."""
 
 import random
 from collections.abc import Callable
@@ -15,7 +15,7 @@ LOOP_DELAY = 150e-9  # s from transmit to receive pin of a CAN FD transceiver; I
 
 @dataclass(frozen=True)
 class Passed:
-    """A frame that went over the wire. seconds: time of its end. error: None for a good frame."""
+    """A frame that was sent on the bus. seconds: time of its end. error: None for a valid frame."""
 
     seconds: float
     frame: Frame
@@ -23,10 +23,10 @@ class Passed:
 
 
 class Wire:
-    """A CAN wire. error_rate: share of frames that noise disturbs. terminators: number of terminating resistors,
-    normally two. shorted: true if nothing can make the wire dominant. held: true if something keeps it dominant. log:
-    called with every frame that has passed. busy_seconds: time of all frames so far. idle: true if nobody sends and
-    nothing holds the wire."""
+    """A CAN bus ("wire"). error_rate: fraction of frames that noise disturbs. terminators: number of terminating
+    resistors, normally two. shorted: true if nothing can make the bus dominant. held: true if the bus is held dominant.
+    log: called with each frame that has been sent. busy_seconds: total duration of all frames so far. idle: true if no
+    node sends and the bus is not held dominant."""
 
     error_rate, loop_delay, busy_seconds = Member(float), Member(float), Member(float)
     terminators = Member(int)
@@ -78,11 +78,12 @@ class Wire:
     # -- what nodes ask -----------------------------------------------------
 
     def ask(self, node: OnWire) -> None:
-        """Ask the node for its frame. If the wire is free, the frame begins with the node's next bit."""
+        """Ask the node for the frame that it would send now. If the bus is free, the frame begins at the node's next
+        bit."""
         self._do("wire_ask", node.node)
 
     def hold(self) -> None:
-        """Keep the wire dominant until it is released."""
+        """Hold the bus dominant until `release` is called."""
         self._do("wire_hold")
 
     def release(self) -> None:

@@ -1,11 +1,11 @@
 /* Counts instructions and cycles, and stops when an event is due. Unicorn calls
- * before_block before every basic block of the emulated processor. The counter
+ * before_block before each basic block of the emulated processor. The counter
  * is in C because a tick has hundreds of blocks. See hil/chip/cpu.py. */
 #include "block_counter.h"
 
-#define IT_STATE 0x0600FC00u /* in the program status register */
+#define IT_STATE 0x0600FC00u /* bits of the program status register */
 
-/* Find the place of a block's slot in the hash table. */
+/* Find the index of a block's slot in the hash table. */
 static uint32_t place_of(const counter *c, uint64_t address, uint32_t size)
 {
     uint32_t i = (uint32_t)(address >> 1) * 2654435761u >> 16;
@@ -15,7 +15,7 @@ static uint32_t place_of(const counter *c, uint64_t address, uint32_t size)
     return i;
 }
 
-/* Give a new block a slot. Return 0 if no slot is left. */
+/* Give a new block a slot. Return 0 if all slots are used. */
 uint32_t keep_block(counter *c, uint64_t address, uint32_t size)
 {
     uint32_t slot = c->known + 1u;
@@ -28,16 +28,15 @@ uint32_t keep_block(counter *c, uint64_t address, uint32_t size)
     return slot;
 }
 
-/* End execution before the block. why: the reason. */
+/* Stop execution before the block. why: the reason. */
 static void leave(counter *c, void *unicorn, uint32_t why)
 {
     c->stopped = why;
     c->stop(unicorn);
 }
 
-/* If this is the first block of a watched handler, begin a round of the
- * handler. A handler that interrupts a watched handler is part of the same
- * round. */
+/* If this is the first block of a watched handler, begin a new round. A handler
+ * that preempts a watched handler belongs to the same round. */
 static void begin_round(counter *c, const block *b)
 {
     flash_watch *w;
@@ -51,7 +50,7 @@ static void begin_round(counter *c, const block *b)
     }
 }
 
-/* Execute a block in the flash model of each running watched handler. */
+/* Simulate a block in the flash model of each watched handler that runs. */
 static void watch_block(counter *c, block *b)
 {
     uint32_t running = 0;
@@ -71,7 +70,7 @@ static void watch_block(counter *c, block *b)
         b->most = b->here;
 }
 
-/* Count a block that is about to run. */
+/* Count a block before it runs. */
 void before_block(void *unicorn, uint64_t address, uint32_t size, void *user)
 {
     counter *c = user;
@@ -101,7 +100,7 @@ void before_block(void *unicorn, uint64_t address, uint32_t size, void *user)
         watch_block(c, b);
 }
 
-/* Mark the instruction that loads from flash. */
+/* Mark the instruction as one that loads from flash. */
 static void note_reader(counter *c, void *unicorn)
 {
     uint32_t at = 0, i;
@@ -112,9 +111,9 @@ static void note_reader(counter *c, void *unicorn)
 }
 
 /* Clear the IT state in the program status register. Unicorn sets this state
- * before each load or store with a hook. The translated code of the block
- * neither uses this state nor clears it, so the next block would run under the
- * old condition. */
+ * before each load or store that has a hook. The translated code of the block
+ * neither uses nor clears this state, so the next block would run under the old
+ * condition. */
 void leave_it_block(const counter *c, void *unicorn)
 {
     uint32_t status = 0;

@@ -1,10 +1,10 @@
-/* Counts and clock of hil/chip/block_counter.c. */
+/* Counters and clock of hil/chip/block_counter.c. */
 #ifndef BLOCK_COUNTER_H
 #define BLOCK_COUNTER_H
 
 #include "flash_fetch.h"
 
-#define SLOTS 32768u /* for blocks; slot 0 stays empty */
+#define SLOTS 32768u /* capacity for blocks; slot 0 stays empty */
 #define HASHES 65536u /* a power of two above SLOTS */
 #define WATCHES 2u
 #define FLASH_MOST 0x100000u /* bytes */
@@ -16,16 +16,18 @@ typedef struct {
     uint64_t address;
     uint32_t size; /* bytes */
     uint32_t instructions, cycles;
-    uint32_t refill; /* additional cycles if the block's branch is taken */
+    uint32_t refill; /* additional cycles if the branch at the end of the block
+                      * is taken */
     uint64_t runs;
     const instruction *code;
-    uint64_t round; /* last round of a watched handler in which the block ran */
-    uint32_t here, most; /* runs in that round; most in any round */
+    uint64_t round; /* last round of a watched handler in which the block was
+                     * executed */
+    uint32_t here, most; /* executions in that round; maximum of all rounds */
 } block;
 
-/* The cycles that one exception handler waits for flash, including its
- * interruptions. A round begins at the handler's first block and ends when
- * `running` is cleared. */
+/* The cycles for which one exception handler, including the handlers that
+ * preempt it, waits for flash. A round is one execution of a handler: it begins
+ * at the handler's first block and ends when `running` is cleared. */
 typedef struct {
     uint64_t handler; /* address */
     uint32_t running;
@@ -36,7 +38,8 @@ typedef struct {
     int64_t now, deadline; /* cycles */
     int64_t began;         /* cycle at which the block began */
     uint64_t instructions;
-    uint64_t last_end; /* address after the last block */
+    uint64_t last_end; /* address after the last instruction of the last
+                        * block */
     uint32_t last_refill;
     uint32_t stopped;  /* reason why execution stopped */
     uint64_t unknown_address;
@@ -48,11 +51,11 @@ typedef struct {
     flash_watch watches[WATCHES];
     uint64_t rounds;
     uint64_t flash_start;
-    uint8_t readers[FLASH_MOST / 16u]; /* one bit a halfword: the instruction
-                                        * reads flash */
+    uint8_t readers[FLASH_MOST / 16u]; /* one bit for each half-word: the
+                                        * instruction reads flash */
     uint32_t known;         /* number of blocks */
     uint16_t slots[HASHES]; /* 0: no block */
-    block blocks[SLOTS];    /* in the order of their first runs */
+    block blocks[SLOTS];    /* in the order in which they first ran */
 } counter;
 
 uint32_t keep_block(counter *c, uint64_t address, uint32_t size);

@@ -1,4 +1,4 @@
-"""A hook in C that counts instructions exactly, at a few nanoseconds a basic block."""
+"""A Unicorn hook in C that counts instructions exactly and takes a few nanoseconds for each basic block."""
 
 import ctypes
 from typing import Any
@@ -25,13 +25,13 @@ class BlockCounter:
         self.state.status_register, self.state.program_counter = arm.UC_ARM_REG_XPSR, arm.UC_ARM_REG_PC
         self._uc = uc
         self._used: list[tuple[int, Any]] = []  # (address, slot) of each block
-        self._kept: list[Any] = []  # objects to which C has pointers
+        self._kept: list[Any] = []  # objects to which pointers exist in C
         hook(uc, UC_HOOK_BLOCK, self._lib.before_block, self.state)
 
     def watch(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
-        """Count the cycles that handlers wait for flash at addresses [start, end). Call this before any code has run.
-        handlers: their addresses. Returns each handler's row in C. The caller clears the row's `running` when the
-        handler has ended."""
+        """Count the cycles for which handlers wait for flash at addresses [start, end). Call this before any code has
+        run. handlers: addresses of the handlers. Returns the row of each handler in C. When the handler has ended, the
+        caller clears `running` of the row."""
         hook(self._uc, UC_HOOK_MEM_READ, self._lib.before_read, self.state, start, end - 1)
         self.state.flash_start = start
         for i, (handler, fetch) in enumerate(fetches.items()):
@@ -58,5 +58,5 @@ class BlockCounter:
         self._used.append((block.start, slot))
 
     def within(self, start: int, end: int) -> list[Any]:
-        """Return the entries of the blocks that start at addresses [start, end)."""
+        """Return the table entries of the blocks that start at addresses [start, end)."""
         return [self.state.blocks[slot] for address, slot in self._used if start <= address < end]

@@ -1,12 +1,12 @@
-/* Answers accesses to peripherals. The bus is in C because most registers that
- * a tick reads have not changed since the last read. hil/chip/registers.py says
- * when a model withdraws a published answer. */
+/* Handles the accesses to peripherals. The bus is in C because most registers
+ * that a tick reads have not changed since the last read. hil/chip/registers.py
+ * documents when a model withdraws a published answer. */
 #include "parts.h"
 
 #define WORD 4u       /* bytes */
 #define NO_VALUE (-1) /* of a read */
 
-/* Find a register's place, or an empty place for the register. */
+/* Find the slot of a register, or an empty slot for the register. */
 place_of_register *bus_place(place_of_register *places, uint32_t address)
 {
     uint32_t i = (address >> 2) * 2654435761u % PLACES;
@@ -15,7 +15,7 @@ place_of_register *bus_place(place_of_register *places, uint32_t address)
     return places + i;
 }
 
-/* Place a row of registers. The values of the registers count up from
+/* Place a row of registers. The answers of the registers count up from
  * `value`. */
 void bus_place_row(place_of_register *places, uint32_t address, uint32_t count,
                    uint32_t kind, uint32_t value)
@@ -35,7 +35,7 @@ static void note(const bus *b, uint32_t address, unsigned size, int64_t value)
         b->note(address, size, value);
 }
 
-/* Answer a read of a peripheral's register. */
+/* Handle a read of a peripheral's register. */
 uint64_t bus_read(void *engine, uint64_t offset, unsigned size, void *user)
 {
     const bus *b = user;
@@ -56,7 +56,7 @@ uint64_t bus_read(void *engine, uint64_t offset, unsigned size, void *user)
     return b->read(engine, offset, size, 0);
 }
 
-/* Take a write to a peripheral's register. */
+/* Handle a write to a peripheral's register. */
 void bus_write(void *engine, uint64_t offset, unsigned size, uint64_t value,
                void *user)
 {

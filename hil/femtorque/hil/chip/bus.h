@@ -1,19 +1,20 @@
-/* Accesses to peripherals. C gives the answers that the models in Python have
+/* Accesses to peripherals. C returns the answers that the models in Python have
  * published. */
 #ifndef BUS_H
 #define BUS_H
 
 #include "core.h"
 
-#define PLACES 4096u /* for registers; a power of two far above the number of
-                      * used registers */
+#define PLACES 4096u /* capacity for registers; a power of two far above the
+                      * number of used registers */
 
 enum {
     ASK,    /* the model */
-    HELD,   /* a read before `until` gives `value` */
-    CYCLES, /* a read gives the cycles since `value` */
-    CONTROL, /* a read gives the register ICSR, a write sets it */
-    OF_A_PART /* `value` names the part and its register: parts.h */
+    HELD,   /* a read before `until` returns `value` */
+    CYCLES, /* a read returns the cycles since `value` */
+    CONTROL, /* a read returns the register ICSR, and a write sets it */
+    OF_A_PART /* `value` encodes the peripheral and its register, as parts.h
+               * describes */
 };
 
 typedef struct {
@@ -21,8 +22,8 @@ typedef struct {
     int64_t until;
 } place_of_register;
 
-/* The models' functions for one range of addresses. note: called before every
- * access while `listening` is set; a read has the value -1. */
+/* Functions of the models for one range of addresses. note: called before each
+ * access while `listening` is set; for a read the value is -1. */
 typedef struct {
     core *core;
     uint32_t start;

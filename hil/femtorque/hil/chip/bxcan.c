@@ -1,7 +1,7 @@
 /* The bxCAN controllers of RM0090 section 32: modes, three mailboxes, two FIFOs
- * of three frames, 28 filter banks, errors. CAN2's filters are in CAN1, so CAN2
- * needs CAN1's clock. Time-triggered mode, waking by the bus and loop back are
- * refused. */
+ * of three frames, 28 filter banks, and errors. The filters of CAN2 are in
+ * CAN1, so CAN2 needs the clock of CAN1. The model refuses time-triggered mode,
+ * wake-up by bus activity, and loop back. */
 #include "bxcan.h"
 
 #include "parts.h"
@@ -22,15 +22,15 @@ enum { EMPTY, PENDING, SENDING };
 #define RECOVERY 128  /* sequences of 11 recessive bits, 32.7.6 */
 #define HANDSHAKE 4.0 /* clocks from the request of a mode to its
                        * acknowledgement on an idle bus; chosen */
-#define RELEASE 4.0   /* clocks until hardware clears RFOM, when the mailbox is
-                       * released (32.9.2); chosen */
+#define RELEASE 4.0   /* clocks from the release of the mailbox until hardware
+                       * clears RFOM (32.9.2); chosen */
 
 static int has(const bxcan *b, uint32_t word, uint32_t bits)
 {
     return (b->words[word] & bits) != 0;
 }
 
-/* Drive the interrupt requests by flags and their enables (32.8). */
+/* Set the interrupt requests from the flags and their enable bits (32.8). */
 static void ask(bxcan *b)
 {
     uint32_t enabled = b->words[IER], completed = 0;
@@ -66,8 +66,8 @@ static void recover(bxcan *b)
         can_wait(&b->can, &b->recovers, RECOVERY);
 }
 
-/* Set the flags of the error state. If the state is new, request its
- * interrupts. */
+/* Set the flags of the error state. If the error state has changed, raise the
+ * interrupt requests of this change. */
 static void note_errors(bxcan *b)
 {
     uint32_t now;
@@ -99,9 +99,9 @@ static void stay_off(bxcan *b)
         wire_forget(b->can.wire, &b->recovers);
 }
 
-/* Enter a mode. Bus off ends only in normal mode (32.7.6), because in other
- * modes the controller does not read the bus. Normal mode comes after eleven
- * recessive bits (32.4.2). Bus off ends after 128 times as many. */
+/* Enter a mode. Bus off ends only in normal mode (32.7.6), because the
+ * controller does not monitor the bus in other modes. Normal mode begins after
+ * eleven recessive bits (32.4.2). Bus off ends after 128 times as many bits. */
 static void enter(void *of)
 {
     bxcan *b = of;
@@ -116,10 +116,11 @@ static void enter(void *of)
         take_part(b);
 }
 
-/* Request a mode. Initialisation and sleep wait for the end of the frame on the
- * bus. Normal mode waits for eleven recessive bits. Initialisation wins over
- * sleep, because HAL_CAN_Init of ST's stm32f4xx_hal_can.c requests it and waits
- * for INAK while SLEEP is still set, as after reset. */
+/* Request a mode. Initialisation and sleep begin when the present frame on the
+ * bus has ended. Normal mode begins after eleven recessive bits. Initialisation
+ * has priority over sleep: HAL_CAN_Init of ST's stm32f4xx_hal_can.c requests
+ * initialisation and waits for INAK while SLEEP is still set, as after
+ * reset. */
 static void turn(bxcan *b, uint32_t wanted)
 {
     const wire *w = b->can.wire;
@@ -137,7 +138,7 @@ static void turn(bxcan *b, uint32_t wanted)
     }
 }
 
-/* Set all registers as after reset. */
+/* Set all registers to their reset values. */
 void bxcan_reset(bxcan *b)
 {
     int32_t i;
@@ -186,8 +187,8 @@ static void frame_of(const bxcan *b, int32_t m, can_frame *f)
 }
 
 /* Return a mailbox's rank. The mailbox with the lowest rank is sent first. The
- * rank is the order of requests, or the identifier and then the mailbox's
- * number (32.7.1). */
+ * rank is the order of the requests, or the identifier and then the number of
+ * the mailbox (32.7.1). */
 static uint64_t priority(const bxcan *b, int32_t m)
 {
     can_frame f;
@@ -276,15 +277,16 @@ static void failed(node *n, int32_t error)
 
 /* -- filters (32.7.4) ------------------------------------------------------ */
 
-/* Return the register of a frame's identifier. */
+/* Return the register with the identifier of a frame. */
 static uint32_t wide_of(const can_frame *f)
 {
     return (f->extended ? f->id << 3 | BXCAN_IDE : f->id << 21) |
            (f->remote ? BXCAN_RTR : 0u);
 }
 
-/* Return true if a bank's k-th filter takes a frame. A wide bank has two
- * values, or a value and a mask. A narrow bank has four halves of this kind. */
+/* Return true if filter k of a bank accepts a frame. A wide bank has two
+ * values, or a value and a mask. A narrow bank has four half-words with this
+ * layout. */
 static int passes(const uint32_t *bank, int wide, int listed, uint32_t k,
                   uint32_t id)
 {
@@ -298,10 +300,11 @@ static int passes(const uint32_t *bank, int wide, int listed, uint32_t k,
     return ((half ^ bank[k]) & bank[k] >> 16 & 0xFFFFu) == 0;
 }
 
-/* Return the FIFO that takes a frame, or -1. index: of the matching filter with
- * the highest priority. Wide filters come before narrow filters, then lists
- * before masks, then lower numbers. Banks below FMR.CAN2SB belong to CAN1, the
- * others to CAN2. Banks that are off count in the numbers. */
+/* Return the FIFO that accepts a frame, or -1. index: index of the matching
+ * filter with the highest priority. The index gives priority to wide filters,
+ * then to lists over masks, then to lower numbers. Banks below FMR.CAN2SB
+ * belong to CAN1, the others to CAN2. The filter numbers also count the banks
+ * that are inactive. */
 static int32_t match(const bxcan *b, const can_frame *f, uint32_t *index)
 {
     const bxcan *first = b->can.parts->bxcans;
@@ -348,7 +351,7 @@ static void heard(node *n, const can_frame *f)
         q->flags |= q->count == DEPTH ? BXCAN_FULL0 : 0u;
     } else if (which >= 0) {
         q->flags |= BXCAN_FOVR0;
-        if (!has(b, MCR, BXCAN_RFLM)) /* overwrite the newest frame */
+        if (!has(b, MCR, BXCAN_RFLM)) /* overwrites the newest frame */
             memcpy(q->slots[DEPTH - 1], slot, sizeof slot);
     }
     note_errors(b);
@@ -383,7 +386,7 @@ static uint32_t read_mode(bxcan *b)
     return b->mode | b->flags | going | BXCAN_SAMP | BXCAN_RX;
 }
 
-/* Return TSR. TSR contains the lowest empty mailbox, or the mailbox that is
+/* Return TSR. TSR.CODE is the lowest empty mailbox, or the mailbox that will be
  * sent last. */
 static uint32_t read_boxes(const bxcan *b)
 {
@@ -422,7 +425,8 @@ static void write_boxes(bxcan *b, uint32_t value)
     ask(b);
 }
 
-/* Take a write to a register of a mailbox, if the mailbox is empty (32.9.3). */
+/* Handle a write to a register of a mailbox, if the mailbox is empty
+ * (32.9.3). */
 static void write_box(bxcan *b, uint32_t word, uint32_t value)
 {
     bxcan_box *box = &b->boxes[(word - TIR) / 4];
@@ -438,9 +442,9 @@ static void write_box(bxcan *b, uint32_t word, uint32_t value)
     can_wake(&b->can);
 }
 
-/* Take a write to a filter register. FMR and FA1R can always change, and so can
- * a bank that is off. Other registers change only during the filters'
- * set-up. */
+/* Handle a write to a filter register. FMR, FA1R and the registers of an
+ * inactive bank can change at any time. The other filter registers change only
+ * during the filter initialisation. */
 static void write_filters(bxcan *b, uint32_t word, uint32_t value)
 {
     if (has(b, FMR, BXCAN_FINIT) || word == FMR || word == FA1R ||
@@ -480,7 +484,7 @@ int bxcan_read(bxcan *b, uint32_t word, uint64_t *value)
     return b->can.parts->bxcans[0].can.clocked;
 }
 
-/* Write a register. Return 0 if Python must write it. */
+/* Write a register. Return 0 if Python must handle the write. */
 int bxcan_write(bxcan *b, uint32_t word, uint32_t value)
 {
     if ((value & ~b->writable[word] & ~b->words[word]) ||

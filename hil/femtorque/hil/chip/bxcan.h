@@ -17,10 +17,10 @@ enum { BXCAN_INAK = 1, BXCAN_SLAK = 2, BXCAN_ERRI = 4, BXCAN_SLAKI = 0x10 };
 enum { BXCAN_TXM = 0x100, BXCAN_RXM = 0x200, BXCAN_SAMP = 0x400 };
 enum { BXCAN_RX = 0x800 };
 
-/* Bits of TSR are for mailbox 0. Each next mailbox has its bits eight places
- * further. Then follow bits of RF0R, ESR, TIR and RIR, BTR and FMR. Bits of
- * IER: FMPIE0 and the next two are for FIFO 0; the bits for FIFO 1 are three
- * places further. */
+/* These bits of TSR are for mailbox 0. The bits of each next mailbox are eight
+ * positions higher. The next bits belong to RF0R, ESR, TIR and RIR, BTR and
+ * FMR. Bits of IER: FMPIE0 and the next two bits are for FIFO 0; the bits for
+ * FIFO 1 are three positions higher. */
 enum { BXCAN_RQCP0 = 1, BXCAN_TXOK0 = 2, BXCAN_ALST0 = 4, BXCAN_TERR0 = 8 };
 enum { BXCAN_ABRQ0 = 0x80 };
 enum { BXCAN_FULL0 = 8, BXCAN_FOVR0 = 0x10, BXCAN_RFOM0 = 0x20 };
@@ -30,15 +30,14 @@ enum { BXCAN_TXRQ = 1, BXCAN_RTR = 2, BXCAN_IDE = 4, BXCAN_FINIT = 1 };
 enum { BXCAN_TMEIE = 1, BXCAN_FMPIE0 = 2, BXCAN_FFIE0 = 4, BXCAN_FOVIE0 = 8 };
 enum { BXCAN_LECIE = 0x800, BXCAN_ERRIE = 0x8000, BXCAN_SLKIE = 0x20000 };
 
-/* order: number of the request. abort: the request ends once the frame has left
- * the wire.
- */
+/* order: number of the request. abort: the request ends when the frame has been
+ * sent. */
 typedef struct {
     int32_t state, abort;
     uint32_t flags, order;
 } bxcan_box;
 
-/* slots: RIR, RDTR, RDLR and RDHR of each held frame. */
+/* slots: RIR, RDTR, RDLR and RDHR of each received frame. */
 typedef struct {
     uint32_t slots[BXCAN_DEPTH][4], flags;
     int32_t count;
@@ -46,11 +45,11 @@ typedef struct {
     struct bxcan *of;
 } bxcan_fifo;
 
-/* hil/chip/stm32f4/bxcan.py describes a controller. writable: bits of each
- * register that can be written. mode: present mode, as bits of MSR. wanted: the
- * requested mode. flags: of MSR. errors: last error flags of ESR. sending,
- * offered: numbers of mailboxes, or -1. orders: number of requests so far.
- * recovers: the wait for the end of bus off. */
+/* hil/chip/stm32f4/bxcan.py describes a controller. writable: writable bits of
+ * each register. mode: present mode, as bits of MSR. wanted: the requested
+ * mode. flags: flags of MSR. errors: last error flags of ESR. sending, offered:
+ * numbers of mailboxes, or -1. orders: number of requests so far. recovers: the
+ * wait for the end of bus off. */
 typedef struct bxcan {
     can can;
     uint32_t words[BXCAN_WORDS], writable[BXCAN_WORDS];

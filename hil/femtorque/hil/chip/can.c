@@ -32,7 +32,7 @@ void can_wake(can *c)
         wire_ask(c->wire, &c->node);
 }
 
-/* Come back to the bus. After bus off the error counters begin at 0. */
+/* Come back to the bus. After bus off the error counters restart at 0. */
 void can_back(can *c)
 {
     if (c->off)
@@ -40,7 +40,7 @@ void can_back(can *c)
     c->off = 0;
 }
 
-/* Drive an interrupt request. */
+/* Assert or clear an interrupt request. */
 void can_line(can *c, int32_t line, int asserted)
 {
     c->asserted = (c->asserted & ~(1u << line)) |
@@ -57,21 +57,22 @@ void can_forget(can *c)
         wire_forget(c->wire, &c->waits);
 }
 
-/* Plan a task after a number of clocks of the controller's bus. */
+/* Schedule a task a number of bus clocks of the controller from now. */
 void can_after(const can *c, task *t, double clocks)
 {
     double cycles = parts_ask(c->parts, CAN_CYCLES, c->number, 0.0);
     task_after_cycles(c->parts, t, (int64_t)rint(clocks * cycles));
 }
 
-/* Wait until the controller has seen a number of sequences of recessive
+/* Wait until the controller has received a number of sequences of recessive
  * bits. */
 void can_wait(can *c, waiter *x, int32_t sequences)
 {
     wire_wait(c->wire, x, &c->node, sequences);
 }
 
-/* Refuse an action without a model. why: number of the refusal. */
+/* Refuse an action that the model does not support. why: number of the
+ * refusal. */
 void can_refuse(const can *c, int32_t why)
 {
     parts_ask(c->parts, CAN_REFUSES, c->number, why);

@@ -1,4 +1,4 @@
-/* The common part of the families' CAN controllers. */
+/* The CAN controller functions that the families have in common. */
 #ifndef CAN_H
 #define CAN_H
 
@@ -8,14 +8,13 @@
 #define CAN_PINS 2
 #define CAN_LINES 4
 
-/* A controller, as hil/chip/stm32/can.py describes it. number: among
- * controllers of the same kind. wire: the wire at the transceiver, or 0. pins:
- * number of pins that must be switched to the controller. hz: clock of the bits
- * before the controller's divider; 0 while the clock is dead, negative while it
- * is unknown. off: the controller has been bus off and has not come back yet.
- * lines: numbers of its interrupt requests, or -1. asserted: asserted requests,
- * as bits. turns: planned change of mode. waits: the wait for recessive
- * bits. */
+/* A controller, as hil/chip/stm32/can.py describes it. number: number among
+ * controllers of the same type. wire: the bus at the transceiver, or 0. pins:
+ * number of pins that must be switched to the controller. hz: bit clock before
+ * the controller's divider; 0 while the clock is off, negative while it is
+ * unknown. off: the controller is bus off and has not recovered yet. lines:
+ * numbers of its interrupt requests, or -1. asserted: asserted requests, as
+ * bits. turns: scheduled change of mode. waits: the wait for recessive bits. */
 typedef struct {
     node node;
     struct parts *parts;

@@ -1,6 +1,8 @@
-"""C sources that are compiled for the Cortex-M4F. Functions are called one at a time, and every instruction is counted.
+"""C sources that are compiled for the Cortex-M4F. The caller runs one function at a time, and each instruction is
+counted.
 
-Tests use the library to measure only ft_step: bits, instructions, stack. femtorque.hil.board.virtual runs whole images.
+Tests use this library only to measure ft_step: bits, instructions and stack. femtorque.hil.board.virtual runs whole
+images.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from femtorque.hil.chip.timing import Block, FlashFetch, block
 
 MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
 FLASH, FLASH_SIZE = 0x08000000, 0x00100000
-IT_STATE = 0x0600FC00  # in the program status register
+IT_STATE = 0x0600FC00  # bits of the program status register
 RAM, RAM_SIZE = 0x20000000, 0x00100000
-ELF = "chip.elf"  # the one file of an entry in the cache
-_RETURN = FLASH + FLASH_SIZE - 4  # return address of every called function
+ELF = "chip.elf"  # the name of the file in a cache entry
+_RETURN = FLASH + FLASH_SIZE - 4  # return address of each function that is called
 _PAINT = 0xA5
 
 _LINKER_SCRIPT = f"""
@@ -49,7 +51,7 @@ SECTIONS {{
 
 @cache
 def cross_compiler() -> str:
-    """Return arm-none-eabi-gcc of PATH. Raises Refused if there is none."""
+    """Return the arm-none-eabi-gcc on PATH. Raises Refused if there is no such register."""
     found = shutil.which("arm-none-eabi-gcc")
     if not found:
         raise Refused("no arm-none-eabi-gcc found: install it, e.g. `apt install gcc-arm-none-eabi`")
@@ -58,24 +60,25 @@ def cross_compiler() -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """Result and costs of one call of a function."""
+    """Result and costs of one function call."""
 
     result: int  # r0
     instructions: int
     stack_bytes: int
-    cycles: int = 0  # by the model of hil/chip/timing.py, without waiting for flash
-    fetch_stalls: int = 0  # cycles of waiting for flash
+    cycles: int = 0  # counted by the model of hil/chip/timing.py, without flash waits
+    fetch_stalls: int = 0  # cycles for which code waited for flash
 
 
 class ChipLibrary:
-    """Compiled sources {name: text} in emulated flash, whose functions are called by name.
+    """Compiled sources {name: text} in emulated flash. Their functions are called by name.
 
-    Arguments are integers or addresses. `put` copies an array to memory and returns its address; nothing frees it.
+    Arguments are integers or addresses. `put` copies an array to memory and returns its address; the memory is not
+    released.
     """
 
     def __init__(self, sources: dict[str, str], flags: tuple[str, ...] = ("-O2",), warnings: bool = True,
                  libraries: tuple[str, ...] = ()) -> None:
-        """libraries: linker options for libraries that the sources need, such as "-lm"."""
+        """libraries: linker options for the libraries of the sources, such as "-lm"."""
         options = (
             *MACHINE,
             *flags,
@@ -107,7 +110,7 @@ class ChipLibrary:
         self.uc.hook_add(UC_HOOK_BLOCK, self._on_block)
 
     def put(self, data: NDArray[Any] | int) -> int:
-        """Copy an array into the chip's memory, or reserve a number of zero bytes. Returns the address."""
+        """Copy an array into the chip's memory, or reserve a number of zero bytes there. Returns the address."""
         raw = bytes(data) if isinstance(data, int) else np.ascontiguousarray(data).tobytes()
         address = self._free
         self._free += (len(raw) + 7) & ~7
@@ -164,12 +167,12 @@ class ChipLibrary:
         if self._timed:
             self._timed.fetch.read(address)
         status = uc.reg_read(arm.UC_ARM_REG_XPSR)
-        if status & IT_STATE:  # Unicorn leaves this state behind: see before_read in hil/chip/block_counter.c
+        if status & IT_STATE:  # Unicorn leaves this state set: see before_read in hil/chip/block_counter.c
             uc.reg_write(arm.UC_ARM_REG_XPSR, status & ~IT_STATE)
 
 
 class _Timed:
-    """Cycles of one call, block by block."""
+    """Number of cycles of one call, counted block by block."""
 
     def __init__(self) -> None:
         self.cycles, self.fetch = 0, FlashFetch()
@@ -185,7 +188,7 @@ class _Timed:
 
 
 def _linked(sources: dict[str, str], options: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Path:
-    """Return the ELF file of the sources, from the cache if the cache has it."""
+    """Return the ELF file of the sources, from the cache if possible."""
     texts = (text for item in sorted(sources.items()) for text in item)
     key = key_of(program(cross_compiler()), *options, *libraries, _LINKER_SCRIPT, *texts)
     return kept(key, lambda folder: _link(sources, options, libraries, folder / ELF)) / ELF

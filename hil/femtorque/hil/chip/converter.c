@@ -1,6 +1,6 @@
-/* Injected sequences of RM0090 section 13 and RM0440 section 21, started by
- * software or a timer. The converter samples the channels one after another.
- * Each channel has a sampling window. */
+/* Injected sequences of RM0090 section 13 and RM0440 section 21. Software or a
+ * timer starts a sequence. The converter samples the channels one after
+ * another. Each channel is sampled during a window. */
 #include "parts.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ int converter_armed(const converter *c)
            (!c->latched || (c->words[c->control] & c->start) != 0);
 }
 
-/* Begin the sequence. at: cycle of the first sample. */
+/* Begin the injected sequence. at: cycle of the first sample. */
 void converter_start(parts *l, int32_t number, double at)
 {
     converter *c = &l->converters[number];
@@ -34,7 +34,8 @@ void converter_start(parts *l, int32_t number, double at)
     parts_plan(l, &c->end, (int64_t)rint(at));
 }
 
-/* Begin the sequence after a timer's trigger. at: cycle of the trigger. */
+/* Begin the injected sequence after a timer's trigger. at: cycle of the
+ * trigger. */
 void converter_trigger(parts *l, int32_t number, double at)
 {
     converter *c = &l->converters[number];
@@ -45,7 +46,7 @@ void converter_trigger(parts *l, int32_t number, double at)
     converter_start(l, number, at + c->latency * c->cycles);
 }
 
-/* Drive the interrupt request. */
+/* Assert or clear the interrupt request. */
 void converter_ask(const parts *l, const converter *c)
 {
     if (c->interrupt >= 0)
@@ -53,7 +54,7 @@ void converter_ask(const parts *l, const converter *c)
                    c->asks && (c->words[c->status] & c->asking) != 0);
 }
 
-/* Return the counts of the sequence's i-th channel. */
+/* Return the conversion result of the sequence's i-th channel, counts. */
 static uint32_t converted(parts *l, const converter *c, int32_t i)
 {
     int32_t number = (int32_t)(c - l->converters);
@@ -66,7 +67,7 @@ static uint32_t converted(parts *l, const converter *c, int32_t i)
     return (uint32_t)fmin(fmax(counts, 0.0), COUNTS - 1.0);
 }
 
-/* Set results and flags at the end of the sequence. */
+/* Set the results and flags at the end of the sequence. */
 void converter_act(parts *l, converter *c)
 {
     double now = (double)l->count->now;
@@ -86,7 +87,7 @@ void converter_act(parts *l, converter *c)
     converter_ask(l, c);
 }
 
-/* Take a write to the status register. */
+/* Handle a write to the status register. */
 static int write_status(const parts *l, converter *c, uint32_t value)
 {
     uint32_t *status = &c->words[c->status];
@@ -97,7 +98,7 @@ static int write_status(const parts *l, converter *c, uint32_t value)
     return 1;
 }
 
-/* Take a write to the control register that only starts a sequence. */
+/* Handle a write to the control register that only starts a sequence. */
 static int write_control(parts *l, converter *c, uint32_t value)
 {
     uint32_t *control = &c->words[c->control], others = *control & ~c->start;
@@ -112,14 +113,14 @@ static int write_control(parts *l, converter *c, uint32_t value)
     return 1;
 }
 
-/* Read a register. Return 0 if Python must read it. */
+/* Read a register. Return 0 if Python must handle the read. */
 int converter_read(const converter *c, uint32_t word, uint64_t *value)
 {
     *value = c->words[word];
     return c->plain || (word != c->status && word != c->control);
 }
 
-/* Write a register. Return 0 if Python must write it. */
+/* Write a register. Return 0 if Python must handle the write. */
 int converter_write(parts *l, converter *c, uint32_t word, uint32_t value)
 {
     if (word == c->status)

@@ -1,4 +1,4 @@
-/* The processor's blocks, sleep and exceptions, as long as Python is not
+/* Execution of blocks, sleep and exceptions, for as long as Python is not
  * needed. The core is in C because current loops interrupt the processor twenty
  * thousand times a second. */
 #include "core.h"
@@ -7,9 +7,10 @@
 #include "parts.h"
 
 #define IT_STATE 0x0600FC00u
-#define EXCEPTION_RETURN 8 /* Unicorn's number of an exception return */
+#define EXCEPTION_RETURN 8 /* the number that Unicorn gives to an exception
+                            * return */
 
-/* Note the report of Unicorn's translator, and stop. */
+/* Record the exception that Unicorn's translator reports, and stop. */
 void core_interrupted(void *engine, uint32_t number, void *user)
 {
     core *c = user;
@@ -17,7 +18,7 @@ void core_interrupted(void *engine, uint32_t number, void *user)
     (void)c->u.stop(engine);
 }
 
-/* Take a pending exception, if its priority allows it now. */
+/* Take a pending exception if its priority allows it now. */
 static void take_exception(core *c, int32_t number)
 {
     c->asleep = 0; /* ends WFI for any PRIMASK */
@@ -39,8 +40,8 @@ static void execute(core *c)
     c->pc = exceptions_register(c, c->u.pc);
 }
 
-/* Report the end of a handler to the board. The clock then shows the cycle of
- * the end. */
+/* Report to the board that a handler has ended. Afterwards the clock shows the
+ * cycle at which execution ended. */
 static void report_end(core *c)
 {
     int64_t now = c->count->now;
@@ -51,7 +52,7 @@ static void report_end(core *c)
     c->count->now = now;
 }
 
-/* Return the reason why Python is needed after execution, or WAKE. */
+/* Return the reason why Python must act after execution, or WAKE. */
 static int32_t look(core *c)
 {
     if (c->refused)
@@ -71,7 +72,7 @@ static int32_t look(core *c)
     return WAKE;
 }
 
-/* Let time pass until the next event. */
+/* Advance the time to the next event. */
 static void sleep_until(counter *count, int64_t wake)
 {
     count->now = count->now > wake ? count->now : wake;
@@ -89,7 +90,7 @@ static int32_t go_on(core *c, int64_t wake)
         sleep_until(count, wake);
         return WAKE;
     }
-    /* a masked exception is tried again after every block */
+    /* a masked exception is tried again after each block */
     next = nvic_candidate(&c->nvic);
     count->deadline =
         next != NO_EXCEPTION && count->now + 1 < wake ? count->now + 1 : wake;
@@ -99,8 +100,8 @@ static int32_t go_on(core *c, int64_t wake)
     return look(c);
 }
 
-/* Run until a cycle, or until Python is needed. next, order: of Python's next
- * event, which ends the run too. */
+/* Run until a cycle, or until Python must act. next, order: cycle and number of
+ * Python's next event, which also ends the run. */
 int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order)
 {
     counter *count = c->count;

@@ -1,4 +1,4 @@
-/* A Cortex-M4F around Unicorn, as far as hil/chip/cpu.py is in C. */
+/* The C code of the Cortex-M4F that hil/chip/cpu.py emulates with Unicorn. */
 #ifndef CORE_H
 #define CORE_H
 
@@ -21,7 +21,7 @@ typedef struct {
     int64_t entries, instructions, cycles;
 } handled;
 
-/* Unicorn's functions, and its numbers of registers. */
+/* Unicorn's functions, and the numbers that Unicorn gives to registers. */
 typedef struct {
     void *engine;
     int (*start)(void *, uint64_t, uint64_t, uint64_t, size_t);
@@ -39,32 +39,34 @@ typedef struct {
     unicorn u;
     counter *count; /* blocks, and the clock */
     nvic nvic;
-    memory memories[MEMORIES]; /* an entry without bytes ends the list */
+    memory memories[MEMORIES]; /* an entry with size 0 ends the list */
     uint32_t vectors;          /* address of the vector table */
     uint32_t pc;
     int32_t asleep, locked_up, halted;
     int32_t executes;  /* a block is running */
-    int32_t refused;   /* a peripheral's model has raised an error */
-    int32_t interrupt; /* reported by Unicorn's translator, or -1 */
-    int32_t failed;    /* Unicorn's error, if it stopped with one */
+    int32_t refused;   /* the model of a peripheral has raised an exception */
+    int32_t interrupt; /* exception that Unicorn's translator has reported, or
+                        * -1 */
+    int32_t failed;    /* Unicorn's error code, if Unicorn stopped with an
+                        * error */
     int32_t ended;     /* exception whose handler ended last */
-    int64_t ended_at;  /* cycle, before the frame was unstacked */
+    int64_t ended_at;  /* cycle before the exception frame was unstacked */
     void *board;       /* argument of on_end */
     void (*on_end)(void *board, int32_t exception);
     struct parts *parts;
     int32_t entry_cycles, return_cycles, float_cycles;
-    uint8_t heard[EXCEPTIONS]; /* exceptions whose ends go to Python */
+    uint8_t heard[EXCEPTIONS]; /* exceptions whose end is reported to Python */
     handled handlers[EXCEPTIONS];
     int64_t accounted_instructions, accounted_cycles; /* charged to handlers */
 } core;
 
-/* Reasons for the return of core_run. */
+/* Reasons for which core_run returns. */
 enum {
     WAKE,          /* the next event is due */
     ATTEND,        /* a change that Python must handle */
-    UNKNOWN_BLOCK, /* a block is about to run for the first time */
-    REFUSED,       /* a peripheral's model has raised an error */
-    FAILED,        /* Unicorn cannot execute the code */
+    UNKNOWN_BLOCK, /* a block runs for the first time */
+    REFUSED,       /* the model of a peripheral has raised an exception */
+    FAILED,        /* the reason: code that Unicorn cannot execute */
     INTERRUPTED,   /* Unicorn's translator has reported an exception */
     ENDED          /* the handler of an exception in `heard` has ended */
 };

@@ -1,8 +1,9 @@
-"""A Cortex-M4F around Unicorn: memory, exceptions, sleep, faults, and the exact count of executed instructions.
+"""A Cortex-M4F emulated by Unicorn: memory, exceptions, sleep, faults, and the exact count of executed instructions.
 
-Unicorn translates and runs the instructions. Unicorn has no NVIC, no SysTick and no time. This module adds these parts.
-Time is counted in processor cycles by the model of femtorque.hil.chip.timing, one basic block at a time. So events and
-interrupts come at block boundaries, and a register that depends on time has the value at the end of the reading block.
+Unicorn translates and runs the instructions. Unicorn models no NVIC, no SysTick and no time. This module adds these
+functions. The model of femtorque.hil.chip.timing counts time in processor cycles, one basic block at a time. Therefore
+events and interrupts happen at block boundaries, and a register that depends on time has its value at the end of the
+block that reads it.
 """
 
 import mmap
@@ -35,7 +36,7 @@ _HFSR_FORCED, _HFSR_DEBUGEVT = 1 << 30, 1 << 31
 
 @dataclass(frozen=True)
 class Region:
-    """A piece of memory, in bytes. A writable region keeps its content over resets, as SRAM does."""
+    """A region of memory; size in bytes. A writable region keeps its content over a reset, as SRAM does."""
 
     name: str
     start: int
@@ -45,7 +46,7 @@ class Region:
 
 @dataclass
 class Handled:
-    """Costs of one exception handler so far, without the costs of handlers that preempted it."""
+    """Costs of one exception handler so far. The costs of handlers that preempted it are excluded."""
 
     entries: int = 0
     instructions: int = 0
@@ -53,7 +54,7 @@ class Handled:
 
 
 class CortexM4:
-    """The processor with its memory. The chip model attaches peripherals to `bus`.
+    """The processor and its memory. The chip model attaches peripherals to `bus`.
 
     vectors: address of the vector table out of reset, where `image` lies. asleep: the processor waits for an interrupt.
     locked_up: true after a fault inside a fault handler, until a reset. halted: true if a debugger holds the processor,
@@ -88,7 +89,7 @@ class CortexM4:
             map_peripherals(self.uc, start, size, self._in_c.bus_read, self._in_c.bus_write, self._bus_in_c(start))
         self.on_flash_write: Callable[[int, int, int], bool] = lambda address, size, value: False
         for region in regions:
-            if not region.writable:  # a hook at writable pages would be called at each write
+            if not region.writable:  # a hook at writable pages would be called at each store
                 self.uc.hook_add(const.UC_HOOK_MEM_WRITE_PROT, self._protected, None, region.start,
                                  region.start + region.size - 1)
         self.hear()
@@ -96,7 +97,7 @@ class CortexM4:
         self.reset()
 
     def _core_in_c(self) -> Any:
-        """Make the processor's struct in C, and hook its functions to Unicorn."""
+        """Create the processor's struct in C, and register its functions as Unicorn hooks."""
         ffi, lib = library()
         self._in_c = lib
         memories = [(start, end, ffi.from_buffer(memory), region.writable)
@@ -109,11 +110,11 @@ class CortexM4:
         hook(self.uc, UC_HOOK_INTR, lib.core_interrupted, core)
         hook(self.uc, UC_HOOK_TLB_FILL, lib.page_rights, core)
         grant_pages(self.uc, True)
-        self.uc.ctl_exits_enabled(True)  # no exits: Unicorn would translate an exit again at every start
+        self.uc.ctl_exits_enabled(True)  # Unicorn would translate an exit address at each start
         return core
 
     def _parts_in_c(self) -> ChipState:
-        """Make the state of the chip's parts, and connect it to the processor."""
+        """Create the state of the chip's peripherals, and connect it to the processor."""
         parts = ChipState(self._count)
         parts.state.core, self._core.parts = self._core, parts.state
         parts.placed, parts.stop = self._placed, self._stop
@@ -122,7 +123,7 @@ class CortexM4:
     # -- life ---------------------------------------------------------------
 
     def reset(self) -> None:
-        """Set registers to their reset values, and stack pointer and program counter from the vector table."""
+        """Set registers to their reset values. Load the stack pointer and the program counter from the vector table."""
         self.nvic.reset()
         self.scs.reset()
         self.dwt.reset()
@@ -145,13 +146,13 @@ class CortexM4:
         core.pc = start
 
     def request_reset(self) -> None:
-        """Request a system reset. `run` returns at the next block, with `reset_requested`."""
+        """Request a system reset. In this case `run` returns at the next block, with `reset_requested` set."""
         self.reset_requested = True
         self.events.attend()
 
     def halt(self, halted: bool) -> None:
-        """Halt the processor like a debugger, or let it go on. SysTick and the cycle counter halt too (ARMv7-M C1.5,
-        B3.3.1)."""
+        """Halt the processor as a debugger does, or let it continue. SysTick and the cycle counter halt with the
+        processor (ARMv7-M C1.5, B3.3.1)."""
         if halted != self.halted:
             self.halted = halted
             self.scs.systick.hold(halted)
@@ -163,14 +164,14 @@ class CortexM4:
         self.uc.mem_write(address, data)
 
     def stall(self, cycles: int) -> None:
-        """Delay the running code by a number of cycles, within a peripheral access."""
+        """Delay the running code by a number of cycles during a peripheral access."""
         self._count.now += cycles
 
     def memory(self, address: int, size: int) -> bytes:
         return bytes(self.window(address, size))
 
     def window(self, address: int, size: int) -> memoryview:
-        """Return a view of bytes in memory. The view shows later changes."""
+        """Return a view of bytes in memory. The view also shows later changes of the memory."""
         for start, end, memory in self._memories:
             if start <= address and address + size <= end:
                 return memoryview(memory)[address - start:address - start + size]
@@ -181,18 +182,18 @@ class CortexM4:
         self._core.vectors = address or self.vectors
 
     def handled(self, number: int) -> Handled:
-        """Return the costs of the handler of an exception; 0: of thread mode."""
+        """Return the costs of an exception's handler; 0: of thread mode."""
         done = self._core.handlers[number]
         return Handled(done.entries, done.instructions, done.cycles)
 
     def hear(self, numbers: Collection[int] = range(EXCEPTIONS)) -> None:
-        """Call `on_exception` at the ends of these exceptions only."""
+        """Call `on_exception` only at the end of these exceptions."""
         for number in range(EXCEPTIONS):
             self._core.heard[number] = number in numbers
 
     def report_ends(self, function: Any, board: Any) -> None:
-        """Have the ends of handlers reported to a C function with a pointer to the board. Function and pointer are
-        addresses."""
+        """Report the end of each handler to a C function, with a pointer to the board. The function and the pointer are
+        given as addresses."""
         ffi = self.parts.ffi
         self._core.on_end = ffi.cast(ffi.typeof(self._core.on_end), int(function))
         self._core.board = ffi.cast("void *", int(board))
@@ -200,7 +201,7 @@ class CortexM4:
     # -- execution ----------------------------------------------------------
 
     def run(self, until: int, stop: Callable[[], bool] = lambda: False) -> None:
-        """Execute until a cycle and up to one block more, until a reset is requested, or until stop() is true."""
+        """Execute until a cycle and at most one block more, until a reset is requested, or until stop() is true."""
         events = self.events
         while events.now < until and not self.reset_requested and not stop():
             events.fire()
@@ -209,7 +210,7 @@ class CortexM4:
             self._execute(until)
 
     def _execute(self, until: int) -> None:
-        """Run until a cycle, until the next event, or until the code needs Python."""
+        """Run until a cycle, until the next event, or until Python must act."""
         core, count, events, c = self._core, self._count, self.events, self._in_c
         self.parts.state.attend = False
         why = c.core_run(core, until, events.next_here(), events.next_order)
@@ -229,7 +230,7 @@ class CortexM4:
             self._internal(core.interrupt)
 
     def _learn(self, address: int, size: int) -> None:
-        """Add the block that is about to run for the first time."""
+        """Add a block before its first execution."""
         block = timing.block(address, self.memory(address, size))
         if block.floating_point and not self.floating_point:
             raise Unmodelled(f"floating-point instruction in the block at pc 0x{address:08X} while CPACR is off")
@@ -238,7 +239,7 @@ class CortexM4:
     # -- memory-mapped registers --------------------------------------------
 
     def _bus_in_c(self, base: int) -> Any:
-        """Return a range of peripherals' addresses in C, with callbacks to their models."""
+        """Return a range of peripheral addresses as a C struct, with callbacks to the models."""
         (ffi, _), bus = library(), self.bus
 
         def read(engine: object, offset: int, size: int, user: object) -> int:
@@ -265,7 +266,7 @@ class CortexM4:
         self.bus.watch(address, size, None if value < 0 else value)
 
     def _protected(self, uc: Uc, access: int, address: int, size: int, value: int, data: object) -> bool:
-        """Handle a write to memory that is not writable. Returns false if the write is a fault."""
+        """Handle a store to memory that is not writable. Return false if the write causes a fault."""
         try:
             return self.on_flash_write(address, size, value & (1 << 8 * size) - 1)
         except Unmodelled as error:
@@ -273,7 +274,7 @@ class CortexM4:
             return True
 
     def check(self) -> None:
-        """Raise the error that was noted while C ran."""
+        """Raise the exception that was recorded while C ran."""
         self._core.refused = False
         self.parts.check()
 
@@ -282,7 +283,7 @@ class CortexM4:
         self.uc.emu_stop()
 
     def _placed(self, error: BaseException) -> BaseException:
-        """Return an error. If the error refuses an action of the image, add the place in the image."""
+        """Return an error. If the refusal is for an action of the image, add the location in the image to the error."""
         if not isinstance(error, Unmodelled) or error.placed or not self._core.executes:
             return error
         pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
@@ -309,7 +310,7 @@ class CortexM4:
             self._fault(USAGE_FAULT, _INVSTATE)
 
     def _memory_fault(self, error: int) -> None:
-        """Raise the exception for one of Unicorn's errors."""
+        """Raise the exception that corresponds to a Unicorn error."""
         fetches = (const.UC_ERR_FETCH_UNMAPPED, const.UC_ERR_FETCH_PROT, const.UC_ERR_EXCEPTION)
         if error == const.UC_ERR_EXCEPTION and self._in_c.core_memory(self._core, self.pc, 1, True):
             grant_pages(self.uc, False)  # see pages.c
@@ -321,7 +322,7 @@ class CortexM4:
             self._fault(BUS_FAULT, _PRECISERR)
 
     def _fault(self, fault: int, status: int) -> None:
-        """Take a synchronous fault at the present instruction at once. Escalate it if necessary."""
+        """Take a synchronous exception immediately, at the present instruction. Escalate it if necessary."""
         self.scs.value["CFSR"] |= status
         level = self._in_c.exceptions_level(self._core)
         number = self.nvic.escalate(fault, level)

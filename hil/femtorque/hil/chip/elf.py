@@ -17,7 +17,7 @@ _OBJECT, _FUNCTION = 1, 2
 
 @dataclass(frozen=True)
 class Symbol:
-    """Address and size in bytes. A function's address is without the Thumb bit."""
+    """Address and size in bytes. The returned address of a function does not have the Thumb bit."""
 
     address: int
     size: int
@@ -29,7 +29,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Image:
-    """flash: bytes from `start` on; gaps are 0xFF as in erased flash. symbols: functions and objects by name."""
+    """flash: bytes from address `start`; gaps are 0xFF as in erased flash. symbols: functions and objects by name."""
 
     start: int
     flash: bytes
@@ -37,7 +37,7 @@ class Image:
 
     @staticmethod
     def load(path: str | Path, start: int, size: int) -> Image:
-        """Return the part of an ELF file that lies in flash, at [start, start + size)."""
+        """Return the contents of an ELF file that are placed in flash, at [start, start + size)."""
         try:
             with open(path, "rb") as stream:
                 elf = ELFFile(stream)
@@ -60,7 +60,7 @@ class Image:
 
 
 def _symbols(elf: ELFFile) -> dict[str, Symbol]:
-    """Return the symbols of ELF32 (System V ABI). pyelftools is slow for a thousand symbols."""
+    """Return the symbols of an ELF32 file (System V ABI). pyelftools is slow for a thousand symbols."""
     table = elf.get_section_by_name(".symtab")
     if not isinstance(table, SymbolTableSection):
         return {}

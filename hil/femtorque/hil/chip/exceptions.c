@@ -1,24 +1,29 @@
-/* Entry to and return from exceptions. The frame goes onto the stack in use.
- * The frame's top is a multiple of eight. A bit of the stacked xPSR says if the
- * stack pointer was moved for that. */
+/* Exception entry and exception return. The exception frame is stored on the
+ * stack in use. The top of the exception frame is aligned to eight bytes. A bit
+ * of the stacked xPSR records whether the stack pointer was moved for this
+ * alignment. */
 #include "exceptions.h"
 
 #include <string.h>
 
-#define ALIGNED (1u << 9) /* stacked xPSR: the stack was moved by four */
+#define ALIGNED (1u << 9) /* bit of the stacked xPSR: the stack pointer was
+                           * moved by four */
 #define THUMB (1u << 24)  /* xPSR */
-#define FPCA (1u << 2)    /* CONTROL: the floating-point unit is in use */
-#define SPSEL (1u << 1)   /* CONTROL: thread mode runs on the process stack */
-/* CONTROL of a processor with a secure state. Unicorn assumes this state, and
- * clears FPSCR without this bit. */
+#define FPCA (1u << 2)    /* a bit of CONTROL: the floating-point unit is in
+                           * use */
+#define SPSEL (1u << 1)   /* a bit of CONTROL: thread mode uses the process
+                           * stack */
+/* A bit of CONTROL in a processor with the security extension. Unicorn assumes
+ * this state, and clears FPSCR without this bit. */
 #define SFPA (1u << 3)
 #define EXC_RETURN 0xFFFFFFE1u
 #define BASIC 0x20u    /* bytes of a frame */
-#define EXTENDED 0x68u /* bytes with floating-point registers */
+#define EXTENDED 0x68u /* bytes of an exception frame with floating-point
+                        * registers */
 #define INTEGERS 6     /* r0 to r3, r12, lr */
 #define DOUBLES 8
 
-/* Read registers in the given order. sp is the pointer of the stack in use. */
+/* Read registers in the given order. sp: the stack pointer in use. */
 static void read_registers(const core *c, const int *names, uint64_t *values,
                            int count)
 {
@@ -99,7 +104,7 @@ static void stack(const core *c, uint8_t *top, uint32_t xpsr, int floats)
     memcpy(top + BASIC + DOUBLES * sizeof *values, words, 2 * sizeof *words);
 }
 
-/* Go to the handler in handler mode, on the main stack. */
+/* Jump to the handler in handler mode, with the main stack. */
 static void go_to(core *c, int32_t number, uint32_t top, uint32_t control,
                   uint32_t code)
 {
@@ -117,8 +122,8 @@ static void go_to(core *c, int32_t number, uint32_t top, uint32_t control,
     c->count->last_refill = 0;
 }
 
-/* Stack the frame and go to the handler. If the frame does not fit into memory,
- * the processor locks up. */
+/* Stack the exception frame and jump to the handler. If the stack frame does
+ * not fit into memory, the processor locks up. */
 void exceptions_enter(core *c, int32_t number)
 {
     uint32_t control = exceptions_register(c, c->u.control);
@@ -147,7 +152,7 @@ void exceptions_enter(core *c, int32_t number)
     c->count->now += c->entry_cycles + (floats ? c->float_cycles : 0);
 }
 
-/* Read the frame at `top` back into the registers. */
+/* Restore the registers from the exception frame at `top`. */
 static void unstack(core *c, uint32_t top, const uint8_t *frame, int floats)
 {
     int names[INTEGERS + 2];
@@ -175,7 +180,7 @@ static void unstack(core *c, uint32_t top, const uint8_t *frame, int floats)
     c->pc = words[6] & ~1u;
 }
 
-/* Unstack the frame. Return 0 if `code` is no EXC_RETURN. */
+/* Unstack the frame. Return 0 if `code` is not a valid EXC_RETURN. */
 int exceptions_return(core *c, uint32_t code)
 {
     int floats = (code & 0x10u) == 0;
@@ -188,7 +193,7 @@ int exceptions_return(core *c, uint32_t code)
     c->ended_at = c->count->now;
     if (c->ended != NMI)
         write_register(c, c->u.faultmask, 0);
-    if ((code & 0x8u) != 0) /* first: the mode selects the stack */
+    if ((code & 0x8u) != 0) /* the first mode selects the stack */
         write_register(c, c->u.xpsr, THUMB);
     write_register(c, c->u.control, ((code & 0x4u) != 0 ? SPSEL : 0u) |
                                         (floats ? FPCA | SFPA : 0u));

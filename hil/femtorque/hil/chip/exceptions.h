@@ -1,4 +1,4 @@
-/* Entry to exceptions and return from them, ARMv7-M B1.5.6 to B1.5.8. */
+/* Exception entry and return, ARMv7-M B1.5.6 to B1.5.8. */
 #ifndef EXCEPTIONS_H
 #define EXCEPTIONS_H
 

@@ -1,7 +1,7 @@
 /* The FDCAN controllers of RM0440 section 44. Restricted operation, clock stop,
- * test modes, transmit events and priority messages are refused. Time stamps,
- * the timeout counter, the RAM watchdog, and the count of recovery in PSR and
- * ECR are left out. */
+ * test modes, transmit events and priority messages are refused. The model
+ * leaves out time stamps, the timeout counter, the RAM watchdog, and the
+ * recovery count in PSR and ECR. */
 #include "fdcan.h"
 
 #include "parts.h"
@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Numbers of registers. IR, TXBRP, TXBCR, TXBTO and TXBCF are stored as the
- * chip reads them. TXBCR holds the elements that were cancelled while on the
- * wire. */
+/* Numbers of registers. IR, TXBRP, TXBCR, TXBTO and TXBCF are stored with the
+ * values that software reads. TXBCR marks the elements that were cancelled
+ * during their transmission. */
 enum { DBTP = 3, CCCR = 6, NBTP, ECR = 16, PSR, TDCR, IR = 20, IE, ILS, ILE };
 enum { RXGFC = 32, XIDAM, RXF0S = 36, RXF0A, RXF1S, RXF1A, CKDIV = 64 };
 enum { TXBC = 48, TXFQS, TXBRP, TXBAR, TXBCR, TXBTO, TXBCF, TXBTIE, TXBCIE };
@@ -22,13 +22,13 @@ enum { TXBC = 48, TXFQS, TXBRP, TXBAR, TXBCR, TXBTO, TXBCF, TXBTIE, TXBCIE };
 #define FIFO_WORDS (DEPTH * FDCAN_ELEMENT / 4)
 #define STANDARD_FILTERS 28u
 #define EXTENDED_FILTERS 8u
-#define RANGE 3u      /* kind: a standard filter that is off; an extended range
-                       * without XIDAM */
-#define RECOVERY 129  /* 44.3.2: sequences of 11 recessive bits */
-#define HANDSHAKE 4.0 /* clocks until a new INIT can be read, because of two
-                       * clock domains; chosen */
+#define RANGE 3u      /* kind: a standard filter that is disabled; an extended
+                       * range without XIDAM */
+#define RECOVERY 129  /* 44.3.2: number of sequences of 11 recessive bits */
+#define HANDSHAKE 4.0 /* clocks until a read returns the new INIT, because the
+                       * bit crosses two clock domains; chosen */
 
-/* Bits of IR, by bit of ILS (44.4.16). */
+/* Bits of IR for each bit of ILS (44.4.16). */
 static const uint32_t groups[] = {0x7,    0x38,    0x1C0,   0x1E00,
                                   0xE000, 0x30000, 0xFC0000};
 
@@ -37,7 +37,7 @@ static int has(const fdcan *f, uint32_t word, uint32_t bits)
     return (f->words[word] & bits) != 0;
 }
 
-/* Drive the interrupt requests. */
+/* Assert or clear the interrupt requests. */
 static void ask(fdcan *f)
 {
     uint32_t raised = f->words[IR] & f->words[IE], second = 0, i;
@@ -47,8 +47,8 @@ static void ask(fdcan *f)
     can_line(&f->can, 1, has(f, ILE, 2) && (raised & second) != 0);
 }
 
-/* Set the flags of a change of the error state, in either direction. Bus off
- * sets INIT. */
+/* Set the flags of a change of the error state, whether it becomes better or
+ * worse. Bus off sets INIT. */
 static void note_errors(fdcan *f)
 {
     uint32_t state;
@@ -67,7 +67,7 @@ static void note_errors(fdcan *f)
 
 /* -- initialisation -------------------------------------------------------- */
 
-/* Reset FIFOs and requests, which is an effect of CCE (44.3.2). */
+/* Reset FIFOs and requests, as CCE does (44.3.2). */
 static void start_over(fdcan *f)
 {
     memset(f->fifos, 0, sizeof f->fifos);
@@ -119,7 +119,7 @@ static void write_control(fdcan *f, uint32_t value)
     can_after(&f->can, &f->can.turns, HANDSHAKE);
 }
 
-/* Set all registers as after reset. */
+/* Set all registers to their reset values. */
 void fdcan_reset(fdcan *f)
 {
     f->words[CCCR] = FDCAN_INIT;
@@ -138,7 +138,7 @@ static double quantum(fdcan *f)
 {
     uint32_t divider = 2u * f->can.parts->fdcans[0].words[CKDIV]; /* 44.4.37 */
     double hz = can_hz(&f->can);
-    /* without a clock no bit ends */
+    /* without a clock no bit ever ends */
     return hz > 0.0 ? (divider ? divider : 1u) / hz : (double)INFINITY;
 }
 
@@ -180,8 +180,8 @@ static int32_t sees_itself(node *n, double loop_delay)
            loop_delay + offset < 127.0 * q;
 }
 
-/* Read the frame of an element to send (44.3.5, table 406). Return 0 if the
- * frame is refused. */
+/* Read the frame of an element that will be sent (44.3.5, table 406). Return 0
+ * if the filters reject the frame. */
 static int frame_of(const fdcan *f, int32_t i, can_frame *m)
 {
     const uint32_t *e = f->ram + (FDCAN_TO_SEND + FDCAN_ELEMENT * i) / 4;
@@ -203,15 +203,16 @@ static int frame_of(const fdcan *f, int32_t i, can_frame *m)
     return 1;
 }
 
-/* Return the place of a FIFO's oldest element. */
+/* Return the address of a FIFO's oldest element. */
 static int32_t oldest(const fdcan *f)
 {
     return (f->put + DEPTH - f->ordered) % DEPTH;
 }
 
-/* Find the next element to send, and its frame. A FIFO sends the oldest
- * element. A queue sends by identifier and then by number. Return -1 if the
- * frame is refused. */
+/* Find the next element to send and read its frame. In FIFO mode the controller
+ * sends the oldest element first. A queue sends the lowest identifier first,
+ * and equal identifiers by number. Return -1 if the filters reject the
+ * frame. */
 static int32_t next(const fdcan *f, can_frame *m)
 {
     int queue = has(f, TXBC, FDCAN_TFQM);
@@ -246,8 +247,8 @@ static void began(node *n)
     f->sending = f->offered;
 }
 
-/* Finish a request, which was sent or given up. A request that was cancelled on
- * the wire and still went through counts as sent and as given up. */
+/* Finish a request that was sent or cancelled. If a request is cancelled during
+ * a transmission that succeeds, it counts as both sent and cancelled. */
 static void done(fdcan *f, int32_t i, int sent)
 {
     uint32_t bit = 1u << i;
@@ -268,7 +269,7 @@ static void done(fdcan *f, int32_t i, int sent)
     ask(f);
 }
 
-/* Give up an element that was not sent, unless it is tried again. */
+/* Cancel an element that was not sent, unless the controller retries it. */
 static void missed(fdcan *f, int32_t i)
 {
     if (i >= 0 && (has(f, CCCR, FDCAN_DAR) || (f->words[TXBCR] >> i & 1u)))
@@ -314,7 +315,7 @@ static void failed(node *n, int32_t error)
 
 /* -- requests -------------------------------------------------------------- */
 
-/* Request elements. Return 0 if an element is not the next of the FIFO. */
+/* Request elements. Return 0 if the FIFO's next element is not this one. */
 static int request(fdcan *f, uint32_t value)
 {
     int queue = has(f, TXBC, FDCAN_TFQM);
@@ -339,8 +340,8 @@ static int request(fdcan *f, uint32_t value)
     return 1;
 }
 
-/* Cancel elements at once. An element on the wire is cancelled after it has
- * left the wire. */
+/* Cancel elements at once. An element that is being sent is cancelled only
+ * after the end of its transmission. */
 static void cancel(fdcan *f, uint32_t value)
 {
     int32_t i;
@@ -368,7 +369,7 @@ static uint32_t room(const fdcan *f)
 
 /* -- receiving ------------------------------------------------------------- */
 
-/* kind: 0: range; 1: two values; 2: value and mask. */
+/* kind: the type of the filter; 0: range; 1: two values; 2: value and mask. */
 static int matches(uint32_t kind, uint32_t id, uint32_t one, uint32_t two)
 {
     if (kind == 0)
@@ -376,8 +377,8 @@ static int matches(uint32_t kind, uint32_t id, uint32_t one, uint32_t two)
     return kind == 1 ? id == one || id == two : ((id ^ one) & two) == 0;
 }
 
-/* Return the index of an identifier's filter, or -1. what: the filter's
- * action. */
+/* Return the index of an identifier's filter, or -1. what: the action that the
+ * filter selects. */
 static int32_t standard(const fdcan *f, uint32_t id, uint32_t *what)
 {
     const uint32_t *filter = f->ram + FDCAN_STANDARD / 4;
@@ -407,8 +408,8 @@ static int32_t extended(const fdcan *f, uint32_t id, uint32_t *what)
     return -1;
 }
 
-/* Return the FIFO of a frame, or -1. match: bits of R1 with the index of the
- * filter, or with the mark of no match. */
+/* Return the FIFO that accepts a frame, or -1. match: bits of R1 with the index
+ * of the filter, or with the flag for no matching filter. */
 static int32_t filtered(const fdcan *f, const can_frame *m, uint32_t *match)
 {
     uint32_t general = f->words[RXGFC], what = 0;
@@ -485,8 +486,8 @@ static uint32_t status(const fdcan_fifo *q)
                       (q->level == DEPTH) << 24 | q->lost << 25);
 }
 
-/* Free elements up to a given element. Return 0 if the FIFO does not hold
- * it. */
+/* Release the FIFO elements up to a given element. Return 0 if the FIFO does
+ * not contain the element. */
 static int acknowledge(fdcan_fifo *q, uint32_t value)
 {
     int32_t last = (int32_t)value, count = (last - q->get + DEPTH) % DEPTH + 1;
@@ -554,13 +555,13 @@ uint32_t fdcan_read(fdcan *f, uint32_t word)
     }
 }
 
-/* Write a register. Return 0 if the write is refused. */
+/* Write a register. Return 0 if the model refuses the write. */
 int fdcan_write(fdcan *f, uint32_t word, uint32_t value)
 {
     if (value & ~f->writable[word] & ~f->words[word])
         return 0;
     switch (word) {
-    case DBTP: /* these change only while INIT and CCE are set */
+    case DBTP: /* registers that change only while INIT and CCE are set */
     case NBTP:
     case TDCR:
     case RXGFC:

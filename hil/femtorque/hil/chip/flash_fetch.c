@@ -1,10 +1,10 @@
 /* The model of flash that hil/chip/timing.py describes. The model is in C
- * because a tick has a thousand instructions, and a run counts every tick. */
+ * because a tick has a thousand instructions and each of them is counted. */
 #include "flash_fetch.h"
 
 #include <string.h>
 
-/* Begin with empty caches and without a wait. */
+/* Start with empty caches and without a wait. */
 void flash_empty(flash_fetch *f)
 {
     f->stalls = 0;
@@ -13,7 +13,8 @@ void flash_empty(flash_fetch *f)
     f->code.used = f->data.used = 0;
 }
 
-/* Return a line's place from the front of a cache, or the number of lines. */
+/* Return the index of a line in a cache, counted from the front, or the number
+ * of lines. */
 static uint32_t place_of(const flash_cache *c, uint32_t line)
 {
     uint32_t i = 0;

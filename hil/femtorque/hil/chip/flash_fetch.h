@@ -1,17 +1,17 @@
-/* Cycles that a processor waits for its flash, line by line. hil/chip/timing.py
- * describes the model. */
+/* Cycles for which a processor waits for its flash, computed line by line.
+ * hil/chip/timing.py describes the model. */
 #ifndef FLASH_FETCH_H
 #define FLASH_FETCH_H
 
 #include <stdint.h>
 
-enum { CACHE_ROOM = 128 }; /* lines of the largest cache */
+enum { CACHE_ROOM = 128 }; /* number of lines in the largest cache */
 
 typedef struct {
     uint32_t address, size, cycles;
 } instruction;
 
-/* Lines of a cache, most recently used first. */
+/* Lines of a cache, in the order of their last use. */
 typedef struct {
     uint32_t room, used;
     uint32_t lines[CACHE_ROOM];

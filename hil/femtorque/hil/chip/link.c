@@ -1,14 +1,14 @@
 /* Serial links and DMA streams of RM0090 sections 10 and 30, and of RM0440
- * sections 12, 13, 37 and 38. Bytes take time on the wire. The only planned
- * event is the end of a burst. Each access first brings the link up to date,
- * byte by byte. */
+ * sections 12, 13, 37 and 38. The transmission of a byte takes time. The end of
+ * a burst is the only scheduled event. Before each register access the link
+ * processes all bytes up to the present time. */
 #include "parts.h"
 
 #include <math.h>
 
 #define RECEIVES 0
 #define SENDS 1
-#define ENABLED 1u  /* in a stream's control word */
+#define ENABLED 1u  /* a bit of a stream's control register */
 #define MOST 0xFFFFu /* bytes of a stream */
 
 /* Flags of the status register. */
@@ -30,7 +30,7 @@ static double now(const parts *l)
     return (double)l->count->now;
 }
 
-/* Drive the interrupt request. */
+/* Assert or clear the interrupt request. */
 void link_ask(const parts *l, const serial *k)
 {
     if (k->interrupt >= 0)
@@ -39,7 +39,7 @@ void link_ask(const parts *l, const serial *k)
 
 /* -- streams ------------------------------------------------------------- */
 
-/* Return the stream of a side, or 0. */
+/* Return the DMA stream of a direction, or 0. */
 static stream *of_side(parts *l, const serial *k, int side)
 {
     return k->streams[side] < 0 ? 0 : &l->streams[k->streams[side]];
@@ -60,7 +60,7 @@ static void moved(stream *s)
         s->control &= ~ENABLED;
 }
 
-/* Return the place of the next byte in memory, or 0 if no byte is left. */
+/* Return the address of the next byte in memory, or 0 if no byte is left. */
 static uint8_t *next_byte(parts *l, const stream *s, int writable)
 {
     uint8_t *at;
@@ -72,7 +72,8 @@ static uint8_t *next_byte(parts *l, const stream *s, int writable)
     return at;
 }
 
-/* Take the next byte from memory. Return -1 if no byte is left. */
+/* Fetch the next byte of the transfer from memory. Return -1 if no byte is
+ * left. */
 static int32_t fetched(parts *l, const serial *k)
 {
     stream *s = of_side(l, k, SENDS);
@@ -85,14 +86,14 @@ static int32_t fetched(parts *l, const serial *k)
 
 /* -- the wire ------------------------------------------------------------ */
 
-/* Return true if DMA takes received bytes. */
+/* Return true if DMA accepts received bytes. */
 static int served(parts *l, const serial *k)
 {
     const stream *s = of_side(l, k, RECEIVES);
     return k->takes && s != 0 && (s->control & ENABLED) != 0;
 }
 
-/* Return true if a byte waits for DMA. */
+/* Return true if a received byte waits to be read by DMA. */
 static int waits_for_dma(parts *l, const serial *k)
 {
     return served(l, k) && k->first != k->last &&
@@ -120,7 +121,7 @@ static void keep(serial *k, uint8_t byte)
     k->status |= RECEIVED;
 }
 
-/* Receive the bytes before `end`, by DMA as long as DMA takes bytes. */
+/* Receive the bytes that arrive before `end`, as long as DMA accepts bytes. */
 static void take(parts *l, serial *k, uint32_t end)
 {
     stream *s = served(l, k) ? of_side(l, k, RECEIVES) : 0;
@@ -139,7 +140,7 @@ static void take(parts *l, serial *k, uint32_t end)
         keep(k, k->coming[k->first % k->room]);
 }
 
-/* Receive the bytes that have come. */
+/* Receive the bytes that have arrived. */
 static void receive(parts *l, serial *k)
 {
     double until = now(l) - (served(l, k) ? k->dma_cycles : 0.0);
@@ -169,7 +170,7 @@ static void refill(parts *l, serial *k)
         k->cleared = 0;
 }
 
-/* Pass a sent byte on to the outside. */
+/* Pass a sent byte to the other node. */
 static void put_out(parts *l, serial *k)
 {
     if (k->gone == ROOM)
@@ -177,8 +178,7 @@ static void put_out(parts *l, serial *k)
     k->out[k->gone++] = (uint8_t)k->shifting;
 }
 
-/* Send the byte that has been shifted out, and all bytes whose time has
- * passed. */
+/* Send the byte that has been shifted out, and all later bytes that are due. */
 static void transmit(parts *l, serial *k)
 {
     double passed, turns;
@@ -215,14 +215,14 @@ static void comes(serial *k, double at, uint8_t byte, uint32_t errors)
     k->coming[k->last++ % k->room] = byte;
 }
 
-/* Have Python make room for a number of coming bytes. */
+/* Have Python allocate memory for a number of bytes that will arrive. */
 static void make_room(parts *l, serial *k, uint32_t count)
 {
     if (count > k->room - (k->last - k->first))
         parts_ask(l, LINK_ROOM, (int32_t)(k - l->links), count);
 }
 
-/* Send bytes from the other side, from now on. */
+/* Send bytes from the other node of the link, beginning now. */
 void link_line_in(parts *l, serial *k, const uint8_t *data, uint32_t count,
                   uint32_t errors)
 {
@@ -240,7 +240,8 @@ void link_line_in(parts *l, serial *k, const uint8_t *data, uint32_t count,
         parts_plan(l, &k->quiet, (int64_t)rint(at + k->byte_cycles));
 }
 
-/* Set the idle flag after the duration of a byte without a byte. */
+/* Set the idle flag after the line has been silent for the duration of one
+ * byte. */
 void link_quiet(parts *l, serial *k)
 {
     k->quiet.armed = 0;
@@ -253,7 +254,8 @@ void link_quiet(parts *l, serial *k)
 
 /* -- one wire for both directions ------------------------------------------ */
 
-/* Receive other nodes' bytes, through the transceiver if the link has one. */
+/* Receive the bytes of other nodes, through the transceiver if the link has
+ * one. */
 static void hear(void *of, const uint8_t *data, uint32_t size,
                  int32_t disturbed)
 {
@@ -263,7 +265,7 @@ static void hear(void *of, const uint8_t *data, uint32_t size,
         link_line_in(l, k, data, size, disturbed ? MISFRAMED : 0u);
 }
 
-/* Connect the link to a wire. */
+/* Connect the link to a half-duplex bus. */
 void link_plug(serial *k, one_wire *line)
 {
     k->line = line;
@@ -271,8 +273,8 @@ void link_plug(serial *k, one_wire *line)
     line->board = k;
 }
 
-/* Return true if the link can send on its wire. The link needs an open-drain
- * pin, or a transceiver whose driver the link switches. */
+/* Return true if the link can send on its bus. The link needs an open-drain
+ * pin, or a transceiver whose driver it enables. */
 int link_sends_on_line(const parts *l, const serial *k)
 {
     const switched_pin *p = k->pin;
@@ -285,7 +287,7 @@ int link_sends_on_line(const parts *l, const serial *k)
     return k->wired == ONE_WIRE && (drain || k->pins == 0);
 }
 
-/* Take back bytes that other nodes are sending. Return their number. */
+/* Remove the bytes that other nodes are sending. Return their number. */
 static uint32_t take_back(const parts *l, serial *k)
 {
     uint32_t first = k->last, i;
@@ -299,10 +301,10 @@ static uint32_t take_back(const parts *l, serial *k)
     return i - first;
 }
 
-/* Begin to send bytes of DMA. In half duplex (RM0090 30.3.10, RM0440 37.5.16)
- * the receiver is at the transmitter's pin, or at the wire behind a
- * transceiver. So it receives the sent bytes too. Nodes that send at the same
- * time spoil these bytes. */
+/* Begin to send bytes by DMA. In half duplex (RM0090 30.3.10, RM0440 37.5.16)
+ * the receiver is connected to the transmitter's pin, or to the bus behind a
+ * transceiver. Therefore the receiver also receives the bytes that the link
+ * sends. These bytes are corrupted by nodes that send at the same time. */
 static void send_on_line(parts *l, serial *k, const uint8_t *data,
                          uint32_t count)
 {
@@ -359,7 +361,7 @@ static uint32_t data(parts *l, serial *k)
     return value;
 }
 
-/* Read a register. Return 0 if Python must read it. */
+/* Read a register. Return 0 if Python must handle the read. */
 int link_read(parts *l, serial *k, uint32_t word, uint64_t *value)
 {
     link_catch_up(l, k);
@@ -382,7 +384,7 @@ static int put(parts *l, serial *k, uint32_t value)
     return 1;
 }
 
-/* Take a write to the status register, if writing clears flags. */
+/* Handle a write to the status register that clears flags. */
 static int write_status(serial *k, uint32_t value)
 {
     if (!k->by_reading)
@@ -393,7 +395,7 @@ static int write_status(serial *k, uint32_t value)
     return 1;
 }
 
-/* Take a write to the register that clears flags. */
+/* Handle a write to the register that clears flags. */
 static int clear(const parts *l, serial *k, uint32_t value)
 {
     if ((value & ~(ERRORS | IDLE | COMPLETE)) != 0)
@@ -405,7 +407,7 @@ static int clear(const parts *l, serial *k, uint32_t value)
     return 1;
 }
 
-/* Write a register. Return 0 if Python must write it. */
+/* Write a register. Return 0 if Python must handle the write. */
 int link_write(parts *l, serial *k, uint32_t word, uint32_t value)
 {
     link_catch_up(l, k);
@@ -416,7 +418,7 @@ int link_write(parts *l, serial *k, uint32_t word, uint32_t value)
 
 /* -- registers of streams -------------------------------------------------- */
 
-/* Bring the link that a stream serves up to date. */
+/* Advance the link that a stream serves to the present time. */
 static void catch_up(parts *l, const stream *s)
 {
     if (s->link >= 0)
@@ -448,7 +450,7 @@ static void clear_flags(parts *l, stream *first, uint32_t value)
     }
 }
 
-/* Read a register. Return 0 if Python must read it. */
+/* Read a register. Return 0 if Python must handle the read. */
 int stream_read(parts *l, stream *s, uint32_t word, uint64_t *value)
 {
     const uint32_t *words[] = {&s->control, &s->left, &s->peripheral,
@@ -478,7 +480,7 @@ void stream_start(parts *l, stream *s)
     link_catch_up(l, k);
 }
 
-/* Return true if a start repeats the last start. */
+/* Return true if a start has the same settings as the previous start. */
 static int as_usual(const stream *s, uint32_t value)
 {
     return (value & ~ENABLED) == s->usual && s->left != 0 &&
@@ -486,7 +488,7 @@ static int as_usual(const stream *s, uint32_t value)
            !(s->flagged && (s->half || s->complete));
 }
 
-/* Take a write to the control word. */
+/* Handle a write to the control register. */
 static int write_control(parts *l, stream *s, uint32_t value)
 {
     int enabled = (s->control & ENABLED) != 0;
@@ -503,7 +505,7 @@ static int write_control(parts *l, stream *s, uint32_t value)
     return 1;
 }
 
-/* Take a write to a register that may not change while the stream runs. */
+/* Handle a write to a register that must not change while the stream runs. */
 static int write_still(const stream *s, uint32_t *reg, uint32_t value)
 {
     if ((s->control & ENABLED) != 0)
@@ -512,7 +514,7 @@ static int write_still(const stream *s, uint32_t *reg, uint32_t value)
     return 1;
 }
 
-/* Write a register. Return 0 if Python must write it. */
+/* Write a register. Return 0 if Python must handle the write. */
 int stream_write(parts *l, stream *s, uint32_t word, uint32_t value)
 {
     catch_up(l, s);

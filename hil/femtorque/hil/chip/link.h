@@ -1,4 +1,4 @@
-/* Serial links, and the DMA streams that serve them. */
+/* Serial links, and the DMA streams that serve these links. */
 #ifndef LINK_H
 #define LINK_H
 
@@ -28,23 +28,23 @@ typedef struct {
 } stream;
 
 /* hil/chip/stm32/serial.py describes a link. receives, transmits, takes, gives:
- * the link and its DMA requests are switched on. asks: flags that request the
- * interrupt. wired: bits of CR3 that select one wire for both directions. line:
- * this wire, or 0. The wire is on the link's pin. A link with three pins has a
- * transceiver with an enable pin and an output. before, after: cycles for which
- * the transceiver drives the wire before the first byte and after the last
- * byte. by_reading: a read of the data register clears flags that a read of the
- * status register has shown. coming: bytes on the wire, with `errors` and the
- * cycle at which each byte `arrives`. first, last: numbers of these bytes,
- * never reset. room: number of places for coming bytes, a power of two. until:
- * cycle until which the line is busy. dma_cycles: cycles for which a byte waits
- * for DMA. held: byte in the data register, or -1. shifting: byte in the shift
- * register until cycle `shifted`, or -1. cleared: TC was cleared since the last
- * byte was sent. out: sent bytes. others: bytes that other nodes send at the
- * same time. streams: the stream that receives and the stream that sends, or
- * -1. */
+ * the directions of the link and their DMA requests are enabled. asks: flags
+ * that raise the interrupt request. wired: bits of CR3 that select half duplex.
+ * line: the half-duplex bus, or 0. Without a transceiver the half-duplex bus is
+ * connected to the link's pin. A link with three pins has a transceiver with an
+ * enable pin and an output. before, after: cycles for which the transceiver
+ * drives the wire before the first byte and after the last byte. by_reading: a
+ * read of the data register clears flags that a read of the status register has
+ * shown. coming: bytes on the wire, with `errors` and the cycle at which each
+ * byte `arrives`. first, last: numbers of these bytes, never reset. room:
+ * number of places for coming bytes, a power of two. until: cycle until which
+ * the line is busy. dma_cycles: cycles for which a byte waits for DMA. held:
+ * byte in the data register, or -1. shifting: byte in the shift register until
+ * cycle `shifted`, or -1. cleared: TC was cleared since the last byte was sent.
+ * out: sent bytes. others: bytes that other nodes send at the same time.
+ * streams: the stream that receives and the stream that sends, or -1. */
 typedef struct {
-    due quiet; /* end of a byte's duration of silence on the line */
+    due quiet; /* end of a silence on the line that lasts for one byte */
     int32_t receives, transmits, takes, gives, by_reading, interrupt, pins;
     one_wire *line;
     switched_pin pin[LINE_PINS];
@@ -57,7 +57,8 @@ typedef struct {
     double others_end[ROOM];
 } serial;
 
-/* Registers of a link and of a stream. STREAM_FLAGS: flags of a group. */
+/* Registers of a link and of a stream. STREAM_FLAGS: flag bits of each stream
+ * in a group. */
 enum { LINK_STATUS, LINK_DATA, LINK_SENDS, LINK_CLEAR };
 enum {
     STREAM_CONTROL,

@@ -1,7 +1,7 @@
-/* Memory of the chip, for C code of the chip and the board. */
+/* Memory of the chip, for C code that models the chip and the board. */
 #include "core.h"
 
-/* Find memory at an address, or 0. */
+/* Find the memory region at an address, or 0. */
 uint8_t *core_memory(const core *c, uint32_t address, uint32_t size,
                      int writable)
 {

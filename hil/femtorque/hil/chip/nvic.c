@@ -1,17 +1,17 @@
-/* The rules of exceptions, ARMv7-M B1.5. */
+/* The rules for exceptions, ARMv7-M B1.5. */
 #include "nvic.h"
 
 #include <string.h>
 
 #define AT_ONCE 8 /* divides EXCEPTIONS */
 
-/* Return an exception's priority, which is fixed or set by software. */
+/* Return the priority of an exception, which is fixed or set by software. */
 static int32_t priority_of(const nvic *n, int32_t number)
 {
     return number <= HARD_FAULT ? number - 4 : n->priority[number];
 }
 
-/* Return the part of a priority that decides preemption. */
+/* Return the preemption part of a priority. */
 static int32_t grouped(const nvic *n, int32_t priority)
 {
     return priority >> (n->group_shift + 1u) << (n->group_shift + 1u);
@@ -27,7 +27,7 @@ static int is_active(const nvic *n, int32_t number)
     return 0;
 }
 
-/* Set a peripheral's interrupt request. */
+/* Assert or clear a peripheral's interrupt request. */
 void nvic_line(nvic *n, int32_t irq, int32_t asserted)
 {
     int32_t number = FIRST_IRQ + irq;
@@ -36,14 +36,15 @@ void nvic_line(nvic *n, int32_t irq, int32_t asserted)
     n->lines[number] = (uint8_t)(asserted != 0);
 }
 
-/* Return the part of an exception's priority that decides preemption. */
+/* Return the preemption part of an exception's priority. */
 int32_t nvic_group(const nvic *n, int32_t number)
 {
     return number <= HARD_FAULT ? number - 4
                                 : grouped(n, n->priority[number]);
 }
 
-/* Return the execution priority. Only lower numbers preempt. */
+/* Return the execution priority. Only an exception with a lower priority number
+ * preempts. */
 int32_t nvic_running(const nvic *n, uint32_t primask, uint32_t basepri,
                      uint32_t faultmask)
 {
@@ -66,7 +67,7 @@ static int any_pends(const nvic *n, int32_t from)
     return pending != 0;
 }
 
-/* Find the pending, enabled exception of highest priority. */
+/* Find the pending and enabled exception with the highest priority. */
 int32_t nvic_candidate(const nvic *n)
 {
     int32_t best = NO_EXCEPTION, from, i;

@@ -1,5 +1,5 @@
 /* Exceptions of an ARMv7-M processor, which can be pending, enabled and active.
- * The next exception follows from the priorities. */
+ * The priorities determine the next exception. */
 #ifndef NVIC_H
 #define NVIC_H
 
@@ -8,7 +8,8 @@
 #define EXCEPTIONS 144
 #define FIRST_IRQ 16
 #define NVIC_SETS 0x9E000000u /* writable bits of ICSR */
-#define THREAD 256 /* execution priority of thread mode, below any exception */
+#define THREAD 256 /* execution priority of thread mode, lower than that of any
+                    * exception */
 
 enum {
     NO_EXCEPTION = -1,
@@ -20,8 +21,8 @@ enum {
 };
 
 /* The chip implements the upper four of a priority's 8 bits. lines: interrupt
- * requests that peripherals assert. active: active exceptions, innermost last.
- * group_shift: AIRCR.PRIGROUP. */
+ * requests that peripherals assert. active: active exceptions; the innermost is
+ * last. group_shift: AIRCR.PRIGROUP. */
 typedef struct {
     uint8_t pending[EXCEPTIONS], enabled[EXCEPTIONS], lines[EXCEPTIONS];
     uint8_t priority[EXCEPTIONS];

@@ -11,9 +11,9 @@ _FAULTS = (MEM_MANAGE, BUS_FAULT, USAGE_FAULT)
 
 
 class Nvic:
-    """The interrupt controller, whose state is in C. pending, enabled, priority: by the number of the exception. lines:
-    interrupt requests that peripherals assert, by number too. The chip implements the upper four of a priority's 8
-    bits. group_shift: AIRCR.PRIGROUP."""
+    """The interrupt controller, whose state is in C. pending, enabled, priority: by exception number. lines: interrupt
+    requests that peripherals assert, also by number. The chip implements the upper four of a priority's 8 bits.
+    group_shift: AIRCR.PRIGROUP."""
 
     group_shift = Member(int, "_state")
 
@@ -31,7 +31,7 @@ class Nvic:
 
     @property
     def active(self) -> list[int]:
-        """Active exceptions, with the innermost last."""
+        """Active exceptions; the innermost is last."""
         return list(self._state.active[0:self._state.depth])
 
     def pend(self, number: int, pending: bool = True) -> None:
@@ -44,17 +44,18 @@ class Nvic:
         self._state.priority[number] = priority & 0xF0  # four bits are implemented
 
     def unpend(self, numbers: Iterable[int]) -> None:
-        """Clear pending exceptions. An exception stays pending while its request is asserted and it is not active."""
+        """Clear pending exceptions. While a request is asserted and its exception is not active, the exception stays
+        pending."""
         active = self.active
         for number in numbers:
             self._state.pending[number] = self._state.lines[number] and number not in active
 
     def line(self, irq: int, asserted: bool) -> None:
-        """Set the interrupt request of a peripheral."""
+        """Assert or clear the interrupt request of a peripheral."""
         self._lib.nvic_line(self._at, irq, asserted)
 
     def group(self, number: int) -> int:
-        """Return the part of the priority that decides preemption."""
+        """Return the preemption part of a priority."""
         return int(self._lib.nvic_group(self._at, number))
 
     @property

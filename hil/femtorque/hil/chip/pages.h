@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Unicorn's struct: address and rights of a page. */
+/* Unicorn's struct for a page: address and access rights. */
 typedef struct {
     uint64_t address;
     int rights;

@@ -1,11 +1,13 @@
-/* The chip's parts and their events. Each part has its next event. A search
- * through all parts finds the earliest event. */
+/* The chip's peripherals and their events. Each peripheral records the time of
+ * its next event. The earliest event is found by a search through all
+ * peripherals. */
 #include "parts.h"
 
 #include <math.h>
 
 #define NEVER ((int64_t)1 << 62)
-#define WORDS ((1u << KIND) - 1u) /* numbers of a kind that has no parts */
+#define WORDS ((1u << KIND) - 1u) /* slots of a peripheral type that the chip
+                                   * does not have */
 #define FED 0xAAAAu /* value for the watchdog's key register */
 
 /* Divide and round down. */
@@ -18,7 +20,7 @@ double floored(double a, double b)
     return quotient - whole > 0.5 ? whole + 1.0 : whole;
 }
 
-/* Plan an event, never before now. */
+/* Schedule an event at a cycle, or now if the cycle is in the past. */
 void parts_plan(parts *l, due *d, int64_t at)
 {
     counter *count = l->count;
@@ -29,7 +31,7 @@ void parts_plan(parts *l, due *d, int64_t at)
         count->deadline = d->at;
 }
 
-/* Ask Python, which may plan events. */
+/* Call Python. Python may schedule events. */
 double parts_ask(parts *l, int32_t what, int32_t which, double value)
 {
     l->attend = 1;
@@ -53,7 +55,7 @@ void parts_announce(parts *l)
         l->before_change(l->board);
 }
 
-/* Have Python describe the board, if the description is stale. */
+/* If the description of the board is stale, call Python to renew it. */
 void parts_look(parts *l)
 {
     if (l->stale && l->describe != 0)
@@ -108,7 +110,7 @@ static void expire(parts *l)
     systick_schedule(l);
 }
 
-/* Let the watchdog reset the chip. */
+/* Reset the chip, because the watchdog has expired. */
 static void bite(parts *l)
 {
     l->watchdog.bite.armed = 0;
@@ -138,8 +140,8 @@ static void act(parts *l, const due *d)
             timer_act(l, &l->timers[i]);
 }
 
-/* Handle all due events before Python's next event. Return 1 as soon as Python
- * has been asked, because it may have planned a new event. */
+/* Handle all due events before Python's next event. Return 1 once Python has
+ * been called, because Python may have scheduled a new event. */
 int parts_fire(parts *l, int64_t next, uint64_t order)
 {
     const due *d;
@@ -154,7 +156,7 @@ int parts_fire(parts *l, int64_t next, uint64_t order)
 
 /* -- ports --------------------------------------------------------------- */
 
-/* Set the levels of a port's output register. */
+/* Set the pins of a port's output register. */
 void port_set(parts *l, int32_t number, uint32_t levels)
 {
     port *p = &l->ports[number];
@@ -172,7 +174,7 @@ void port_set(parts *l, int32_t number, uint32_t levels)
 
 /* -- the processor's own parts ------------------------------------------- */
 
-/* Plan the next zero of SysTick, if it runs. */
+/* Schedule the next zero of SysTick, if SysTick runs. */
 void systick_schedule(parts *l)
 {
     systick *s = &l->systick;
@@ -210,7 +212,7 @@ static uint32_t register_of(uint32_t what)
     return what & ((1u << NUMBER) - 1u);
 }
 
-/* Read a register. Return 0 if Python must read it. */
+/* Read a register. Return 0 if Python must handle the read. */
 int parts_read(parts *l, uint32_t what, uint64_t *value)
 {
     uint32_t word = register_of(what);
@@ -242,7 +244,7 @@ int parts_read(parts *l, uint32_t what, uint64_t *value)
     }
 }
 
-/* Write a register. Return 0 if Python must write it. */
+/* Write a register. Return 0 if Python must handle the write. */
 int parts_write(parts *l, uint32_t what, uint32_t value)
 {
     uint32_t word = register_of(what);

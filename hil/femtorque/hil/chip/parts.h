@@ -1,7 +1,7 @@
-/* The chip's parts in C, with their events: timers, converters, ports, SysTick,
- * watchdog, links, CAN controllers. Python (hil/clock/chip_state.py) describes
- * the parts, and handles rare accesses on the same numbers. C asks Python for
- * things that only Python knows. */
+/* The chip's peripherals in C and their events: timers, converters, ports,
+ * SysTick, watchdog, links, CAN controllers. Python (hil/clock/chip_state.py)
+ * describes the peripherals, and handles rare accesses on the same variables. C
+ * calls Python for information that exists only in Python. */
 #ifndef PARTS_H
 #define PARTS_H
 
@@ -21,9 +21,10 @@
 #define PORT_WORDS 11 /* registers */
 
 /* hil/chip/stm32/gpio.py describes a port. outputs: pins that are outputs.
- * asked: pins that are read only when needed, so their changes call nothing.
- * steered: pins that only the board in C reads. heard: pins whose changes
- * Python hears. inputs: place of the input register. */
+ * asked: output pins that are read only on demand, so that no function is
+ * called when they change. steered: pins that only the board in C reads. heard:
+ * pins whose changes are reported to Python. inputs: index of the input
+ * register. */
 typedef struct {
     uint32_t words[PORT_WORDS];
     uint32_t outputs, asked, steered, heard;
@@ -32,9 +33,9 @@ typedef struct {
 
 enum { PORT_DRAINS = 1, PORT_LEVELS = 5 }; /* numbers of registers */
 
-/* hil/chip/scs.py describes SysTick. last: the value last loaded into the
- * counter. loaded: cycle of that load. held_at: cycle at which SysTick was
- * stopped, or -1. heard: Python hears when the count reaches zero. */
+/* hil/chip/scs.py describes SysTick. last: the value that was last loaded into
+ * the counter. loaded: cycle of this load. held_at: cycle at which SysTick was
+ * stopped, or -1. heard: Python is called when the count reaches zero. */
 typedef struct {
     due expire;
     int32_t enabled, interrupt, flag, heard;
@@ -43,18 +44,19 @@ typedef struct {
 } systick;
 
 /* hil/chip/stm32/watchdog.py describes the watchdog. timeout: cycles; 0 while
- * the watchdog does not run or its registers are unlocked. */
+ * the watchdog is stopped or its registers are unlocked. */
 typedef struct {
     due bite;
     int64_t timeout;
 } watchdog;
 
-/* order: of the last planned event, in C or in Python. stale: the board must be
- * described again. attend: Python has been asked, or has planned an event.
- * board: the parts outside of the chip. The functions with `board` bring the
- * plant up to date. These functions return the voltage on a pin, the counts of
- * an encoder, and the answer to an SPI frame; -1: Python has the answer. tasks:
- * events of the buses around the chip. */
+/* order: number of the last scheduled event, in C or in Python. stale: Python
+ * must describe the board again. attend: Python was called or has scheduled an
+ * event. board: the models outside of the chip. The functions with a `board`
+ * argument simulate the plant up to the present time. These functions return
+ * the voltage on a pin, the counts of an encoder, and the answer to an SPI
+ * frame. If the value is -1, Python has the answer. tasks: events of the buses
+ * around the chip. */
 typedef struct parts {
     counter *count;
     core *core; /* 0: no processor */
@@ -71,8 +73,8 @@ typedef struct parts {
     systick systick;
     watchdog watchdog;
     task *tasks;
-    double seconds_before, hz; /* s until the last change of the clock; present
-                                * Hz */
+    double seconds_before, hz; /* time of the last clock change, s; present
+                                * clock, Hz */
     int64_t cycles_then;       /* the cycle of that change */
     int32_t stale, attend;
     void *board;
@@ -108,8 +110,9 @@ enum {
     CAN_REFUSES
 };
 
-/* Kinds of parts, in the upper bits of a place's value. The part's number is
- * below, and the register's number is last. */
+/* Peripheral types, in the upper bits of a slot's value. The number of the
+ * peripheral is in the bits below, and the number of the register is in the
+ * lowest bits. */
 enum {
     A_TIMER,
     A_CONVERTER,
@@ -124,7 +127,7 @@ enum {
     THE_WATCHDOG
 };
 #define KIND 16u /* bits below the kind */
-#define NUMBER 8u /* bits below the part's number */
+#define NUMBER 8u /* number of bits below the peripheral's number */
 
 double floored(double a, double b);
 double parts_seconds(const parts *l);

@@ -1,4 +1,4 @@
-"""Peripherals whose registers C answers (parts.h)."""
+"""Peripherals whose registers are handled by C (parts.h)."""
 
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ from femtorque.hil.clock import ChipState
 
 
 class Words(MutableMapping[str, int]):
-    """Registers in C, by name. offsets: of all registers, by name."""
+    """Registers in C, by name. offsets: offsets of all registers, by name."""
 
     def __init__(self, words: Any, offsets: dict[str, int]) -> None:
         self._words, self._places = words, {name: offset >> 2 for name, offset in offsets.items()}
@@ -30,7 +30,7 @@ class Words(MutableMapping[str, int]):
 
 
 class PeripheralPartlyInC(Peripheral):
-    """A peripheral whose registers at IN_C are answered by C, as long as the peripheral has a clock."""
+    """A peripheral whose registers of IN_C are handled by C while the peripheral has a clock."""
 
     IN_C: Iterable[int]
 
@@ -46,7 +46,7 @@ class PeripheralPartlyInC(Peripheral):
         self._place()
 
     def _place(self) -> None:
-        """Choose the registers that C answers now."""
+        """Select the registers whose accesses C handles now."""
         if self._bus is None:
             return
         for offset in self.IN_C:
@@ -55,11 +55,11 @@ class PeripheralPartlyInC(Peripheral):
             place.value = self._what(offset)
 
     def _is_in_c(self, offset: int) -> bool:
-        """Return true if C has the whole of a register at IN_C now."""
+        """Return true if C can now handle all accesses to a register that is listed in IN_C."""
         return True
 
     def _what(self, offset: int) -> int:
-        """Return C's number for a register."""
+        """Return the number that C uses for a register."""
         raise NotImplementedError
 
     def _named(self, kind: str, number: int, register: int) -> int:
@@ -73,12 +73,13 @@ class PeripheralPartlyInC(Peripheral):
         return int(found[0])
 
     def tell_c(self, offset: int, value: int) -> bool:
-        """Write a register in C. Returns false if C leaves the write to Python."""
+        """Write a register in C. Return false if Python must handle the write."""
         return bool(self.parts.do("parts_write", self._what(offset), value))
 
 
 class PeripheralInC(PeripheralPartlyInC):
-    """A peripheral whose registers are all in C. slot: its number in C within its kind; state: its struct in C."""
+    """A peripheral whose registers are all in C. slot: its number among peripherals of its type in C; state: its struct
+    in C."""
 
     KIND: ClassVar[str]
     MEMBER: ClassVar[str]  # of `parts`
@@ -103,5 +104,5 @@ class PeripheralInC(PeripheralPartlyInC):
         self.touched()
 
     def touched(self) -> None:
-        """Have the board described to C again."""
+        """Make the board's description in C stale."""
         self.parts.state.stale = 1

@@ -7,7 +7,7 @@
 
 #define CENTRED 0x60u /* CR1.CMS */
 #define ALTERNATE 2u  /* mode of a port's pin */
-#define FUNCTIONS 8   /* register with the functions of pins 0 to 7 */
+#define FUNCTIONS 8   /* register with the alternate functions of pins 0 to 7 */
 
 /* Return the remainder with the sign of b. */
 static double modulo(double a, double b)
@@ -16,14 +16,15 @@ static double modulo(double a, double b)
     return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
 }
 
-/* Return the clocks from the counter's last over- or underflow to a cycle. */
+/* Return the clocks from the counter's last overflow or underflow to a
+ * cycle. */
 double timer_clocks(const timer *t, double cycle)
 {
     return (cycle - t->phase) / ((t->prescaler + 1.0) * t->cycles);
 }
 
-/* Return the count of a running counter. gone: clocks since its last over- or
- * underflow. */
+/* Return the count of a running counter. gone: clocks since its last overflow
+ * or underflow. */
 double timer_count(const timer *t, double gone)
 {
     double top = t->top, place;
@@ -33,17 +34,17 @@ double timer_count(const timer *t, double gone)
     return place <= top ? place : 2.0 * top - place;
 }
 
-/* Return true if the low switch of a half bridge conducts all the time between
- * two cycles. The bridge is on, and a centred counter has its top between these
- * cycles. In PWM mode 1 the low switch conducts while the count is at least the
- * compare value. */
+/* Return true if the low switch of a half bridge conducts for the whole time
+ * between two cycles. The bridge is enabled, and a centred counter reaches its
+ * top between these cycles. In PWM mode 1 the low switch conducts while the
+ * count is at least the compare value. */
 int timer_conducts(const timer *t, int32_t channel, double from, double to)
 {
     return fmin(timer_count(t, timer_clocks(t, from)),
                 timer_count(t, timer_clocks(t, to))) >= t->compare[channel];
 }
 
-/* Return the share of time (0 to 1) for which a pin is high. */
+/* Return the fraction of time (0 to 1) for which a pin is high. */
 double pin_share(const timer *timers, const pin *p)
 {
     double share;

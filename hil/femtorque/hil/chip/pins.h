@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* A pin. function: number of the alternate function that connects it to the
- * peripheral. */
+/* A pin. function: number of the alternate function that connects the pin to
+ * the peripheral. */
 typedef struct {
     int32_t port, pin;
     uint32_t function;

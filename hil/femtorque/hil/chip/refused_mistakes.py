@@ -1,7 +1,9 @@
-"""Mistakes that silicon accepts and the virtual chip refuses on purpose, with silicon's behaviour.
+"""Mistakes that silicon accepts and that the virtual chip refuses on purpose. Each row describes the behaviour of
+silicon.
 
-On silicon each mistake passes unseen, for a while or for good. The virtual chip also refuses accesses that it does not
-model. Refusals of unmodelled accesses say nothing about silicon and are not listed here.
+On silicon each of these mistakes stays unnoticed for a while or for ever. The virtual chip also refuses accesses that
+it does not model. The model also refuses accesses that it does not support. These refusals say nothing about silicon
+and are not in this list.
 """
 
 STRICTER: dict[str, str] = {

@@ -1,11 +1,12 @@
-"""Memory-mapped peripherals: blocks of 32-bit registers, and the bus that finds them.
+"""Memory-mapped peripherals: blocks of 32-bit registers, and the bus that maps addresses to them.
 
-A model may publish the next answer of a register, by `say` or `say_cycles`. C (bus.c) then gives this answer without a
-call of the model. The model withdraws the answer at every write and at any other change, and publishes it again at the
-next call.
+A model may publish the next answer of a register with `say` or `say_cycles`. Until then C (bus.c) answers reads without
+a call of the model. At each write and each other change the model withdraws the published answer. The model publishes
+it again when the model is called next.
 
-A model refuses accesses to registers and bits that it does not have, and names address, register and program counter.
-An image that touches hardware which the virtual board lacks must fail loudly. The image must not run on zeros.
+A model refuses accesses to registers and bits that it does not have. The error names address, register and program
+counter. If an image uses hardware that the virtual board does not model, the run must fail with an error. The image
+must not depend on memory that is zero.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from typing import Any, ClassVar
 
 from femtorque.hil.clock import NEVER, PLACES, library
 
-PAGE = 8  # log2 of the granularity at which peripherals are placed, bytes
+PAGE = 8  # log2 of the granularity of peripheral addresses, bytes
 WORD = 0xFFFFFFFF
 
 
 class Unmodelled(Exception):
-    """The error for a register, a bit or a combination that the virtual board does not model. placed: true if the text
-    names the place in the image."""
+    """Raised for a register, a bit or a combination that the virtual board does not model. placed: true if the text
+    names the location in the image."""
 
     placed = False
 
 
 @dataclass(frozen=True)
 class Register:
-    """reset: value after reset, unless the chip's table has one. writable: bits that software may set; a one in another
-    bit is refused, unless this bit already reads as one."""
+    """reset: value after reset, unless the chip's table has a value. writable: bits that software may set. The model
+    refuses a one in another bit, unless this bit already reads as one."""
 
     name: str
     reset: int = 0
@@ -40,9 +41,9 @@ class Register:
 class Peripheral:
     """A block of registers at `base`. Subclasses name the registers in REGISTERS, by offset.
 
-    A method `read_NAME(self) -> int` or `write_NAME(self, value)` gives a register behaviour. Other registers are plain
-    storage. A register whose `write_NAME` stores nothing reads as its reset value. Stored values are in
-    `self.value[NAME]`. resets: values after reset from the chip's table.
+    A method `read_NAME(self) -> int` or `write_NAME(self, value)` defines the behaviour of a register. A register
+    without these methods only stores its value. If `write_NAME` does not store a value, the register reads as its reset
+    value. Stored values are in `self.value[NAME]`. resets: reset values from the chip's table.
     """
 
     REGISTERS: dict[int, Register] = {}
@@ -51,7 +52,7 @@ class Peripheral:
     def __init__(self, name: str, base: int) -> None:
         self.name, self.base = name, base
         self._bus: Bus | None = None
-        self._said: dict[str, Any] = {}  # places of the registers with a published answer
+        self._said: dict[str, Any] = {}  # indices of the registers with a published answer
         self._offsets = {register.name: offset for offset, register in self.REGISTERS.items()}
         self.resets: dict[str, int] = {}
         self.value = self._storage()
@@ -74,7 +75,8 @@ class Peripheral:
 
     @property
     def clocked(self) -> bool:
-        """True if the peripheral has a clock. The clock controller switches the clocks behind gates."""
+        """True if the peripheral has a clock. The clock controller switches the clocks of peripherals by clock
+        gates."""
         return self._clocked
 
     @clocked.setter
@@ -83,20 +85,21 @@ class Peripheral:
         self._clock_switched()
 
     def _clock_switched(self) -> None:
-        """Act after the clock may have been switched."""
+        """Called after the clock may have been switched."""
         self.forget()
 
     def attached(self) -> None:
-        """Act after the peripheral has been attached to its bus."""
+        """Called after the peripheral has been attached to its bus."""
 
     # -- published answers --------------------------------------------------
 
     def say(self, key: str, value: int, until: int = NEVER) -> None:
-        """Publish a register's value. The value holds before a cycle, or until `forget`, and reads have no effect."""
+        """Publish the value of a register. The published value is valid until a cycle, or until `forget`. Reads of the
+        register must have no side effect."""
         self._say(key, "HELD", value, until)
 
     def say_cycles(self, key: str, since: int) -> None:
-        """Publish that a register counts the cycles since a cycle, until `forget`."""
+        """Publish that a register counts cycles from a given cycle, until `forget`."""
         self._say(key, "CYCLES", since & WORD, NEVER)
 
     def _say(self, key: str, kind: str, value: int, until: int) -> None:
@@ -106,7 +109,7 @@ class Peripheral:
             self._said[key] = place
 
     def forget(self, *keys: str) -> None:
-        """Withdraw the published answers of these registers; without names, of all registers."""
+        """Withdraw the published answers of these registers; without names, those of all registers."""
         for key in keys or tuple(self._said):
             if place := self._said.pop(key, None):
                 place.kind = 0
@@ -149,7 +152,8 @@ class Peripheral:
 
 
 class BitBand:
-    """Bit banding: each bit of the first megabyte of peripherals is a word here (ARMv7-M B3.1, Cortex-M4 TRM 3.7)."""
+    """Bit-band alias: each bit of the first megabyte of peripherals is a word here (ARMv7-M B3.1, Cortex-M4 TRM
+    3.7)."""
 
     base = 0x42000000
     SIZE = 32 << 20
@@ -159,7 +163,7 @@ class BitBand:
         self._find = find
 
     def _place(self, offset: int) -> tuple[Peripheral, int, int]:
-        """Return the peripheral, its register's offset and the bit."""
+        """Return the peripheral, the offset of the register, and the bit."""
         address = self.HOME + (offset >> 7 << 2)
         peripheral = self._find(address)
         return peripheral, address - peripheral.base, offset >> 2 & 31
@@ -169,16 +173,17 @@ class BitBand:
         return peripheral.read(register, 4) >> bit & 1
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Read, change and write the word that has the bit."""
+        """Read, change and write the word that contains the bit."""
         peripheral, register, bit = self._place(offset)
         word = peripheral.read(register, 4)
         peripheral.write(register, 4, word & ~(1 << bit) | (value & 1) << bit)
 
 
 class Bus:
-    """Peripherals by address. watch(address, bytes, value): called at every access; the value is None for a read.
-    resets: address to value of the registers that are not zero after reset. answers: true if C gives published answers;
-    tests compare both ways. places, listening: state of the bus in C; kinds: constants of C."""
+    """Peripherals by address. watch(address, bytes, value): called at each access; the value is None for a read.
+    resets: address to reset value, for registers that are not zero after reset. answers: true if C returns published
+    answers; tests compare runs with and without them. places, listening: state of the bus in C; kinds: constants of
+    C."""
 
     answers: ClassVar[bool] = True
 
@@ -202,7 +207,7 @@ class Bus:
         self.listening[0] = watch is not None
 
     def place(self, address: int) -> Any:
-        """Return a register's place in C."""
+        """Return the index of a register in C."""
         if address not in self._placed:
             if len(self._placed) >= PLACES // 2:
                 raise MemoryError("more registers than the bus has places for")
@@ -220,7 +225,7 @@ class Bus:
         peripheral.attached()
 
     def at(self, address: int) -> Peripheral | BitBand:
-        """Return the model that answers an access at an address."""
+        """Return the model that handles an access at an address."""
         return self._bits if 0 <= address - BitBand.base < BitBand.SIZE else self.find(address)
 
     def find(self, address: int) -> Peripheral:

@@ -1,10 +1,11 @@
-"""Values of a chip's registers after a reset, by the vendor's own description.
+"""Values of a chip's registers after a reset, taken from the vendor's description.
 
 `python -m femtorque.hil.chip.reset_values stm32g4 STM32G474.svd` writes hil/chip/stm32g4/reset_values.txt from a
 CMSIS-SVD file. The text file has one line for each register of PERIPHERALS that is not zero after reset. The files are
-ST's, from modm (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd). The
-files of cmsis-svd/cmsis-svd-data, commit 05a9562e, agree in every register that an image touches, except that FLASH.ACR
-of the G4 lacks DBG_SWEN there. CORRECTIONS replaces wrong values of the files and names the source of each.
+from ST, copied from modm (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd,
+stm32g4/STM32G474.svd). The files of cmsis-svd/cmsis-svd-data, commit 05a9562e, agree in each register that an image
+uses, except that FLASH.ACR of the G4 lacks DBG_SWEN there. CORRECTIONS replaces wrong values of the files. Each
+correction names its source.
 """
 
 import re
@@ -19,7 +20,7 @@ HERE = Path(__file__).parent
 PERIPHERALS = ("RCC", "FLASH", "PWR", "SYSCFG", "EXTI", "GPIO", "TIM", "USART", "UART", "LPUART", "ADC", "SPI", "DMA",
                "IWDG", "DBG", "CAN", "FDCAN1", "FDCAN2", "FDCAN3")
 
-# family: register: (value, why the file is wrong)
+# family: register: (correct value, why the value in the file is wrong)
 CORRECTIONS: dict[str, dict[str, tuple[int, str]]] = {
     "stm32f4": {
         "PWR.CR": (0x4000, "RM0090 5.4.1: VOS is set; the file is that of the F2, which has no VOS"),
@@ -65,7 +66,7 @@ def _number(text: str | None) -> int:
 
 
 def render(family: str, svd: Path) -> str:
-    """Return the text of a family's table."""
+    """Return the text of the reset-value table of a family."""
     corrections = CORRECTIONS[family]
     lines = [f"# Made by hil/chip/reset_values.py from {svd.name}: address, value after reset, register. The others "
              f"come up as zero."]

@@ -11,8 +11,8 @@ from femtorque.hil.clock import ChipState, Events, Member
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines
-_COUNT, _ICSR = 0x018, 0xD04  # offsets of registers that C answers
-_KEY = 0x05FA  # without it a write of AIRCR has no effect
+_COUNT, _ICSR = 0x018, 0xD04  # offsets of registers whose accesses C handles
+_KEY = 0x05FA  # key without which a write to AIRCR has no effect
 _SHCSR_FAULTS = {16: 4, 17: 5, 18: 6}  # enable bit -> exception number
 
 
@@ -39,7 +39,7 @@ def _registers() -> dict[int, Register]:
 
 
 class Core(Protocol):
-    """The parts of the core that these registers need."""
+    """The functions of the core that these registers use."""
 
     nvic: Nvic
     events: Events
@@ -52,7 +52,7 @@ class Core(Protocol):
 
 
 class SystemControl(Peripheral):
-    """SCB and NVIC: registers over the core's exception state."""
+    """SCB and NVIC: registers that access the core's exception state."""
 
     REGISTERS = _registers()
 
@@ -73,7 +73,7 @@ class SystemControl(Peripheral):
         self.systick.stop()
 
     def attached(self) -> None:
-        """Let C answer for SysTick's count and ICSR."""
+        """Let C handle reads of SysTick's count and of ICSR."""
         assert self._bus is not None
         kinds = self._bus.kinds
         count = self._bus.place(BASE + _COUNT)
@@ -174,7 +174,7 @@ class SystemControl(Peripheral):
 
 class SysTick:
     """The 24-bit down counter. C computes the count from the cycle of the last load (`systick` of parts.h). interrupt:
-    true if a count of zero pends the exception."""
+    true if the exception becomes pending when the count reaches zero."""
 
     interrupt = Member(bool, "_state")
 
@@ -189,7 +189,7 @@ class SysTick:
         self._schedule()
 
     def hear(self, call: Callable[[], None]) -> None:
-        """Call a function at each zero of the counter."""
+        """Call a function each time the counter reaches zero."""
         self._state.heard = True
         self._parts.hear("SYSTICK_ZERO", 0, lambda value: call())
 
@@ -209,7 +209,7 @@ class SysTick:
         self._schedule()
 
     def load(self, reload: int) -> None:
-        """Set the value that follows 0. A counter that has just been started at 0 takes the value at once."""
+        """Set the reload value. A counter that was started at 0 takes the reload value immediately."""
         state = self._state
         state.reload = reload
         if state.enabled and self._now == state.loaded:
@@ -225,7 +225,7 @@ class SysTick:
         return int(self._parts.do("systick_count"))
 
     def hold(self, held: bool) -> None:
-        """Stop the counter while the processor is halted, or let it go on."""
+        """Stop the counter while the processor is halted, or let it continue."""
         state = self._state
         if not held:
             state.loaded += self._now - state.held_at
@@ -254,7 +254,7 @@ class Dwt(Peripheral):
         return self.traced and bool(self.value["CTRL"] & 1)
 
     def hold(self, held: bool) -> None:
-        """Stop the counter while the processor is halted, or let it go on."""
+        """Stop the counter while the processor is halted, or let it continue."""
         self.forget()
         if held:
             self._held = self.read_CYCCNT()

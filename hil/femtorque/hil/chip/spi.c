@@ -1,8 +1,8 @@
-/* An SPI master of RM0090 section 28, with frames of 16 bits. The answer comes
- * during the frame. */
+/* An SPI master of RM0090 section 28, with frames of 16 bits. The slave's
+ * answer arrives during the frame. */
 #include "parts.h"
 
-#define MASTER 0x0B44u /* CR1.DFF, SSM, SSI, SPE, MSTR: required bits */
+#define MASTER 0x0B44u /* CR1.DFF, SSM, SSI, SPE, MSTR: bits that must be set */
 #define MODE 3u        /* CR1.CPOL, CPHA */
 #define RECEIVED 1u    /* SR.RXNE */
 #define EMPTY 2u       /* SR.TXE */
@@ -13,7 +13,7 @@ static int busy(const parts *l, const spi *s)
     return (double)l->count->now < s->done;
 }
 
-/* Read a register. Return 0 if Python must read it. */
+/* Read a register. Return 0 if Python must handle the read. */
 int spi_read(const parts *l, spi *s, uint32_t word, uint64_t *value)
 {
     if (word == SPI_DATA) {
@@ -25,8 +25,8 @@ int spi_read(const parts *l, spi *s, uint32_t word, uint64_t *value)
     return word == SPI_STATUS;
 }
 
-/* Write a register. Return 0 if Python must write it, because the SPI is no
- * 16-bit master or busy. */
+/* Write a register. Return 0 if Python must handle the write, because the SPI
+ * is busy or not a 16-bit master. */
 int spi_write(parts *l, spi *s, uint32_t word, uint32_t value)
 {
     uint32_t control = s->words[SPI_CONTROL];

@@ -6,11 +6,10 @@
 
 #define SPI_WORDS 4 /* registers */
 
-/* hil/chip/stm32/spi.py describes a master. cycles: processor cycles for one
- * clock of its bus; 0 while unknown. done: cycle at which the frame ends.
- * received: the answer of the frame. unread: the chip has not read the answer
- * yet.
- */
+/* hil/chip/stm32/spi.py describes a master. cycles: processor cycles per clock
+ * of the peripheral bus; 0 while unknown. done: cycle at which the frame ends.
+ * received: the slave's answer. unread: software has not read the answer
+ * yet. */
 typedef struct {
     uint32_t words[SPI_WORDS];
     double cycles, done;

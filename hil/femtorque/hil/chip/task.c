@@ -1,4 +1,5 @@
-/* Planned tasks. Tasks are few at a time, so a sorted list is enough. */
+/* Planned tasks. There are few tasks at any time, so a sorted list is fast
+ * enough. */
 #include "task.h"
 
 #include "parts.h"
@@ -16,8 +17,8 @@ static void insert(parts *l, task *t)
     *at = t;
 }
 
-/* Plan a task after a number of cycles from now. A task that was already
- * planned moves. */
+/* Schedule a task a number of cycles after now. If the task is already
+ * scheduled, its time changes. */
 void task_after_cycles(parts *l, task *t, int64_t cycles)
 {
     task_cancel(l, t);
@@ -49,7 +50,7 @@ void task_do_first(parts *l)
     t->act(t->of);
 }
 
-/* Sort all tasks after a change of their cycles. */
+/* Sort all tasks after their cycles have changed. */
 void task_sort(parts *l)
 {
     task *t = l->tasks, *next;

@@ -1,4 +1,4 @@
-/* A task that is planned for a cycle. */
+/* A task that is scheduled for a cycle. */
 #ifndef TASK_H
 #define TASK_H
 

@@ -1,7 +1,7 @@
 /* Timers of RM0090 sections 17 to 19 and RM0440 sections 28 to 30. An update is
- * an event only if it has an effect: preloaded values, a trigger, an interrupt,
- * or a listener. Otherwise an access to a register computes the time of the
- * last update. */
+ * scheduled as an event only if it has an effect: preloaded values, a trigger,
+ * an interrupt, or a listener. Otherwise an access to a register computes the
+ * time of the last update. */
 #include "parts.h"
 
 #include <math.h>
@@ -13,10 +13,11 @@
 #define ENCODER 3u        /* SMCR.SMS */
 #define UPDATED 1u        /* SR.UIF */
 #define BROKEN 0x80u      /* SR.BIF */
-#define PRELOADED 8u      /* in a channel's byte of CCMR */
+#define PRELOADED 8u      /* a bit of a channel's byte in CCMR */
 #define BREAKS 0x1000u    /* BDTR: the break input is enabled */
 #define HIGH 0x2000u      /* BDTR: it acts while high */
-#define RETURNS 0x4000u   /* BDTR: outputs come on again after it */
+#define RETURNS 0x4000u   /* BDTR: outputs are enabled again automatically after
+                           * the break */
 #define OUTPUTS 0x8000u   /* BDTR.MOE */
 
 static int encoder(const timer *t)
@@ -32,7 +33,7 @@ static int timer_broken(const timer *t)
     return t->advanced && (setting & BREAKS) != 0 && (pin || t->system_break);
 }
 
-/* Return true if outputs come on again at the next update. */
+/* Return true if the outputs are enabled at the next update. */
 static int returns(const timer *t)
 {
     return (t->words[TIMER_BREAK] & (RETURNS | OUTPUTS)) == RETURNS &&
@@ -57,7 +58,7 @@ static void pass(timer *t, double updates)
         t->rising = !t->rising;
 }
 
-/* Account for the updates that have passed without an event. */
+/* Account for the updates that have passed without a scheduled event. */
 void timer_settle(const parts *l, timer *t)
 {
     double passed;
@@ -70,7 +71,7 @@ void timer_settle(const parts *l, timer *t)
     }
 }
 
-/* Return true if compare values wait for the next update. */
+/* Return true if new compare values become active at the next update. */
 static int compares_wait(const timer *t)
 {
     int32_t i;
@@ -80,7 +81,7 @@ static int compares_wait(const timer *t)
     return 0;
 }
 
-/* Return true if the period waits for the next update. */
+/* Return true if a new period becomes active only at the next update. */
 static int period_waits(const timer *t)
 {
     return t->words[TIMER_PRESCALER] != t->prescaler ||
@@ -96,7 +97,8 @@ static int brings_something(const timer *t)
            compares_wait(t);
 }
 
-/* Plan an event for the next update, if an update comes and has an effect. */
+/* Schedule an event for the next update, if such an update exists and has an
+ * effect. */
 void timer_schedule(parts *l, timer *t)
 {
     uint32_t control = t->words[TIMER_CONTROL];
@@ -115,7 +117,7 @@ void timer_schedule(parts *l, timer *t)
         parts_plan(l, &t->update, at);
 }
 
-/* Drive the request of the update interrupt. */
+/* Assert or clear the request of the update interrupt. */
 void timer_ask(parts *l, timer *t)
 {
     if (t->words[TIMER_ENABLES] != 0 && (t->hears & HEARS_REQUESTS) != 0)
@@ -123,7 +125,7 @@ void timer_ask(parts *l, timer *t)
                   t->words[TIMER_STATUS] & UPDATED);
 }
 
-/* Take over all preloaded values together. */
+/* Activate all preloaded values together. */
 static void take_over(parts *l, timer *t)
 {
     int32_t i;
@@ -137,7 +139,8 @@ static void take_over(parts *l, timer *t)
     t->repeated = t->words[TIMER_REPETITION];
 }
 
-/* Update the timer. flags: true if the update sets its flag. */
+/* Perform an update event of the timer. flags: true if the update sets its
+ * flag. */
 void timer_update(parts *l, timer *t, int flags)
 {
     int32_t number = (int32_t)(t - l->timers);
@@ -169,7 +172,8 @@ void timer_act(parts *l, timer *t)
 
 /* -- break --------------------------------------------------------------- */
 
-/* Let the break input act by level. Outputs stay off while it is active. */
+/* Make the break input level-sensitive. While the break is active, outputs stay
+ * disabled. */
 void timer_sense_break(parts *l, timer *t)
 {
     if (!timer_broken(t))
@@ -184,8 +188,8 @@ void timer_sense_break(parts *l, timer *t)
 
 /* -- registers ----------------------------------------------------------- */
 
-/* Return the encoder's counts in the direction of the channels' polarities. One
- * inverted input reverses the direction. */
+/* Return the encoder's count, with the sign that the channels' polarities give.
+ * If exactly one input is inverted, the direction is reversed. */
 int64_t timer_counts(parts *l, const timer *t)
 {
     uint32_t outputs = t->words[TIMER_MODES + 2];
@@ -211,7 +215,7 @@ static uint32_t count(parts *l, const timer *t)
     return (uint32_t)timer_count(t, trunc(timer_clocks(t, (double)now)));
 }
 
-/* Read a register. Return 0 if Python must read it. */
+/* Read a register. Return 0 if Python must handle the read. */
 int timer_read(parts *l, timer *t, uint32_t word, uint64_t *value)
 {
     timer_settle(l, t);
@@ -219,7 +223,8 @@ int timer_read(parts *l, timer *t, uint32_t word, uint64_t *value)
     return 1;
 }
 
-/* Write a compare value. A preloaded value waits for the next update. */
+/* Write a compare value. A preloaded value becomes active at the next
+ * update. */
 static void write_compare(parts *l, timer *t, uint32_t i, uint32_t value)
 {
     uint32_t mode = t->words[TIMER_MODES + i / 2u] >> (i % 2u * 8u);
@@ -237,14 +242,15 @@ static void write_compare(parts *l, timer *t, uint32_t i, uint32_t value)
     timer_schedule(l, t);
 }
 
-/* Write a register. Return 0 if Python must write it. */
+/* Write a register. Return 0 if Python must handle the write. */
 int timer_write(parts *l, timer *t, uint32_t word, uint32_t value)
 {
     if (word >= TIMER_COMPARE && word < TIMER_COMPARE + COMPARES) {
         write_compare(l, t, word - TIMER_COMPARE, value);
         return 1;
     }
-    if (word != TIMER_STATUS) /* the firmware often repeats a write to BDTR */
+    if (word != TIMER_STATUS) /* the firmware often writes the same value to
+                               * BDTR again */
         return word == TIMER_BREAK && t->advanced &&
                value == t->words[word] && !timer_broken(t);
     timer_settle(l, t);

@@ -7,33 +7,34 @@
 #define TIMER_WORDS 21 /* registers */
 #define COMPARES 4     /* channels */
 
-/* Registers, by their numbers. */
+/* Registers, with their offsets. */
 enum {
     TIMER_CONTROL,
     TIMER_CONTROL_2,
     TIMER_SLAVE,
     TIMER_ENABLES,
     TIMER_STATUS,
-    TIMER_MODES = 6, /* of channels 1 and 2, then of 3 and 4 */
+    TIMER_MODES = 6, /* capture/compare mode register of channels 1 and 2, then
+                      * of 3 and 4 */
     TIMER_COUNT = 9,
     TIMER_PRESCALER,
     TIMER_TOP,
     TIMER_REPETITION,
-    TIMER_COMPARE, /* of channel 1, then of the others */
+    TIMER_COMPARE, /* channel 1, then the other channels */
     TIMER_BREAK = TIMER_COMPARE + COMPARES
 };
 
-/* Events that Python hears, as bits. */
+/* Events that are reported to Python, as bits. */
 enum { HEARS_UPDATES = 1, HEARS_TRIGGERS = 2, HEARS_REQUESTS = 4 };
 
 /* hil/chip/stm32/timer.py describes a timer. prescaler, top, compare, repeated:
- * values in effect. cycles: processor cycles for one clock of the timer. full:
- * highest count. phase: cycle of the last over- or underflow, or of the start.
- * period: cycles from update to update, 0 without updates. frozen_at: cycle at
- * which the debug unit stopped the timer, or -1. triggers: number of the
- * converter that the updates start, or -1. joint: the joint whose encoder the
- * timer counts, or -1 if Python counts. origin: the timer's count minus the
- * encoder's count. */
+ * active values. cycles: processor cycles per clock of the timer. full: maximum
+ * count. phase: cycle of the last overflow or underflow, or of the start.
+ * period: cycles from one update to the next, 0 without updates. frozen_at:
+ * cycle at which the debug unit stopped the timer, or -1. triggers: number of
+ * the converter that the updates start, or -1. joint: the joint whose encoder
+ * the timer counts, or -1 if Python computes the count. origin: the timer's
+ * count minus the encoder's count. */
 typedef struct {
     due update;
     double cycles, phase, period;
@@ -44,8 +45,8 @@ typedef struct {
     int64_t frozen_at, origin;
 } timer;
 
-/* A pin that follows a compare value of a timer. Without `follows` the pin is
- * high for the constant share of time `stays`. top: counts of a whole
+/* A pin that depends on a compare value of a timer. Without `follows` the pin
+ * is high for the constant fraction of time `stays`. top: counts in a whole
  * period. */
 typedef struct {
     int32_t timer, channel, follows, inverted;

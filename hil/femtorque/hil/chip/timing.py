@@ -1,8 +1,8 @@
 """Cost of a basic block: instructions (exact) and cycles (a model).
 
-The cycle model has the instruction classes of the Cortex-M4 technical reference manual, for memory without wait states.
-Divisions take their longest time. A taken branch refills the pipeline in REFILL cycles. FlashFetch adds the waiting for
-flash. Cycles and waiting are models, not silicon.
+The cycle model uses the instruction classes of the Cortex-M4 technical reference manual, for memory without wait
+states. Divisions count with their maximum duration. A taken branch refills the pipeline in REFILL cycles. FlashFetch
+adds the cycles of waiting for flash. The cycles and the flash waits come from models and were not measured on silicon.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs
 
 from femtorque.hil.clock import Member, library
 
-REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 by the manual)
+REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 in the manual)
 EXCEPTION_ENTRY = 12  # stacking of the basic frame overlaps the vector fetch
 EXCEPTION_RETURN = 10
 FLOATING_POINT_FRAME = 17  # additional cycles if the floating-point registers are stacked too
@@ -30,8 +30,8 @@ _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 
 
 class Block:
-    """A straight run of instructions. start, end: addresses. code: address, size and cycles of each instruction.
-    refill: additional cycles if the branch is taken."""
+    """A basic block of instructions. start, end: addresses. code: address, size and cycles of each instruction. refill:
+    additional cycles if the branch is taken."""
 
     __slots__ = ("start", "end", "code", "cycles", "refill", "floating_point")
 
@@ -49,13 +49,13 @@ class Block:
 
 @cache
 def block(start: int, code: bytes) -> Block:
-    """Return the block of this code. All boards with one image share it."""
+    """Return the block of this code. All boards with the same image share this object."""
     return Block(start, code)
 
 
 @dataclass(frozen=True)
 class FlashMemory:
-    """The flash of a chip family. line: bytes that are read at once. code_lines, data_lines: of the caches."""
+    """The flash of a chip family. line: bytes per read. code_lines, data_lines: number of lines in each cache."""
 
     wait_states: int
     line: int
@@ -65,23 +65,24 @@ class FlashMemory:
 
 FLASH_MEMORIES = {
     "stm32f4": FlashMemory(5, 16, 64, 8),
-    "stm32g4": FlashMemory(4, 8, 128, 32),  # 64 bits at once; caches of 1 KB and 256 bytes
+    "stm32g4": FlashMemory(4, 8, 128, 32),  # 64 bits per read; caches of 1 KB and 256 bytes
 }
 
 
 class FlashFetch:
-    """Cycles that a chip waits for its flash. Caches are empty at first. The model (RM0090, 3.5; RM0440, 3.3), in
-    hil/chip/flash_fetch.c:
+    """Cycles for which a processor waits for its flash. Initially the caches are empty. The model of flash (RM0090,
+    3.5; RM0440, 3.3), in hil/chip/flash_fetch.c:
 
-    - Flash gives a line in 1 + wait_states cycles.
-    - While a line executes, the next line is prefetched. Going on into the next line costs the rest of its reading. On
-    an STM32F405 straight code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4.
-    - A jump to a line in no cache waits for the whole line. Only lines that were jumped to enter the instruction cache
-      (code_lines; the least recently used line leaves first).
-    - Constants have a separate cache (data_lines). A line that is not in the cache costs all wait states, and nothing
-      is prefetched meanwhile.
+    - Flash delivers a line in 1 + wait_states cycles.
+    - While a line executes, the next line is prefetched. When execution continues into the next line, it waits for the
+      remaining read time of that line. On an STM32F405, straight code of 4-byte instructions of one cycle takes 6
+      cycles per line instead of 4.
+    - A jump to a line that is not cached waits until the whole line has been read. The instruction cache (code_lines)
+      stores only lines that are jump targets; it replaces the least recently used line.
+    - Constants have a separate cache (data_lines). A line that is not in the cache costs all wait states, and no
+      prefetch happens meanwhile.
 
-    Not modelled: a prefetch that delays a jump, and other readers of flash.
+    Not modelled: a jump delayed by a running prefetch, and other bus masters that read flash.
     """
 
     stalls = Member(int, "_state")
@@ -94,7 +95,7 @@ class FlashFetch:
         self.empty()
 
     def empty(self) -> None:
-        """Empty the caches and end all waiting."""
+        """Empty the caches and end all waits."""
         self._lib.flash_empty(self._state)
 
     @property
@@ -103,7 +104,7 @@ class FlashFetch:
         return int(self._ffi.cast("uintptr_t", self._state))
 
     def execute(self, address: int, size: int, cycles: int) -> None:
-        """Fetch an instruction. An instruction starts once its last byte has been fetched."""
+        """Fetch an instruction. An instruction starts when its last byte has been fetched."""
         self._lib.flash_execute(self._state, self._ffi.new("instruction *", (address, size, cycles)), 1)
 
     def read(self, address: int) -> None:
@@ -118,11 +119,11 @@ def _branches(name: str, operands: str) -> bool:
 
 
 def cycles(name: str, operands: str) -> int:
-    """Return the cycles of an instruction, without the refill of a taken branch."""
+    """Return the cycles of an instruction, without the pipeline refill of a taken branch."""
     stem = name.split(".")[0]
     if stem.startswith(_MULTIPLE):
         return 1 + _registers(operands)
-    for known in (stem, stem[:-2]):  # with and without a condition code
+    for known in (stem, stem[:-2]):  # mnemonic with and without a condition code
         if known in _CYCLES:
             return _CYCLES[known]
     if stem.startswith(("ldr", "str")):
@@ -133,7 +134,7 @@ def cycles(name: str, operands: str) -> int:
 
 
 def _registers(operands: str) -> int:
-    """Return the number of registers in {r4, s16-s19, ...}."""
+    """Return the number of registers in a list {r4, s16-s19, ...}."""
     count = 0
     for item in operands[operands.index("{") + 1:operands.index("}")].split(","):
         first, _, last = item.strip().partition("-")

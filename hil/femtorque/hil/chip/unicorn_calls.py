@@ -1,4 +1,4 @@
-"""Calls that pass C functions and memory to Unicorn, which Unicorn's Python binding cannot do."""
+"""Calls that pass C functions and memory to Unicorn. Unicorn's Python binding does not offer these calls."""
 
 import ctypes
 from typing import Any
@@ -28,8 +28,8 @@ def _check(status: int) -> None:
 
 
 def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int = 0) -> None:
-    """Have Unicorn call a C function with a C pointer at addresses in [start, end], or at all addresses without a
-    range."""
+    """Have Unicorn call a C function with a C pointer at addresses in [start, end]; without a range, at all
+    addresses."""
     pointers = (int(_FFI.cast("uintptr_t", pointer)) for pointer in (function, user))
     status = uclib.uc_hook_add(uc._uch, ctypes.byref(ctypes.c_size_t()), kind, *map(ctypes.c_void_p, pointers),
                                ctypes.c_uint64(start), ctypes.c_uint64(end))
@@ -37,20 +37,21 @@ def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int =
 
 
 def grant_pages(uc: Uc, by_hook: bool) -> None:
-    """Let a hook decide about the rights of memory pages, or restore Unicorn's rules."""
+    """Let a hook decide the access rights of memory pages, or restore Unicorn's rules."""
     uc.ctl(const.UC_CTL_TLB_TYPE, const.UC_CTL_IO_WRITE,
            ctypes.c_uint(const.UC_TLB_VIRTUAL if by_hook else const.UC_TLB_CPU))
     uc.ctl(const.UC_CTL_TLB_FLUSH, const.UC_CTL_IO_WRITE)
 
 
 def map_peripherals(uc: Uc, start: int, size: int, read: Any, write: Any, user: Any) -> None:
-    """Have accesses to addresses [start, start + size) call two C functions, each with a C pointer."""
+    """Route accesses to addresses [start, start + size) to two C functions, each with a C pointer."""
     pointers = [_FFI.cast("void *", int(_FFI.cast("uintptr_t", pointer))) for pointer in (read, user, write, user)]
     _check(_LIB.uc_mmio_map(_engine(uc), start, size, *pointers))
 
 
 def map_memory(uc: Uc, start: int, memory: Any, rights: int) -> Any:
-    """Map a buffer of whole pages as memory. The caller keeps the result as long as `uc` lives."""
+    """Map a buffer of whole pages into the address space. The caller keeps a reference to the result as long as `uc`
+    exists."""
     held = _FFI.from_buffer(memory, require_writable=True)
     _check(_LIB.uc_mem_map_ptr(_engine(uc), start, len(memory), rights, held))
     return held

@@ -1,5 +1,5 @@
-"""Simulated time as events at processor cycles, in C and in Python. The package also has the library of the chip's and
-the buses' C."""
+"""Simulated time as events at processor cycles, in C and in Python. The package also compiles and loads the C of the
+chip and the buses."""
 
 import lazy_loader
 

@@ -1,7 +1,8 @@
-"""Parts of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog, links with their DMA, CAN.
+"""Peripherals of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog, links with their DMA,
+CAN.
 
-The only copy of their state is in C. C handles frequent accesses. Python configures the parts, handles rare accesses,
-and answers the questions of C.
+Their state exists only in C. C handles the frequent register accesses. Python configures the peripherals, handles rare
+accesses, and answers the questions of C.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,8 +15,8 @@ Kind = TypeVar("Kind")
 
 
 class Member(Generic[Kind]):
-    """An attribute that reads and writes an attribute of a part of the object, for example of a struct in C. part: path
-    to the part. name: of the attribute in the part, if it differs."""
+    """A descriptor that forwards reads and writes to an attribute of a member, for example of a struct in C. part: path
+    to the member. name: the attribute's name in the member, if it differs."""
 
     def __init__(self, kind: Callable[[Any], Kind], part: str = "state", name: str = "") -> None:
         self._kind, self._part, self._name, self._path = kind, attrgetter(part), name, part
@@ -49,7 +50,7 @@ class ChipState:
     # -- C asks Python --------------------------------------------------------
 
     def hear(self, what: str, which: int, answer: Callable[[float], float | None]) -> None:
-        """Answer a question of C (parts.h) about the part of this number with a function."""
+        """Register a Python function that answers a question of C (parts.h) about the peripheral with this number."""
         self._answers[getattr(self.lib, what), which] = answer
 
     def _answer(self, what: int, which: int, value: float) -> float:
@@ -71,7 +72,7 @@ class ChipState:
             raise failure
 
     def do(self, name: str, *rest: Any) -> Any:
-        """Call a function of C on the state. Raises the error of a Python function that C has called."""
+        """Call a function of C on the state. Raises the exception of a Python function that C has called."""
         result = getattr(self.lib, name)(self.state, *rest)
         if self.failure is not None:
             self.check()
@@ -86,7 +87,7 @@ class ChipState:
             setattr(self.state, name, self.ffi.cast(self.ffi.typeof(getattr(self.state, name)), address))
 
     def call(self, name: str, function: Callable[[], None]) -> None:
-        """Have C call a Python function in the place of a function of the board."""
+        """Replace a C function of the board by a Python function."""
         self._kept[name] = self._callback("void(void *)", lambda board: function())
         setattr(self.state, name, self._kept[name])
 
@@ -95,7 +96,7 @@ class ChipState:
         self.do("parts_announce")
 
     def announce_read(self) -> None:
-        """Announce to the board that a signal from outside is about to be read."""
+        """Announce to the board that an external signal is about to be read."""
         if self.state.before_read:
             self.state.before_read(self.state.board)
             self.check()
@@ -103,13 +104,13 @@ class ChipState:
     # -- its parts ------------------------------------------------------------
 
     def member(self, name: str) -> tuple[int, Any]:
-        """Return number and state of the next unused part in a member of `parts`."""
+        """Return the number and the state of the next unused struct in a member of `parts`."""
         number = self._used.get(name, 0)
         self._used[name] = number + 1
         return number, getattr(self.state, name)[number]
 
     def due(self) -> list[Any]:
-        """Return all events of C, planned or not."""
+        """Return all events in C, whether they are scheduled or not."""
         state = self.state
         return [state.systick.expire, state.watchdog.bite, *(k.quiet for k in state.links),
                 *(c.end for c in state.converters), *(t.update for t in state.timers), *self._tasks()]

@@ -1,4 +1,4 @@
-"""Simulated time: events at processor cycles."""
+"""Simulated time: a queue of events, ordered by processor cycle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Event:
         self.action: Callable[[], None] | None = action
 
     def __lt__(self, other: Event) -> bool:
-        """Return true if the event is cancelled. Only an event that replaces a cancelled one has an equal key."""
+        """Return true if the event is cancelled. Two events have equal keys only if one of them replaces the other
+        event, which has been cancelled."""
         return self.action is None
 
     def cancel(self) -> None:
@@ -28,11 +29,12 @@ class Event:
 
 
 class Events:
-    """Python's queue of events. C has the events of the chip's parts. deadline: cycle at which execution must stop for
-    the next event.
+    """Python's queue of events. The events of the chip's peripherals are in a queue in C. deadline: cycle at which
+    execution must stop for the next event.
 
-    now: the clock, which its owner advances. done: all events up to this cycle have happened; later events wait for the
-    end of the running block. Events of Python and C have one numbering. At equal cycles the lower number comes first.
+    now: the present cycle, which the owner of the queue advances. done: all events up to this cycle have been handled;
+    later events wait until the running block ends. Events of Python and C share one sequence of numbers. If two events
+    have the same cycle, the event with the lower number comes first.
     """
 
     now, deadline = Member(int, "_count"), Member(int, "_count")
@@ -45,7 +47,7 @@ class Events:
         self._count.deadline = NEVER
 
     def at(self, cycle: int, action: Callable[[], None]) -> Event:
-        """Plan an action at a cycle, or at once if the cycle is past."""
+        """Schedule an action at a cycle, or now if the cycle is in the past."""
         self._state.order += 1
         event = Event(max(int(cycle), self.now), self._state.order, action)
         heapq.heappush(self._queue, (event.at, event.order, event))
@@ -59,7 +61,7 @@ class Events:
         return self.at(self.now + cycles, action)
 
     def attend(self) -> None:
-        """Make execution stop at the next block, for a change outside of the queue."""
+        """Stop execution at the next block, because a condition outside of the queue has changed."""
         self._stop(0)
 
     def next(self) -> int:
@@ -74,7 +76,7 @@ class Events:
 
     @property
     def next_order(self) -> int:
-        """Number of the earliest event in Python's queue."""
+        """Number of the earliest event in the Python queue."""
         return self._queue[0][1] if self._queue else 0
 
     def fire(self) -> None:
@@ -91,7 +93,7 @@ class Events:
         self._count.began = self.now
 
     def rescale(self, old_hz: int, new_hz: int) -> None:
-        """Scale pending events to another processor clock. The events' times in seconds stay."""
+        """Convert the cycles of pending events to another processor clock. The events keep their times in seconds."""
         for entry in self._queue:
             entry[2].at = self._rescaled(entry[0], old_hz, new_hz)
         for due in self.parts.due():
@@ -106,7 +108,7 @@ class Events:
 
 
 class EventClock:
-    """The queue in seconds, for parts outside of the chip. seconds: time since power-on."""
+    """The event queue in seconds, for components outside of the chip. seconds: time since power-on."""
 
     def __init__(self, events: Events) -> None:
         self._events, self.parts = events, events.parts
@@ -120,7 +122,7 @@ class EventClock:
 
 
 class OwnClock(EventClock):
-    """A clock for buses without a chip, in steps of 1e-12 s. The clock's time passes only in `run`."""
+    """A clock for buses without a chip, in steps of 1e-12 s. Time passes only in `run`."""
 
     def __init__(self) -> None:
         super().__init__(Events())

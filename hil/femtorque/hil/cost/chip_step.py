@@ -1,4 +1,4 @@
-"""Runs the emitted step of a mechanism on the emulated Cortex-M4F over a whole motion, and the emitted wrench."""
+"""Runs the emitted step of a mechanism on the emulated Cortex-M4F over a whole motion, and also the emitted wrench."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from femtorque.codegen.toolchain import Turns, sources as wrench_sources
 from femtorque.hil.chip import ChipLibrary
 
 STATE_ROOM = 64 * 1024  # bytes, more than any state needs
-# The chip library passes four arguments in registers, but ft_step_wrench has five.
+# The chip library passes four arguments in registers, but ft_step_wrench has five arguments.
 ENTRY = {"ft_wrench_entry.c": """\
 #include "ft_wrench.h"
 
@@ -30,7 +30,7 @@ void ft_wrench_entry(const ft_turn *q, uint32_t link, const ft_real *wrench,
 
 @dataclass(frozen=True)
 class ChipRun:
-    """Results of the step in every tick: tau (N, J), N m or N; instructions (N,)."""
+    """Results of the step in each tick: tau (N, J), N m or N; instructions (N,)."""
 
     tau: NDArray[np.float32]
     instructions: NDArray[np.int64]
@@ -38,9 +38,10 @@ class ChipRun:
 
 def run_step_on_chip(model: Model, positions: ArrayLike, sources: dict[str, str] | None = None,
                      modes: NDArray[np.uint32] | None = None) -> ChipRun:
-    """Return torques and instructions at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
+    """Return torques and instructions at s_0..s_N-1 of a motion that is sampled at s_-1..s_N: positions (N+2, J), rad
+    or m.
 
-    sources: the emitted files of this model, if the caller has them. modes (N+1, 2): of a motion with modes, as
+    sources: the emitted files of this model, if the caller has them. modes (N+1, 2): for a motion with modes, as
     femtorque.codegen.model.modes.schedule returns them.
     """
     turns, positions = Turns(model, "single"), np.asarray(positions, float)

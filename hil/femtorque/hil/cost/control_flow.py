@@ -1,6 +1,6 @@
-"""The control flow through the functions of an image that the control tick can reach.
+"""The control flow in those functions of an image that the control tick can reach.
 
-Functions are decoded from the image, instruction by instruction along their flow.
+The module decodes functions from the image, one instruction after another along the control flow.
 """
 
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ from femtorque.hil.chip import Image
 TICK = ("ft_tick_interrupt", "ft_boundary_interrupt")
 CURRENT = "ft_current_interrupt"
 HANDLERS = (*TICK, CURRENT)
-# tables of functions that the tick calls: checks and actions of states
+# tables of functions that the tick calls: checks of states, and actions of states
 TABLES = ("ft_faults", "ft_conditions", "ft_conditions_of_arm", "table")
-SHORTLY = 6  # most instructions between the comparison of an index and its table of branches
+SHORTLY = 6  # maximum number of instructions between the comparison of an index and its branch table
 _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 _decoder.detail = True
 
@@ -24,8 +24,8 @@ _decoder.detail = True
 class Function:
     """The control flow of a function. instructions: by address. ways: by address, all successors of an instruction,
     unless the only successor is the following instruction. leaves: addresses of returns and tail calls, with and
-    without a condition. calls: by address, the functions that an instruction may call. A call by a pointer may call
-    all functions in the tables."""
+    without a condition. calls: by address, the functions that an instruction may call. A call by a pointer may call any
+    function in the tables."""
 
     name: str
     address: int
@@ -40,7 +40,8 @@ class Function:
 
 
 def functions(image: Image, roots: Iterable[str], tables: Iterable[str] = TABLES) -> dict[int, Function]:
-    """Return all functions, by address, that can be reached from the roots. Roots that the image lacks are left out."""
+    """Return all functions, by address, that can be reached from the roots. Roots that the image does not have are
+    omitted."""
     entries = {symbol.address: name for name, symbol in image.symbols.items()}
     pointed = sorted({address for table in tables if table in image.symbols for address in _pointers(image, table)
                       if address in entries})
@@ -65,10 +66,10 @@ def _pointers(image: Image, table: str) -> set[int]:
 
 
 def _flow(image: Image, name: str, start: int, end: int) -> Function:
-    """Decode a function's instructions from its entry on."""
+    """Decode the instructions of a function, starting at its entry."""
     found, waiting = Function(name, start), [start]
     while waiting:
-        at, block = waiting.pop(), 0  # block: instructions left of an IT block, whose conditions the decoder forgets
+        at, block = waiting.pop(), 0  # block: remaining instructions of an IT block; the decoder drops conditions
         while start <= at < end and at not in found.instructions:
             first = at - image.start
             i = found.instructions[at] = next(_decoder.disasm(image.flash[first:first + 4], at, 1))
@@ -85,7 +86,7 @@ def _flow(image: Image, name: str, start: int, end: int) -> Function:
 
 
 def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int], bool]:
-    """Return the targets of an instruction, and true if the flow may go on to the following instruction."""
+    """Return the targets of an instruction, and true if control may continue at the following instruction."""
     name = i.mnemonic.split(".")[0]
     conditional = i.cc not in (codes.ARM_CC_AL, codes.ARM_CC_INVALID)
     target: list[int] = [o.imm for o in i.operands if o.type == codes.ARM_OP_IMM]
@@ -116,8 +117,8 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
 
 
 def _entries(i: CsInsn, found: Function) -> int:
-    """Return the number of entries of a table of branches. The code has compared the index with the index of the last
-    entry."""
+    """Return the number of entries in a branch table. The preceding instructions have compared the index with the index
+    of the last entry."""
     index, compared = i.operands[0].mem.index, [codes.ARM_OP_REG, codes.ARM_OP_IMM]
     for at in sorted((at for at in found.instructions if at < i.address), reverse=True)[:SHORTLY]:
         before = found.instructions[at]
@@ -128,7 +129,7 @@ def _entries(i: CsInsn, found: Function) -> int:
 
 
 def _table(image: Image, i: CsInsn, entries: int, size: int) -> list[int]:
-    """Return the targets of a table of branches, which follows the instruction."""
+    """Return the targets in the branch table that follows the instruction."""
     first = i.address + 4
     words = (first - image.start + size * n for n in range(entries))
     return [first + 2 * int.from_bytes(image.flash[at:at + size], "little") for at in words]

@@ -1,17 +1,18 @@
-"""The cost of an image on the virtual board, as femtorque.hil.cost.measurement finds it."""
+"""The cost of an image on the virtual board, as femtorque.hil.cost.measurement measures it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a control tick. instructions_step: of ft_step in the short motion's worst tick. instructions_tick,
-    instructions_tick_mean: of the whole tick in the short motion, worst and mean.
+    """The cost of a control tick. instructions_step: of ft_step in the worst tick of the short motion.
+    instructions_tick, instructions_tick_mean: of the whole tick in the short motion, worst and mean.
 
-    cycles_tick: of the worst tick that was seen, by the model. cycles_tick_flash: of the worst tick with its waiting
-    for flash. cycles_unseen: of the longest path through code that no tick has executed. cycles_above: of interrupts
-    during a tick. cycles_worst: the sum of the last three numbers. cycles_budget: of a control period. most_hz: highest
-    control rate whose period holds the worst case. left_out: parts of worst_tick_tour that the board did not complete.
+    cycles_tick: of the worst observed tick, by the model. cycles_tick_flash: of the worst tick including its flash
+    waits. cycles_unseen: of the longest path through code that no tick has executed. cycles_above: of interrupts during
+    a tick. cycles_worst: the sum of the last three numbers. cycles_budget: of a control period. most_hz: maximum
+    control rate whose period is longer than the worst case. left_out: parts of worst_tick_tour that the board did not
+    complete.
     """
 
     instructions_step: int
@@ -28,5 +29,5 @@ class Cost:
 
     @property
     def margin(self) -> float:
-        """Share of a control period that the worst case leaves free."""
+        """Fraction of a control period that remains free in the worst case."""
         return 1.0 - self.cycles_worst / self.cycles_budget

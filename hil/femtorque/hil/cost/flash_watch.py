@@ -1,5 +1,5 @@
-"""The waiting for flash in an image's control ticks. The model of the chip's flash
-(femtorque.hil.chip.timing.FlashFetch) gets the executed instructions of every tick. The model's caches are empty when a
+"""The flash waits in the control ticks of an image. The model of the chip's flash
+(femtorque.hil.chip.timing.FlashFetch) gets the executed instructions of each tick. The model's caches are empty when a
 tick begins, which is the worst case."""
 
 from femtorque.hil.board import VirtualBoard
@@ -10,8 +10,8 @@ CURRENT = "ft_current_interrupt"  # interrupts a tick
 
 
 class TooLong(Exception):
-    """Error: a tick takes longer than its limit. cycles: of the tick, with its waiting for flash. waiting: for
-    flash."""
+    """Raised if a tick takes longer than its limit. cycles: of the tick, including flash waits. waiting: flash
+    waits."""
 
     def __init__(self, cycles: int, waiting: int) -> None:
         super().__init__(f"a tick takes {cycles} cycles")
@@ -19,11 +19,11 @@ class TooLong(Exception):
 
 
 class FlashWatch:
-    """A watch on a board's waiting for flash, made before the board runs. limit: cycles; TooLong is raised at the first
+    """Records the flash waits of a board; created before the board runs. limit: cycles; TooLong is raised at the first
     tick that takes more.
 
-    stalls: of every tick so far, including interrupts of the tick, cycles. worst: cycles and stalls of the longest
-    tick. current: cycles of the longest run of the current loops, including stalls.
+    stalls: flash waits of each tick so far, including interrupts of the tick, cycles. worst: cycles and stalls of the
+    longest tick. current: cycles of the longest run of the current loops, including stalls.
     """
 
     def __init__(self, board: VirtualBoard, limit: int) -> None:

@@ -1,17 +1,19 @@
-"""The longest path through a control tick, executed or not: implicit path enumeration (Li and Malik, 1995).
+"""The longest path through a control tick, whether it was executed or not: implicit path enumeration (Li and Malik,
+1995).
 
-Every target of every branch counts as reachable. Linear programming finds the numbers of runs of the basic blocks in a
-tick with the greatest sum of cycles. A block runs as often as the flow enters and leaves it, and a function as often as
-it is called. Three bounds do not come from the image:
+The analysis counts each target of each branch as reachable. Linear programming finds the numbers of runs of the basic
+blocks in a tick that maximise the sum of cycles. A block runs as often as control enters and leaves it, and a function
+runs as often as it is called. Three bounds do not follow from the image:
 
 - Code that has run in a tick runs at most as often as in the tick with the most runs. Calls from code that has never
   run are added.
 - A function is called through a table of pointers at most as often as the most frequent function of the table.
-- A loop whose body has never run has a given number of turns for each entry, by default the number of joints. Code
-  within the loop that has run may run again in each turn.
+- A loop whose body has never run has a given number of iterations for each entry, by default the number of joints.
+  Code in the loop that has run may run again in each iteration.
 
-Each block has the cycles of femtorque.hil.chip.timing with its branch taken, and waits for flash with empty caches. So
-a path costs more here than on the virtual board. Interrupts of the tick are not part of a path.
+For each block the module uses the cycles of femtorque.hil.chip.timing with the branch taken, and the flash waits with
+empty caches. Therefore a path costs more in this analysis than on the virtual board. A path does not include the
+interrupts of the tick.
 """
 
 from bisect import bisect_left
@@ -30,19 +32,19 @@ from femtorque.hil.cost import control_flow
 from femtorque.hil.cost.control_flow import Function
 
 EXCEPTION = timing.EXCEPTION_ENTRY + timing.EXCEPTION_RETURN + 2 * timing.FLOATING_POINT_FRAME
-TWO_LINES = ("ldrd", "ldm", "vldm", "pop", "vpop")  # loads that may touch two lines
+TWO_LINES = ("ldrd", "ldm", "vldm", "pop", "vpop")  # loads that may read from two cache lines
 
 
 @dataclass
 class Seen:
-    """Observations on boards. most: by address, most executions of an instruction in one tick. readers: addresses of
-    the instructions that have loaded constants from flash."""
+    """Observations on boards. most: for each instruction address, the maximum number of executions in one tick.
+    readers: addresses of the instructions that have loaded constants from flash."""
 
     most: dict[int, int] = field(default_factory=dict)
     readers: set[int] = field(default_factory=set)
 
     def add(self, core: CortexM4, functions: Iterable[Function]) -> None:
-        """Add the runs of a processor under femtorque.hil.cost.flash_watch since power-on."""
+        """Add the executions on a processor under femtorque.hil.cost.flash_watch since power-on."""
         addresses = sorted(at for function in functions for at in function.instructions)
         runs: dict[int, int] = defaultdict(int)
         for region in core.regions:
@@ -57,7 +59,8 @@ class Seen:
 
 @dataclass
 class _Block:
-    """A basic block of a function. most: most runs that were seen in a tick; 0: the block has never run."""
+    """A basic block of a function. most: maximum number of runs that was observed in a tick; 0: the block has never
+    run."""
 
     function: int
     instructions: list[CsInsn]
@@ -72,10 +75,11 @@ class _Block:
 
 def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory, turns: int, unseen: bool = False,
             tables: Iterable[str] = control_flow.TABLES) -> int:
-    """Return the cycles of the longest path through exception handlers, each once. Handlers that the image lacks are
-    left out. unseen: count only the cycles of code that no tick has run, and find the path with the most of them.
+    """Return the cycles of the longest path through the exception handlers, each of which counts once. Handlers that
+    the image does not have are omitted. unseen: count only the cycles of code that no tick has run, and find the path
+    with the maximum of these cycles.
 
-    turns: of loops whose body has never run. tables: as in control_flow.functions.
+    turns: iterations of loops whose body has never run. tables: as in control_flow.functions.
     """
     roots = [name for name in roots if name in image.symbols]
     if not roots:
@@ -96,7 +100,8 @@ def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory,
 
 
 def _blocks(function: Function) -> list[_Block]:
-    """Return the blocks of a function. A call ends a block, because the code after the call must be fetched again."""
+    """Return the blocks of a function. A call ends a block, because after the call the processor must fetch the next
+    code again."""
     leaders = {function.address, *(target for ways in function.ways.values() for target in ways)}
     found: list[_Block] = []
     ended, before = True, None
@@ -110,7 +115,7 @@ def _blocks(function: Function) -> list[_Block]:
 
 
 def _link(blocks: list[_Block], functions: Mapping[int, Function]) -> None:
-    """Find the successors of every block."""
+    """Find the successors of each block."""
     starts = {(block.function, block.instructions[0].address): n for n, block in enumerate(blocks)}
     for block in blocks:
         ways = functions[block.function].ways.get(block.last.address, [block.last.address + block.last.size])
@@ -119,7 +124,7 @@ def _link(blocks: list[_Block], functions: Mapping[int, Function]) -> None:
 
 def _cycles(block: _Block, function: Function, readers: set[int], fetch: FlashFetch,
             wait_states: int) -> int:
-    """Return the cycles of one run of a block with empty caches."""
+    """Return the cycles of one execution of a block with empty caches."""
     fetch.empty()
     spent = 0
     for i in block.instructions:
@@ -132,7 +137,7 @@ def _cycles(block: _Block, function: Function, readers: set[int], fetch: FlashFe
 
 
 def _may_read_flash(i: CsInsn) -> bool:
-    """Return true if an instruction loads, but not from the stack."""
+    """Return true if an instruction loads from memory other than the stack."""
     return i.mnemonic.startswith(("ldr", "vldr", "ldm", "vldm")) and "[sp" not in i.op_str
 
 
@@ -140,7 +145,7 @@ def _may_read_flash(i: CsInsn) -> bool:
 
 
 class _Programme:
-    """A linear programme that is being built: variables >= 0 and rows of coefficients."""
+    """A linear program under construction: variables >= 0 and rows of coefficients."""
 
     def __init__(self) -> None:
         self.variables = 0
@@ -169,13 +174,13 @@ class _Programme:
 
 def _most(blocks: list[_Block], functions: Mapping[int, Function], roots: set[int], turns: int,
           cost: np.ndarray) -> float:
-    """Return the greatest sum of the blocks' runs times their costs (B,)."""
+    """Return the maximum of the sum of the blocks' runs times their costs (B,)."""
     p = _Programme()
     runs = [p.variable() for _ in blocks]
     entered = {at: p.variable() for at in functions}  # calls of a function
-    extra = {at: p.variable() for at in functions}  # calls that nobody has seen
+    extra = {at: p.variable() for at in functions}  # calls that were not observed
     into: list[dict[int, float]] = [{} for _ in blocks]
-    edges: list[tuple[int | None, int, int]] = []  # block or None for a call, next block, variable
+    edges: list[tuple[int | None, int, int]] = []  # block, or None for a call; next block; variable
     for n, block in enumerate(blocks):
         out = {runs[n]: -1.0}
         for following in block.after:
@@ -203,8 +208,8 @@ def _most(blocks: list[_Block], functions: Mapping[int, Function], roots: set[in
 def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Function], roots: set[int],
                  runs: list[int],
                  entered: dict[int, int], extra: dict[int, int]) -> None:
-    """Bound the runs of functions by their calls. Unseen calls come from blocks that have never run, and from functions
-    that are called more often than was seen."""
+    """Bound the number of runs of functions by the number of their calls. Unobserved calls come from blocks that have
+    never run, and from functions that are called more often than was observed."""
     calls: dict[int, dict[int, float]] = {at: {entered[at]: -1.0} for at in functions}
     more: dict[int, dict[int, float]] = {at: {extra[at]: 1.0} for at in functions}
     pointed: dict[int, dict[int, float]] = defaultdict(dict)  # calls through tables
@@ -215,7 +220,7 @@ def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Fu
             continue
         share = {runs[n]: -1.0}
         if block.after and block.last.address in functions[block.function].leaves:
-            share[p.variable()] = 1.0  # a tail call under a condition
+            share[p.variable()] = 1.0  # a conditional tail call
         for at in called:
             call = p.variable()
             share[call] = calls[at][call] = 1.0
@@ -233,7 +238,7 @@ def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Fu
 
 @dataclass
 class _Loop:
-    """A loop: blocks, by index, that all lead to each other. headers: blocks at which edges enter the loop. into:
+    """A loop: blocks, given by index, that all lead to each other. headers: blocks at which edges enter the loop. into:
     variables of these edges. latches: blocks that lead back to a header. anew: variables of the edges back, each with
     its latch."""
 
@@ -248,8 +253,9 @@ class _Loop:
 
 
 def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
-    """Return all loops, inner loops after outer loops. A loop is a strongly connected part. Without the edges to its
-    headers, the remaining strongly connected parts are its inner loops (Steensgaard, 1993)."""
+    """Return all loops; outer loops come before inner loops. A loop is a strongly connected component. If the edges to
+    the loop's headers are removed, the remaining strongly connected components are its inner loops (Steensgaard,
+    1993)."""
     found: list[_Loop] = []
     left = [(n, after, edge) for n, after, edge in edges if n is not None]
     while left:
@@ -265,7 +271,7 @@ def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
         for ways in within.values():
             blocks = {n for n, _, _ in ways}
             into = [(after, edge) for n, after, edge in edges if after in blocks and n not in blocks]
-            headers = {after for after, _ in into} or blocks  # all, if no edge enters the loop
+            headers = {after for after, _ in into} or blocks  # all blocks, if no edge enters the loop
             found.append(_Loop(sorted(blocks), headers, [edge for _, edge in into],
                                [(edge, n) for n, after, edge in ways if after in headers]))
             left += [way for way in ways if way[1] not in headers]
@@ -274,13 +280,14 @@ def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
 
 def _bound_loops(p: _Programme, blocks: list[_Block], edges: list[tuple[int | None, int, int]], runs: list[int],
                  extra: dict[int, int], turns: int) -> None:
-    """Bound the runs of blocks in loops. A block runs as often as was seen, and again in each unseen turn of a
-    surrounding loop. A loop has `turns` unseen turns for each entry. No block of a loop runs without an entry."""
+    """Bound the number of runs of blocks in loops. A block runs as often as was observed, and again in each unobserved
+    iteration of a surrounding loop. For each entry, a loop has `turns` iterations that were not observed. A block of a
+    loop does not run unless the loop is entered."""
     more: list[dict[int, float]] = [{extra[block.function]: -float(block.most)} for block in blocks]
     for loop in reversed(_loops(edges)):  # inner loops first
         new = {latch for latch in loop.latches if not blocks[latch].most}
         if len(new) < len(loop.latches) and all(blocks[header].most for header in loop.headers):
-            new = set()  # the loop has had several turns
+            new = set()  # a loop that has had several iterations
         if new:
             p.is_at_most({runs[n]: 1.0 for n in new} | {edge: -float(turns) for edge in loop.into}, 0.0)
         for n in loop.blocks:

@@ -1,9 +1,9 @@
 """Measures an image on the virtual board: instructions and cycles of the step and of the whole control tick.
 
-The image homes, arms, plays a short motion of all its joints and disarms. Then the image goes through
-worst_tick_tour.py, which includes the worst tick. Instructions are exact. Two models give the cycles and the waiting
-for flash (hil/chip/timing.py). Code that no tick has executed counts with the longest path through it
-(hil/cost/longest_path.py). Current loops count once for each interruption of the tick.
+The image homes, arms, plays a short motion of all its joints, and disarms. Then the image runs worst_tick_tour.py,
+which includes the worst tick. Instructions are exact. Two models compute the cycles and the flash waits
+(hil/chip/timing.py). Code that no tick has executed counts with the cost of its longest path
+(hil/cost/longest_path.py). The run of the current loops counts once for each time that it interrupts the tick.
 """
 
 import math
@@ -28,19 +28,19 @@ from femtorque.hil.plant import plant_of
 from femtorque.hil.play import Result, play_motion
 
 SECONDS = 0.2  # of motion
-REACH = 0.05  # rad or m, where limits leave the room
-# cycles before the next tick in which the firmware hands over no duties (firmware/chip/stm32/ft_outputs.c)
+REACH = 0.05  # rad or m; used if the limits allow this distance
+# cycles before the next tick in which the firmware does not update duties (firmware/chip/stm32/ft_outputs.c)
 LATE = 128
 
-TURNS = 4  # least turns of a loop that has never run
+TURNS = 4  # minimum number of iterations that are assumed for a loop that has never run
 
 Progress = Callable[[int, int, str], None]  # done, total, what
 
 
 def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,
             on_progress: Progress = lambda done, total, what: None) -> Cost:
-    """Measure a built image. Raises Refused if the image does not get through the motion, or if a tick may take longer
-    than a control period."""
+    """Measure a built image. Raises Refused if the image does not finish the motion, or if a tick may take longer than
+    a control period."""
     assert mechanism.board is not None
     board_file = load_board(mechanism.board.use)
     budget = board_file.chip.sysclk_hz // mechanism.control.rate_hz
@@ -74,7 +74,8 @@ def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,
 
 def _played(board: VirtualBoard, mechanism: Mechanism, feedforward: bool,
             on_progress: Progress) -> tuple[Result, tuple[str, ...]]:
-    """Play the short motion and the tour. Returns the motion's result, and the parts of the tour that were left out."""
+    """Play the short motion and the tour. Returns the result of the motion, and the parts of the tour that were
+    omitted."""
     total = 1 + len(PARTS)
     on_progress(0, total, "a short motion")
     result = play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward)
@@ -95,8 +96,8 @@ def _unseen(board: VirtualBoard, turns: int) -> tuple[int, int]:
 
 
 def response(own: int, above: int, period: int, most: int) -> int:
-    """Return the cycles until a tick of `own` cycles is done if interrupts take `above` cycles in every `period`
-    cycles. A result above `most` is not exact (Joseph and Pandya, 1986)."""
+    """Return the cycles until a tick of `own` cycles is finished, if interrupts take `above` cycles in each period of
+    `period` cycles. A result above `most` is not exact (Joseph and Pandya, 1986)."""
     total = own
     while total <= most and (longer := own + math.ceil(total / period) * above) != total:
         total = longer
@@ -104,12 +105,12 @@ def response(own: int, above: int, period: int, most: int) -> int:
 
 
 def short_motion(mechanism: Mechanism, start: ArrayLike | None = None) -> Trajectory:
-    """Return a quintic of every joint from its start pose, or from a given pose (J,). The way is at most REACH, and
-    less if limits or speed demand it."""
+    """Return a quintic for each joint from its start pose, or from a given pose (J,). The distance is REACH, or less if
+    the position limits or the speed require it."""
     joints = mechanism.streamed
     start = np.array([joint.start for joint in joints]) if start is None else np.asarray(start, float)
     lower, upper, speed = (np.array([getattr(j.limits, key) for j in joints]) for key in ("lower", "upper", "velocity"))
-    fastest = 0.25 * speed * SECONDS  # a quintic's peak rate is 15/8 of the mean rate
+    fastest = 0.25 * speed * SECONDS  # the maximum velocity of a quintic is 15/8 of its mean velocity
     up, down = (np.minimum(0.5 * room, np.minimum(fastest, REACH)) for room in (upper - start, start - lower))
     way = np.where(up >= down, up, -down)
     rest = np.zeros((2, len(joints)))

@@ -1,8 +1,8 @@
-"""A short tour of a board that includes its worst tick, for any mechanism. The board records all the while.
+"""A short tour that makes a board execute its worst tick, for any mechanism. The board records during the whole tour.
 
-The costliest ticks are of three kinds. The board decides on a command, a stop or a fault while a hand leads the arm.
-The board arms the arm as soon as it has found a zero. Or a motion leaves its pace. tests/hil/cost/test_tick_budget.py
-compares the result with a longer tour.
+One of three events causes the worst tick. The board reacts to a command, a stop or a fault while a hand guides the arm.
+The board arms as soon as it has found a zero. A motion misses its timing. tests/hil/cost/test_tick_budget.py compares
+the result with a longer tour.
 """
 
 from collections.abc import Callable
@@ -26,18 +26,18 @@ from femtorque.host.link import COLUMNS, PERIOD, Column, Configuration, Recorder
 
 Array = NDArray[np.float64]
 
-MOMENT = 0.02  # s, some STATUS frames long
-STILL = 25  # MOMENTs in which joints come to rest
-DAMPED = 1.3  # speed of a damped floating joint, as a share of the speed at which damping begins
-FAST = 2.0  # speed that is too fast, as a share of a joint's greatest speed
-AHEAD = 20  # counts until an index comes
-FRAME = 20_000  # us between targets that are sent live
-NEAR = 2**20  # wire units between such targets
-BAD = 2**30  # wire units between two knots, too far for any joint
+MOMENT = 0.02  # s, the duration of several STATUS frames
+STILL = 25  # number of MOMENTs in which joints come to rest
+DAMPED = 1.3  # speed of a damped floating joint, as a fraction of the speed at which damping begins
+FAST = 2.0  # speed that is too fast, as a fraction of a joint's maximum speed
+AHEAD = 20  # counts until the index pulse appears
+FRAME = 20_000  # us between targets that are streamed live
+NEAR = 2**20  # wire units between successive targets
+BAD = 2**30  # wire units between two knots, more than any joint can follow
 
 
 class Life:
-    """A board without power on its motors, and its host. motion: returns a motion from rest to rest that starts at a
+    """A board whose motors have no power, and its host. motion: returns a motion from rest to rest that starts at a
     pose (J,)."""
 
     def __init__(self, board: VirtualBoard, mechanism: Mechanism, motion: Callable[[Array], Knots],
@@ -49,8 +49,8 @@ class Life:
         self.float_speed = mechanism.safety.float_speed
 
     def live(self, on_part: Callable[[int, str], None] = lambda done, what: None) -> tuple[str, ...]:
-        """Go through all parts, without a judgement. on_part: called before each part with its number and name. Returns
-        the parts that the board did not complete."""
+        """Run all parts of the tour, without a verdict. on_part: called before each part with its number and name.
+        Returns the parts of the tour that the board did not complete."""
         refused = []
         with suppress(Refused):
             self.session.connect()
@@ -85,7 +85,7 @@ class Life:
         self.ask(Gains(0, 0, 64, 64, 64))
 
     def follows_targets(self) -> None:
-        """Send smooth targets, targets beyond limits and late targets; then stop."""
+        """Send smooth targets, targets outside the limits and late targets; then stop."""
         if unfollowed(self.mechanism):
             return
         self.session.ask(Follow(0, FOLLOW_AUTO, FRAME), "FOLLOW")
@@ -98,12 +98,12 @@ class Life:
         self.session.wait(lambda: self.session.in_state("HOLD", "FAULT"), 2.0, "does not stop following")
 
     def is_led_by_hand(self) -> None:
-        for command in ("START", "STOP"):  # START is refused after all checks; STOP is taken
+        for command in ("START", "STOP"):  # the board refuses START after all checks, and accepts STOP
             self.floats()
             self.seems_to_move(DAMPED * self.float_speed, partial(self.session.post, command))
 
     def finds_a_fault(self) -> None:
-        """Bring about a fault of motion, after which the board holds the arm if the mechanism file says so."""
+        """Inject a motion fault, after which the board holds the arm if the mechanism file requests it."""
         first, ack = message(self.motion(self.held()), 0), self.session.status.ack
         far = np.array(first.position) + BAD
         self.floats()
@@ -119,7 +119,7 @@ class Life:
         self.rests()
         self.ask(Seek(0, 0))
         self.take("DISARM")
-        for _ in range(STILL):  # in each tick, lost loops come a step closer
+        for _ in range(STILL):  # in each tick, open loops come a step closer
             self.wait(MOMENT)
             self.ask(Probe(0, 0, 0.0))
             if self.session.in_state("PROBE"):
@@ -129,12 +129,13 @@ class Life:
         self.wait(MOMENT)
 
     def is_armed_where_it_finds_a_zero(self) -> None:
-        """Arm at an index just ahead, if a joint seeks one. The other joints are homed where they are."""
+        """If a joint searches for its index, arm the board just before an index. The other joints are homed at their
+        present positions."""
         plant, joints = self.board.plant, self.mechanism.streamed
         seekers = [j for j, joint in enumerate(joints) if joint.encoder and joint.encoder.zero == "index"]
         if not seekers or not isinstance(plant, rigid.Plant):
             return
-        self.settles()  # while the arm is held; without power it would coast on
+        self.settles()  # while the arm is held, because without power it would coast
         self.rests()
         self.session.home(plant.q)
         j = seekers[0]
@@ -147,7 +148,8 @@ class Life:
         self.wait(MOMENT)
 
     def changes_modes(self) -> None:
-        """Change to each mode soon after the start of a motion, in poses that fit the mode and in poses that do not."""
+        """Change to each mode soon after the start of a motion, in poses that are compatible with the mode and in poses
+        that are not."""
         for mode in range(1, len(self.mechanism.modes)):
             self.begins(mode)
             self.session.wait(lambda: self.session.in_state("HOLD", "FAULT"), 1.0, "does not stop before its knots end")
@@ -160,7 +162,7 @@ class Life:
     # -----------------------------------------------------------------------------------------------
 
     def ready(self) -> None:
-        """Home the joints where they are, start recording, and arm."""
+        """Home the joints at their present positions, start the recording, and arm the board."""
         self.session.home(self.board.plant.q)
         n = len(self.mechanism.streamed)
         self.recorder.start([Column("torque_ff", j % n) for j in range(COLUMNS)], mode="RING")
@@ -173,7 +175,8 @@ class Life:
         return from_wire(self.session.status.target, self.session.configuration.joints)
 
     def begins(self, mode: int = 0) -> None:
-        """Buffer a motion without its last knots, and start the motion. mode: of all knots except the first eight."""
+        """Buffer a motion without its last knots, and start the motion. mode: mode of all knots except the first
+        eight."""
         motion, first = self.motion(self.held()), self.session.status.ack
         if mode:
             motion = replace(motion, mode=np.where(np.arange(len(motion)) < 8, 0, mode))
@@ -189,7 +192,7 @@ class Life:
         self.session.ask(Float(0, 40), "FLOAT")
 
     def seems_to_move(self, speed: float, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Let encoders count on, tick by tick, at a share of each joint's greatest speed."""
+        """Let the encoder counts increase in each tick, at a fraction of each joint's maximum speed."""
         dt, faults = self.board.dt, self.board.encoder_faults
         ways = [speed * dt * lab_row(self.mechanism, joint).float_velocity / self.float_speed * counts_per_unit(joint)
                 for joint in self.mechanism.streamed]
@@ -203,13 +206,13 @@ class Life:
             self.clock.sleep(dt)
 
     def rests(self) -> None:
-        """Disarm, and let the arm come to rest if it can."""
+        """Disarm the board, and let the arm come to rest if that is possible."""
         self.take("CLEAR")
         self.take("DISARM")
         self.settles()
 
     def settles(self) -> None:
-        """Wait until the arm is at rest, for a limited time."""
+        """Wait until the arm is at rest, up to a time limit."""
         for _ in range(STILL):
             self.wait(MOMENT)
             if np.all(np.abs(self.board.plant.v) < GRIP):

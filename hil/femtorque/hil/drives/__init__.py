@@ -1,4 +1,4 @@
-"""Virtual models of drives on the market: their frames, their inner loops, and their reactions to lost commands."""
+"""Virtual models of drives on the market: their frames, their inner loops, and their reactions when commands stop."""
 
 import lazy_loader
 

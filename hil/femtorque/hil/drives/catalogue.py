@@ -1,4 +1,4 @@
-"""Virtual drives by their names in mechanism files, found in their families' folders."""
+"""Virtual drives by their names in mechanism files. The module finds them in the folders of their families."""
 
 import pkgutil
 from collections.abc import Callable
@@ -29,7 +29,7 @@ MAKERS: dict[str, Maker] = {
 
 
 def _parts(name: str, kind: type[Kind]) -> tuple[Kind, str]:
-    """Return the family of a drive, and the name of its model."""
+    """Return the family of a drive, and the model's name without the prefix."""
     for title, family in FAMILIES.items():
         before = getattr(family, "prefix", "") or title
         if isinstance(family, kind) and (name == before or name.startswith(f"{before}-")):
@@ -45,20 +45,20 @@ def ranges(name: str) -> Ranges:
 
 def make(name: str, wire: Wire, number: int, reply: int | None, own: Ranges, bitrate: float,
          data_bitrate: float | None) -> Drive:
-    """Return a new drive on a wire. reply: identifier of the drive's answers; None if the family fixes it. own: ranges
+    """Return a new drive on a bus. reply: identifier of the drive's answers; None if the family fixes it. own: ranges
     of this drive."""
     return _parts(name, Virtual)[0].make(Plug(wire, number, reply, own, bitrate, data_bitrate))
 
 
 def adapter_bits(name: str, bitrate: float, data_bitrate: float | None) -> tuple[BitTiming, BitTiming | None]:
-    """Return the bit timings of a host's adapter for a drive: arbitration, data phase."""
+    """Return the bit timings that a host's adapter needs for a drive: arbitration phase, data phase."""
     family, _ = _parts(name, Virtual)
     maker = next(MAKERS[title] for title, found in FAMILIES.items() if found is family)
     return maker.timing(bitrate), maker.data_timing(data_bitrate) if data_bitrate else None
 
 
 def framing(kind: str) -> Framing:
-    """Return the framing of packets on a half-duplex bus of this kind."""
+    """Return the framing of packets on a half-duplex bus of this family."""
     return _parts(WIRES[kind].name, VirtualServos)[0].framing
 
 

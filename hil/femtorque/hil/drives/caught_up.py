@@ -1,4 +1,5 @@
-"""Common part of drives and servos: before they act, they advance the plant and their motor to the present time."""
+"""The functions that drives and servos have in common: before they act, they simulate the plant and their motor up to
+the present time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,15 +10,15 @@ from femtorque.hil.clock import ChipState
 
 
 class CaughtUp:
-    """A part whose C struct has the function pointer `catch_up` and its argument `of`."""
+    """A component with a C struct. The struct has a function pointer `catch_up` and this function's argument `of`."""
 
     def _caught_up_in(self, struct: Any, ffi: cffi.FFI, parts: ChipState) -> None:
-        """Set the C struct. Call this before any other member is set."""
+        """Set the C struct. Call this function before any other member is set."""
         self._struct, self._of_struct, self._whose = struct, ffi, parts
 
     @property
     def catch_up(self) -> Callable[[], None]:
-        """Advance the plant and the motor to the present time."""
+        """Simulate the plant and the motor up to the present time."""
         return self._catch_up
 
     @catch_up.setter
@@ -27,7 +28,8 @@ class CaughtUp:
         self._struct.catch_up = self._caught
 
     def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
-        """Catch up by a C function that does the same as `call`. address, of: the function's and its argument's."""
+        """Register a C function that does the same as `call`. address, of: addresses of the function and of its
+        argument."""
         self._catch_up = call
         self._struct.catch_up = self._of_struct.cast("void (*)(void *)", address)
         self._struct.of = self._of_struct.cast("void *", of)

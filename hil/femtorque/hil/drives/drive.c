@@ -1,6 +1,6 @@
-/* A drive answers a moment after a frame, with its state before the frame. The
- * families' C (hil/drives/families) obeys the frames of every control cycle,
- * and Python obeys all other frames. */
+/* A drive answers shortly after a frame, with its state before the frame. The
+ * families' C (hil/drives/families) executes the frames of each control cycle,
+ * and Python executes all other frames. */
 #include "drive.h"
 
 #include "parts.h"
@@ -8,12 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-#define RECOVERY 128     /* sequences of recessive bits until a drive comes back
-                          * from bus off; chosen */
-#define HOTTEST 100.0    /* deg C of the winding; the makers' limits can be set
-                          * to 80 and above */
+#define RECOVERY 128     /* number of recessive sequences until a drive leaves
+                          * bus off; chosen */
+#define HOTTEST 100.0    /* maximum temperature of the winding, deg C; the
+                          * makers' limits can be set to 80 and above */
 #define TORQUE_STEPS 2047.0 /* steps on either side of zero in the coarsest
-                             * field, of 12 bits */
+                             * field, which has 12 bits */
 
 /* -- the node -------------------------------------------------------------- */
 
@@ -65,7 +65,7 @@ static void failed(node *n, int32_t error)
         wire_wait(d->wire, &d->recovers, n, RECOVERY);
 }
 
-/* Put a frame into the queue, if the queue has room. */
+/* Append a frame to the queue, if the queue is not full. */
 void drive_send(drive *d, const can_frame *f)
 {
     if (d->queued == MAILBOXES || !d->powered)
@@ -95,14 +95,14 @@ static void reply_later(drive *d)
     task_after(d->wire->parts, &a->task, d->answers_in + d->late);
 }
 
-/* Let Python obey a frame: every frame of a family without C, and rare frames
- * of the other families. */
+/* Have Python execute a frame: each frame of a family without C, and the rare
+ * frames of the other families. */
 int32_t drive_obey(drive *d)
 {
     return d->tell(HANDLE);
 }
 
-/* Begin an answer of zeros. Return the address of its data. */
+/* Begin an answer of zeros. Return the address of the packet's data. */
 uint8_t *drive_answer(drive *d, uint32_t id, int32_t size)
 {
     memset(&d->reply, 0, sizeof d->reply);
@@ -112,13 +112,13 @@ uint8_t *drive_answer(drive *d, uint32_t id, int32_t size)
     return d->reply.data;
 }
 
-/* Note the time of a command. */
+/* Record the time of a command. */
 void drive_feed(drive *d)
 {
     d->commanded = parts_seconds(d->wire->parts);
 }
 
-/* Return true if a frame may be for the drive. */
+/* Return true if a frame may be addressed to the drive. */
 static int concerns(const drive *d, const can_frame *f)
 {
     int32_t i;
@@ -134,7 +134,7 @@ static void heard(node *n, const can_frame *f)
     if (d->catch_up != 0)
         d->catch_up(d->of);
     if (!d->powered || !concerns(d, f)) /* the supply may have failed during the
-                                         * catch-up */
+                                         * simulation up to the present time */
         return;
     d->heard = *f;
     if (d->obey(d))
@@ -155,7 +155,7 @@ void drive_begin(drive *d, wire *w)
 
 /* -- the motor ------------------------------------------------------------- */
 
-/* Return the mean torque, N m, at the output, over the next seconds. */
+/* Return the mean torque at the output over the next `seconds`, N m. */
 double drive_step(void *of, double seconds, double now, double angle,
                   double velocity)
 {
@@ -179,7 +179,8 @@ double drive_step(void *of, double seconds, double now, double angle,
 }
 
 /* Return true if the output turns freely: the drive is off, or the command has
- * zero gains and at most one step of torque. The torque's field has no zero. */
+ * zero gains and at most one step of torque. No code of the torque's field
+ * stands for exactly zero. */
 int drive_limp(const void *of)
 {
     const drive *d = of;

@@ -5,12 +5,13 @@
 #include "fields.h"
 #include "wire.h"
 
-#define MAILBOXES 3 /* most answers that wait; the drives' chips are STM32 or
-                     * similar */
-#define ANSWERS 32  /* most answers that are late */
+#define MAILBOXES 3 /* maximum number of waiting answers; the drives' chips are
+                     * STM32 or similar */
+#define ANSWERS 32  /* maximum number of late answers */
 #define FILTERS 8
 
-/* A filter takes a frame with `number` in the bits `mask` of its identifier. */
+/* A filter accepts a frame if the bits `mask` of its identifier equal those of
+ * `number`. */
 typedef struct {
     uint32_t number, mask;
 } filter;
@@ -23,18 +24,19 @@ typedef struct {
     can_frame frame;
 } answer;
 
-/* Calls of the families in Python. HANDLE: obey `heard`, and write any answer
- * to `reply`. LEFT_ALONE: the timeout has passed. HOT: a winding is too hot.
- * CALM: the torque has fallen below calm_below. */
+/* Calls from C to the families in Python. HANDLE: execute the frame `heard`,
+ * and write any answer to `reply`. LEFT_ALONE: the timeout of commands has
+ * passed. HOT: a winding is too hot. CALM: the torque has fallen below
+ * calm_below. */
 enum { HANDLE, LEFT_ALONE, HOT, CALM };
 
 /* A drive, as hil/drives/drive.py describes it. answers_in: s from the end of a
  * frame to its answer. commanded: time of the last command, s; NaN without a
- * command. calm_below: N m; 0: never calm. catch_up: brings the motor to the
- * present time; its argument is `of`. obey: obeys the frame `heard`. obey
- * returns true if `reply` has an answer, with the state before the frame.
- * stepped: called with each step's torque, unless it is 0. The struct of a
- * family with more state in C begins with this struct. */
+ * command. calm_below: N m; 0: never calm. catch_up: simulates the motor up to
+ * the present time; its argument is `of`. obey: executes the frame `heard`, and
+ * returns true if `reply` contains an answer. The answer contains the state
+ * before the frame. stepped: called with the torque of each step, unless it is
+ * 0. If a family has more state in C, its struct begins with this struct. */
 typedef struct drive {
     node node;
     wire *wire;

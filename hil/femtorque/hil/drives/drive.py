@@ -1,6 +1,6 @@
-"""Common part of the drives: a node on the bus with a motor. A drive answers a frame a moment later, with the state
-that it had before the frame. drive.c models the node and the motor. The families' C handles the frames of every control
-cycle, and Python handles all other frames."""
+"""The functions that all drives have in common: a node on the bus, and a motor. A drive answers a frame after a delay,
+with the state that it had before the frame. drive.c models the node and the motor. The families' C handles the frames
+of each control cycle, and Python handles all other frames."""
 
 import math
 from abc import ABC, abstractmethod
@@ -22,15 +22,15 @@ WORD = 0xFFFFFFFF
 class Drive(CaughtUp, OnWire, ABC):
     """A virtual drive on CAN.
 
-    ranges: ranges of its fields. late: delay added to its answers, s. cut: true if its bus cable is off while it has
-    supply. supplied: true if its branch of the supply is intact. maker: the family's numbers. boot: time from power-up
-    until it is on the bus, s, from `maker`. least_supply: voltage below which it is off, V. Damiao's register UV_Value
-    is higher. on_change: called when its branch is cut or mended. kind: name of its C struct `own`, and prefix of the C
-    function that obeys frames. state: the part of `own` that all drives have."""
+    ranges: ranges of its fields. late: additional delay of its answers, s. cut: true if its bus cable is disconnected
+    while it has power. supplied: true if its branch of the supply is intact. maker: parameters of the family. boot:
+    time from power-up until it is on the bus, s, from `maker`. least_supply: voltage below which it is off, V. Damiao's
+    register UV_Value is higher. on_change: called when the supply branch is cut or repaired. kind: name of its C struct
+    `own`, and prefix of the C function that executes frames. state: the members of `own` that all drives have."""
 
     kind = "drive"
     maker: Maker
-    hot_code: int  # of the fault for an overheated winding
+    hot_code: int  # code of the fault for an overheated winding
     least_supply = 10.0
     late, boot = Member(float), Member(float)
     cut, powered = Member(bool), Member(bool)
@@ -61,19 +61,20 @@ class Drive(CaughtUp, OnWire, ABC):
     # -- parts of a family --------------------------------------------------
 
     def handle(self, frame: Frame) -> Frame | None:
-        """Obey a frame that C leaves to Python, and return the answer. The answer has the state before the frame."""
+        """Execute a frame that C leaves to Python, and return the answer. The answer contains the state before the
+        frame."""
         raise NotImplementedError
 
     @property
     def filters(self) -> tuple[tuple[int, int], ...]:
-        """Filters of the frames that `handle` gets: an identifier, and a mask of the bits that must match. Without
-        filters `handle` gets all frames."""
+        """Filters of the frames that are passed to `handle`: an identifier, and a mask of the bits that must match.
+        Without filters all frames are passed to `handle`."""
         return ()
 
     @property
     @abstractmethod
     def timeout(self) -> float:
-        """Time without a command after which `left_alone` is called, s; infinite if never."""
+        """Time without a command after which `left_alone` is called, s; infinite if it is never called."""
 
     @abstractmethod
     def left_alone(self) -> None:
@@ -81,18 +82,18 @@ class Drive(CaughtUp, OnWire, ABC):
 
     @abstractmethod
     def fail(self, code: int) -> None:
-        """Cause one of the drive's faults."""
+        """Inject a fault into the drive."""
 
     @abstractmethod
     def report(self, data: bytes) -> Frame:
-        """Return a report of an enabled drive whose other seven bytes are `data`."""
+        """Return the report of an enabled drive, whose other seven bytes are `data`."""
 
     def rescale(self, share: float) -> None:
         """Scale the drive's range of velocity."""
         self.ranges = replace(self.ranges, velocity=share * self.ranges.velocity)
 
     def calm(self) -> None:
-        """React when the torque has fallen below `calm_below` of the C struct."""
+        """Called when the torque has fallen below `calm_below` of the C struct."""
 
     # -- the node -----------------------------------------------------------
 
@@ -124,7 +125,7 @@ class Drive(CaughtUp, OnWire, ABC):
         self.on_change()
 
     def _tell(self, what: int) -> int:
-        """Call the family's method for an event in C. Return 1 if there is an answer."""
+        """Call the method of the family for an event in C. Return 1 if there is an answer."""
         lib, answer = self._lib, None
         if what == lib.HANDLE:
             answer = self.handle(taken(self.state.heard))
@@ -148,7 +149,8 @@ class Drive(CaughtUp, OnWire, ABC):
     # -- the motor ----------------------------------------------------------
 
     def watch(self, each: Callable[[float, float, float, float], None]) -> None:
-        """Call a function after each step with torque N m, duration s, start time s and velocity rad/s."""
+        """Call a function after each step with the torque, N m, the duration, s, the start time, s, and the velocity,
+        rad/s."""
         self._watched = self._parts.ffi.callback("void(double, double, double, double)", each,
                                                  onerror=self._parts.refuse)
         self.state.stepped = self._watched
@@ -199,16 +201,16 @@ class Drive(CaughtUp, OnWire, ABC):
 
     @property
     def driving(self) -> bool:
-        """True if the drive puts current into its motor."""
+        """True if the drive applies current to its motor."""
         return self.powered and self.motor.active
 
     @property
     def brakes_alone(self) -> bool:
-        """True if the drive has lost its commands and only damps motion."""
+        """True if the drive has lost the host's commands and only damps the motion."""
         return False
 
     @property
     def limp(self) -> bool:
         """True if the output turns freely: the drive is off, or the command has zero gains and at most one step of
-        torque. The torque's field has no code for zero."""
+        torque. The torque's field has no code for exactly zero."""
         return bool(self._lib.drive_limp(self.state))

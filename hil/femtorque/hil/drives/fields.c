@@ -1,7 +1,7 @@
-/* Numbers in the bits of frames: lo is 0, hi is all ones, and the code is
- * truncated (bgkatz/motorcontrol Core/Src/math_ops.c and can.c; damiao-motor
- * 1.0.6, float_to_uint and uint_to_float). Frames of the mini-cheetah have the
- * most significant bit first. */
+/* Numbers in the bits of frames: code 0 is lo, all ones is hi, and fractions
+ * are truncated (bgkatz/motorcontrol Core/Src/math_ops.c and can.c;
+ * damiao-motor 1.0.6, float_to_uint and uint_to_float). The frames of the
+ * mini-cheetah send the most significant bit first. */
 #include "fields.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static double all_ones(int32_t bits)
     return (double)((1u << bits) - 1u);
 }
 
-/* Return the code of a value, clamped into the range. */
+/* Return the code of a value that is clamped to the range. */
 uint32_t field_code(double value, double lo, double hi, int32_t bits)
 {
     double code = (fmin(fmax(value, lo), hi) - lo) * all_ones(bits) / (hi - lo);
@@ -23,7 +23,7 @@ double field_value(uint32_t code, double lo, double hi, int32_t bits)
     return (double)code * (hi - lo) / all_ones(bits) + lo;
 }
 
-/* Return true for seven bytes of ones and a last byte from `least` to 0xFE. */
+/* Return true for seven bytes 0xFF and a last byte from `least` to 0xFE. */
 int32_t mit_special(const uint8_t *data, int32_t least)
 {
     int32_t i = 0;
@@ -32,7 +32,8 @@ int32_t mit_special(const uint8_t *data, int32_t least)
     return i == 7 && data[7] >= least && data[7] < 0xFF;
 }
 
-/* Command a motor by five fields of 16, 12, 12, 12 and 12 bits. */
+/* Decode a command for a motor from five fields of 16, 12, 12, 12 and 12
+ * bits. */
 void mit_command(motor *m, const uint8_t *data, const ranges *r)
 {
     uint32_t high = (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 |
@@ -47,7 +48,7 @@ void mit_command(motor *m, const uint8_t *data, const ranges *r)
     m->asked = field_value(low & 0xFFFu, -r->torque, r->torque, 12);
 }
 
-/* Put a motor's state into five bytes, as fields of 16, 12 and 12 bits. */
+/* Encode a motor's state in five bytes, as fields of 16, 12 and 12 bits. */
 void mit_state(uint8_t *to, const motor *m, const ranges *r)
 {
     uint32_t position =

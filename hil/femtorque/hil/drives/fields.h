@@ -1,4 +1,4 @@
-/* Numbers in a few bits, as drives pack them. */
+/* Numbers that drives encode in a few bits. */
 #ifndef FIELDS_H
 #define FIELDS_H
 

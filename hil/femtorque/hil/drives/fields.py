@@ -1,4 +1,4 @@
-"""Numbers in a few bits, as drives pack them: lo is 0, hi is all ones, the rest is truncated (fields.c)."""
+"""Numbers that drives encode in a few bits: code 0 is lo, all ones is hi, and fractions are truncated (fields.c)."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from femtorque.hil.drives.library import library
 
 
 def encode(value: float, lo: float, hi: float, bits: int) -> int:
-    """Return the code of a value. A value outside the range gets the code of the nearer end."""
+    """Return the code of a value. A value outside the range gets the code of the nearer limit."""
     return int(library()[1].field_code(value, lo, hi, bits))
 
 

@@ -1,4 +1,4 @@
-"""Numbers of a virtual drive. Sources of the numbers are the maker's papers, the maker's code, or measurements of
+"""Parameters of a virtual drive. The values come from the maker's papers, the maker's code, or measurements of
 users."""
 
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Maker:
-    """Numbers of a family, as the drives leave the factory.
+    """Parameters of a family with factory settings.
 
     boot: time from power-up until a drive is on the bus, s. answers: time from the end of a frame to its answer, s.
-    limit: timeout of commands, s, or UNTIMED. mode: number of the control mode. sample, fast: sample points of
-    arbitration and of CAN FD's data phase, shares of a bit; None for a servo on a half-duplex wire."""
+    limit: timeout of commands, s, or UNTIMED. mode: number of the control mode. sample, fast: sample points of the
+    arbitration phase and of CAN FD's data phase, as fractions of a bit; None for a servo on a half-duplex bus."""
 
     limit: Said
     boot: Said = Said(0.0, "not published; 0 is the hardest to notice")
@@ -32,7 +32,7 @@ class Maker:
     fast: Said | None = None
 
     def timing(self, bitrate: float) -> BitTiming:
-        """Return the bit timing of arbitration, or of classic CAN."""
+        """Return the bit timing of the arbitration phase, or of classic CAN."""
         return _timing(bitrate, self.sample)
 
     def data_timing(self, bitrate: float) -> BitTiming:
@@ -41,7 +41,8 @@ class Maker:
 
 
 def _timing(bitrate: float, sample: Said | None) -> BitTiming:
-    """Return a bit of 340 quanta. Multiples of 1/85, 1/17 and 1/4 of a bit are whole numbers of quanta."""
+    """Return a bit timing with 340 quanta per bit. With 340 quanta, multiples of 1/85, 1/17 and 1/4 of a bit are whole
+    numbers of quanta."""
     assert sample is not None, "no sample point"
     before = round(340 * sample.number)
     return BitTiming(1.0 / (340 * bitrate), before, 340 - before, min(340 - before, 68))

@@ -1,13 +1,13 @@
-/* The motor of a drive. The inner loop takes several samples within one step of
- * the plant. Between two samples the joint moves on with its velocity. */
+/* The motor of a drive. The inner loop samples several times within one step of
+ * the plant. Between two samples the joint continues with constant velocity. */
 #include "motor.h"
 
 #include <math.h>
 
 #define TURN 6.283185307179586
 #define AMBIENT 25.0   /* deg C */
-#define COUNTS 65536.0 /* counts per turn of the output; chosen finer than any
-                        * field's step */
+#define COUNTS 65536.0 /* counts per turn of the output; chosen finer than the
+                        * step of any field */
 
 static double within(double value, double low, double high)
 {
@@ -28,7 +28,7 @@ void motor_stop(motor *m)
     m->active = m->standing = 0;
 }
 
-/* Make the present position zero. */
+/* Make the present position the zero position. */
 void motor_zero(motor *m)
 {
     m->zero = m->offset = m->angle;
@@ -77,8 +77,8 @@ static void heat(motor *m, double seconds)
                       -expm1(-seconds / m->thermal);
 }
 
-/* Return the mean torque at the output, N m. The output moves on from an angle
- * with a velocity. */
+/* Return the mean torque at the output, N m. Continue the output's motion from
+ * an angle with a velocity. */
 double motor_step(motor *m, double seconds, double angle, double velocity)
 {
     double count = fmax(1.0, rint(seconds * m->rate)), h = seconds / count;

@@ -1,4 +1,5 @@
-"""Motor of a drive: inner loop, lag of the current, encoder that loses its turns, heat. motor.c steps the motor."""
+"""Motor of a drive: inner loop, lag of the current, encoder that does not keep whole turns, and winding temperature.
+motor.c simulates the motor."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -16,9 +17,9 @@ class Traits:
     """Constants of a motor and its inner loop.
 
     rate: rate of the inner loop, Hz. bandwidth: first-order bandwidth of the torque, Hz. window: time over which the
-    velocity is averaged, s. rated: torque that heats the winding by `rise` (K) in steady state, as a share of the
-    largest torque. thermal: time constant of the heat, s. moves_on: true if the position of a command advances with
-    the velocity of the command."""
+    velocity is averaged, s. rated: torque that heats the winding by `rise` (K) in steady state, as a fraction of the
+    maximum torque. thermal: thermal time constant, s. moves_on: true if the position setpoint advances with the
+    velocity setpoint of the command."""
 
     rate: float
     bandwidth: float
@@ -31,7 +32,7 @@ class Traits:
 
 @dataclass
 class Command:
-    """Command at the output: rad, rad/s, N m/rad, N m s/rad, N m."""
+    """Command, referred to the output: rad, rad/s, N m/rad, N m s/rad, N m."""
 
     position: float = 0.0
     velocity: float = 0.0
@@ -43,7 +44,7 @@ class Command:
 class Motor:
     """Motor, inner loop and encoder of a drive.
 
-    limit: largest torque, N m. lower_turn: lower end of the turn in which the position lies after power-up, rad from
+    limit: maximum torque, N m. lower_turn: lower limit of the turn that contains the position after power-up, rad from
     zero. torque: present torque at the output, N m. standing: true while the phases have constant voltages. state: the
     C struct."""
 
@@ -58,7 +59,8 @@ class Motor:
         self.power_up(0.0)
 
     def power_up(self, angle: float) -> None:
-        """Switch on while the output is at this angle, rad. The encoder knows only the place within a turn."""
+        """Switch the power on while the output is at this angle, rad. The encoder measures only the angle within one
+        turn."""
         self.stop()
         state = self.state
         state.torque = state.measured = 0.0
@@ -67,7 +69,7 @@ class Motor:
         state.offset = angle - within
 
     def set_zero(self) -> None:
-        """Make the present position zero."""
+        """Make the present position the zero position."""
         library()[1].motor_zero(self.state)
 
     @property
@@ -95,19 +97,20 @@ class Motor:
         library()[1].motor_stop(self.state)
 
     def stand(self, electric: float, damping: float) -> None:
-        """Keep the phases' present voltages while the output turns. electric: electrical angle per angle of the output.
-        damping: N m s/rad, from the back-EMF across the winding's resistance."""
+        """Hold the present phase voltages constant while the output turns. electric: electrical angle per angle of the
+        output. damping: N m s/rad, from the back-EMF across the winding's resistance."""
         s = self.state
         s.still, s.still_at, s.electric, s.damping = s.torque + damping * s.measured, s.angle, electric, damping
         self.standing = True
 
     def hold(self, pos_gain: float, vel_gain: float, integrator: float, wound_up: float | None) -> None:
-        """Close a position loop around a velocity loop. pos_gain: 1/s; vel_gain: N m s a turn; integrator: N m a turn.
-        wound_up: factor on the integral in each period at the torque limit. With None the command's gains apply."""
+        """Close a position loop around a velocity loop. pos_gain: 1/s; vel_gain: N m s per turn; integrator: N m per
+        turn. wound_up: factor on the integral in each period at the torque limit. If the value is None, the gains of
+        the command apply."""
         s = self.state
         s.pos_gain, s.vel_gain, s.integrator, s.wound_up = pos_gain, vel_gain, integrator, wound_up or 0.0
         s.holding = wound_up is not None
 
     def fade(self, limit: float, gain: float) -> None:
-        """Reduce the torque near a limit of velocity, turns/s. gain: N m s a turn; 0 ends the reduction."""
+        """Reduce the torque near a velocity limit, turns/s. gain: N m s per turn; 0 disables the reduction."""
         self.state.fade_limit, self.state.fade_gain, self.state.fading = limit, gain, gain != 0.0

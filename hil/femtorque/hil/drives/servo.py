@@ -1,4 +1,4 @@
-"""The common part of the virtual servos on a half-duplex wire."""
+"""The functions that the virtual servos on a half-duplex bus have in common."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PERIOD = 1e-3  # s: a servo reads its encoder and its registers once in this tim
 
 
 class Servo(CaughtUp, ABC):
-    """A virtual servo on a half-duplex wire, whose packets and motor are in C. The family's struct has `wired`,
-    `registers` and `stored` registers, which keep their values without power.
+    """A virtual servo on a half-duplex bus. The servo's packets and its motor are in C. The family's struct has the
+    members `wired`, `registers` and `stored`. The stored registers keep their values when the power is off.
 
     number: its id. supply: returns the present supply voltage, V. ohm: resistance of the motor. centre: angle of the
     output at the middle of the encoder, rad. phase: start of the servo's own milliseconds, s. temperature: deg C. cut:
@@ -30,7 +30,7 @@ class Servo(CaughtUp, ABC):
 
     NAME: str  # name of the struct, and prefix of its functions
     ID: int  # register
-    hot_code: int  # of the error for an overheated winding
+    hot_code: int  # code of the error for an overheated winding
     least_supply: float
 
     late, cut, powered = Member(float, "wired"), Member(bool, "wired"), Member(bool, "wired")
@@ -54,7 +54,7 @@ class Servo(CaughtUp, ABC):
     @classmethod
     @abstractmethod
     def library(cls) -> tuple[cffi.FFI, Any]:
-        """Return (ffi, lib) of the family."""
+        """Return (ffi, lib) of the family's C."""
 
     @classmethod
     def framing(cls) -> int:
@@ -72,7 +72,7 @@ class Servo(CaughtUp, ABC):
     @property
     @abstractmethod
     def turning(self) -> bool:
-        """True if the servo gives its motor a voltage."""
+        """True if the servo applies a voltage to its motor."""
 
     @abstractmethod
     def twin(self) -> Servo:
@@ -87,7 +87,7 @@ class Servo(CaughtUp, ABC):
         self.registers[at:at + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
     def store(self, *settings: tuple[int, int, int]) -> None:
-        """Change stored settings, each given as (register, value, number of bytes)."""
+        """Change stored settings; each is given as (register, value, number of bytes)."""
         for at, value, size in settings:
             self.stored[at:at + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
@@ -117,11 +117,11 @@ class Servo(CaughtUp, ABC):
         return bool(self._function("drives")(self.state))
 
     def fail(self, code: int) -> None:
-        """Cause one of the servo's errors. Some errors switch the motor off."""
+        """Inject an error into the servo. Some errors switch the motor off."""
         self._function("fail")(self.state, code)
 
     def terminal(self, now: float, angle: float, velocity: float, current: float = 0.0) -> float:
-        """Return the motor's voltage from now on, V; NaN if the motor floats. current: of the motor, A."""
+        """Return the motor's voltage from now on, V; NaN if the terminals float. current: motor current, A."""
         self.volts = self.supply()
         return float(self._function("terminal")(self.state, now, angle, velocity, current))
 
@@ -134,7 +134,8 @@ class Servo(CaughtUp, ABC):
 
 
 def built(folder: Path, prefix: str, names: Mapping[str, object], **more: float) -> tuple[cffi.FFI, Any]:
-    """Return (ffi, lib) of a family's C. The header `numbers.h` has the numbers among a module's names, and `more`."""
+    """Return (ffi, lib) of a family's C. The header `numbers.h` contains the numeric constants of a module, and
+    `more`."""
     numbers = {name: value for name, value in names.items() if name.isupper() and isinstance(value, int | float)}
     numbers |= {"PERIOD": PERIOD} | more
     header = "".join(f"#define {prefix}_{name} {value!r}\n" for name, value in numbers.items())

@@ -13,8 +13,8 @@ from femtorque.hil.drives.servo import Servo
 
 @dataclass(frozen=True)
 class Plug:
-    """Place of a drive on a wire. reply: identifier of its answers, None if the family fixes it. ranges: the drive's
-    settings. data_bitrate: rate of CAN FD's data phase; None for classic CAN."""
+    """Connection of a drive to a bus. reply: identifier of its answers, None if the family fixes it. ranges: the
+    drive's settings. data_bitrate: bit rate of CAN FD's data phase; None for classic CAN."""
 
     wire: Wire
     number: int
@@ -26,8 +26,8 @@ class Plug:
 
 @dataclass(frozen=True)
 class Virtual:
-    """A family of drives on CAN. ranges: returns the ranges of a model, by the name without the prefix. make: returns a
-    drive on a wire. prefix: prefix of the models' names, if it is not the family's name."""
+    """A family of drives on CAN. ranges: returns the ranges of a model, by the model's name without the prefix. make:
+    returns a drive on a bus. prefix: prefix of the models' names, if it differs from the family's name."""
 
     ranges: Callable[[str], Ranges]
     make: Callable[[Plug], Drive]
@@ -36,8 +36,9 @@ class Virtual:
 
 @dataclass(frozen=True)
 class ServoPlug:
-    """Place of a servo on a half-duplex wire. model: its name without the prefix. bitrate: rate of the wire. setting:
-    the settings stored in the servo. supply: returns the present voltage, V. ohm: resistance of the motor's winding."""
+    """Connection of a servo to a half-duplex bus. model: the model's name without the prefix. bitrate: bit rate of the
+    bus. setting: the settings that the servo stores. supply: returns the present voltage, V. ohm: resistance of the
+    motor's winding."""
 
     clock: EventClock
     model: str
@@ -50,7 +51,7 @@ class ServoPlug:
 
 @dataclass(frozen=True)
 class VirtualServos:
-    """A family of servos on a half-duplex wire. framing: framing of packets. make: returns a servo without power."""
+    """A family of servos on a half-duplex bus. framing: framing of packets. make: returns a servo without power."""
 
     framing: Framing
     make: Callable[[ServoPlug], Servo]

@@ -1,1 +1,1 @@
-"""Reproduction of papers' figures."""
+"""Reproduction of figures from papers."""

@@ -1,4 +1,4 @@
-"""The two-link arm of the robot-dynamics chapter: Newton-Euler, Lagrange's closed form and FEM side by side."""
+"""The two-link arm of the robot-dynamics chapter: Newton-Euler, Lagrange's closed form and FEM in comparison."""
 
 import numpy as np
 

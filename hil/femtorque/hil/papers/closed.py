@@ -1,4 +1,4 @@
-"""Closed loops (Isobe, Eq. 16) on the virtual board: the error of the bare partition, and its cost."""
+"""Closed loops (Isobe, Eq. 16) on the virtual board: the error of the bare partition, and the cost of avoiding it."""
 
 from dataclasses import replace
 
@@ -10,9 +10,9 @@ from femtorque.codegen.model import ClosedMotion, Model, assemble, placed_links,
 from femtorque.hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture
 from femtorque.hil.scenarios import CHANGING, EXAMPLES, LAWS, Played, example, on_board, play_closed_loops
 
-IDEAL_BETTER = 50.0  # times: least ratio of the rms errors of PD and of PD + lambda with an ideal board
+IDEAL_BETTER = 50.0  # times: minimum ratio of the rms errors of PD and of PD + lambda with an ideal board
 FRAMES = 6
-SMOOTHER = 0.1  # largest ratio of the torque steps with and without the ramp
+SMOOTHER = 0.1  # maximum ratio of the torque steps with and without the ramp
 BOARD_BETTER = 15.0  # times: this ratio with friction, encoders, motors and latency
 
 
@@ -44,8 +44,8 @@ def closed_loops(short: bool) -> Finding:
 
 
 def changing(short: bool) -> Finding:
-    """Return the finding of two arms that take an object, carry it and put it down. A full run also plays one arm with
-    a payload, and the biped."""
+    """Return the result of two arms that take an object, carry it and put it down. A full run also plays one arm with a
+    payload, and the biped."""
     mechanism, motion = example("two_arm_grasp")
     names = ("two_arm_grasp",) if short else CHANGING
     results = {name: on_board(*example(name), "PD + lambda") for name in names}
@@ -59,7 +59,7 @@ def changing(short: bool) -> Finding:
         numbers.append(Number(f"{name}: played through its modes", f"{result.ended}; {', '.join(found)}; rms error "
                               f"{', '.join(f'{x:.1e}' for x in result.tracking_rms)} rad", f"done; {', '.join(wanted)}",
                               result.ended == "done" and not result.faults and found == wanted))
-    # The right arm carries the object only through the closure.
+    # The right arm carries the object only through the closed loop.
     with_ramp, without = (float(np.abs(np.diff(steps[ramp].record.torque_ff[steps[ramp].moving, 2:], axis=0)).max())
                           for ramp in (True, False))
     numbers.append(Number("largest step of feed-forward per tick, the arm that is joined",
@@ -101,7 +101,7 @@ def _picture(played: Played) -> Picture:
 
 
 def _draw(axes: Axes, played: Played) -> None:
-    """Draw the mechanism in its plane at some instants of the motion: each link from its joint to its children."""
+    """Draw the mechanism in its plane at some times of the motion: each link from its joint to its children."""
     model = Model.of(played.mechanism)
     motion = ClosedMotion(assemble(model), played.motion)
     at = pose(model, motion.at(np.linspace(0.0, played.motion.duration, FRAMES))[0])

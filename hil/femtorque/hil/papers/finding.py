@@ -1,4 +1,4 @@
-"""A reproduced figure or table: pictures, numbers with their oracles, tables, remarks."""
+"""A reproduced figure or table: pictures, numbers with their oracles, tables, and remarks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Number:
-    """A found number and its oracle or bound. good: True if the number holds; None if it is only shown."""
+    """A computed number and its oracle or bound. good: True if the number is within its bound; None if the number has
+    no bound."""
 
     what: str
     found: str
@@ -53,7 +54,7 @@ class Finding:
 
 
 def within(what: str, value: float, bound: float, against: str, unit: str = "of peak") -> Number:
-    """Return a number that may be at most `bound`."""
+    """Return a number with its verdict; the value may be at most `bound`."""
     return Number(what, f"{value:.2g} {unit}".strip(), f"{against}; at most {bound:.3g} {unit}".strip(),
                   bool(value <= bound))
 
@@ -69,7 +70,7 @@ def canvas(width: float, height: float) -> Figure:
 
 
 def label(axes: Axes, title: str, x: str = "t, s", y: str = "", legend: float = 0.0) -> None:
-    """Label axes. legend: size of the legend's letters; 0: no legend."""
+    """Label the axes. legend: font size of the legend; 0: no legend."""
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.grid(alpha=0.3)
     if legend:

@@ -32,7 +32,7 @@ def example(name: str) -> tuple[Mechanism, Trajectory]:
 
 
 def newton_euler(mechanism: Mechanism, motion: Trajectory, t: Array) -> tuple[Array, str]:
-    """Return torques (N, n) of the motion at t from an independent oracle, and the oracle's name."""
+    """Return the torques (N, n) of the motion at t from an independent oracle, and the name of the oracle."""
     if version := pinocchio.version():
         return pinocchio.torque(mechanism, *motion.at(t)), f"rnea of Pinocchio {version}"
     return rigid.newton_euler(Model.of(mechanism), *motion.at(t)), "the project's own Newton-Euler (no Pinocchio)"
@@ -43,7 +43,7 @@ def _worst(tau: Array, against: Array) -> float:
 
 
 def _accuracy(mechanism: Mechanism, motion: Trajectory) -> tuple[Torque, Array, str, tuple[Number, Number]]:
-    """Return the torques by FEM and by the oracle, the oracle's name, and the errors of FEM."""
+    """Return the torques by FEM and by the oracle, the name of the oracle, and the errors of FEM."""
     fem = torque(mechanism, motion)
     single = torque(mechanism, motion, lambda m, positions: CompiledStep(m, "single").torque(positions))
     exact, oracle = newton_euler(mechanism, motion, fem.t)
@@ -74,7 +74,7 @@ def eight_link(short: bool) -> Finding:
 
 
 def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
-    """Return torques by the paper's scheme and by the oracle at the sampled instants."""
+    """Return the torques of the paper's scheme and of the oracle at the sampled times."""
     t = np.arange(round(motion.duration / model.dt) + 1, dtype=float) * model.dt
     start = rigid.accelerations(model, *motion.at(0.0))
     tau = newmark_torque(model, motion.at(t)[0], start, *NEWMARK, rigid.recursion)
@@ -82,7 +82,7 @@ def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
 
 
 def _quintic(motion: Trajectory) -> Trajectory:
-    """Return a motion with the same start and end and with a jerk at the start."""
+    """Return a motion with the same start and end, but with a jerk at the start."""
     x = np.polynomial.Polynomial([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
     s, first, way = motion.times / motion.duration, motion.positions[0], motion.positions[-1] - motion.positions[0]
     parts = [np.outer(x.deriv(k)(s) if k else x(s), way) / motion.duration**k for k in range(3)]
@@ -131,7 +131,7 @@ def six_joints(short: bool) -> Finding:
 
 
 def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None:
-    """Return the arm at some instants: origins (T, n, 3) of the moving links, and the path (T, 3) of the tip."""
+    """Return the arm at some times: origins (T, n, 3) of the moving links, and the path (T, 3) of the tip."""
     for k in np.linspace(0, len(origins) - 1, frames).astype(int):
         points = np.vstack([np.zeros(3), origins[k], path[k]])
         axes.plot(*points.T, color=colours.MEASURED, alpha=0.25 + 0.75 * k / len(origins), linewidth=1.5, marker="o",
@@ -143,8 +143,8 @@ def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None
 
 
 def three_link(short: bool) -> Finding:
-    """Return Figs 7 and 8: the target motion, and PD against feed-forward + PD. Then the plant is changed, and faults
-    strike."""
+    """Return Figs 7 and 8: the target motion, and PD compared with feed-forward + PD. Then the plant is changed, and
+    faults are injected."""
     s = load_scenario("three_link")
     results = {case.name: play_scenario(s, case, short=short) for case in s.runs(short)}
     numbers = [Number.of(check) for check in checks(s, results, short)]
@@ -181,7 +181,7 @@ def _tracking(results: dict[str, Result]) -> Picture:
 
 
 def _magnified(axes: Axes) -> None:
-    """Draw an inset where the curves of Fig. 8, which nearly coincide, are farthest apart."""
+    """Draw an inset where the curves of Fig. 8, which are almost equal, differ most."""
     lines = [np.asarray(line.get_xydata()) for line in axes.get_lines()]  # target, PD, feed-forward
     k = int(np.argmax(np.abs(lines[1][:, 1] - lines[0][:, 1])))
     t, near = lines[1][k, 0], slice(max(0, k - 30), k + 30)
@@ -195,7 +195,7 @@ def _magnified(axes: Axes) -> None:
 
 
 def changed_picture(s: Scenario, results: dict[str, Result], short: bool) -> Picture:
-    """Draw the change of the tracking error in a plant that differs from the file, and its prediction."""
+    """Draw the change of the tracking error for a plant that differs from the file, and the predicted change."""
     cases = [case for case in s.file.run if case.predicted_from in results and case.name in results]
     figure = canvas(13.0, 3.6)
     for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):

@@ -1,8 +1,8 @@
-"""Figures 1 to 3 and 6 of Isobe's paper, which explain the method, drawn with computed matrices.
+"""Figures 1 to 3 and 6 of Isobe's paper, which explain the method. The figures are drawn from computed matrices.
 
-One link of the three-link example represents all. Fig. 1 has the link's element and [K]. Fig. 2 has the link's mass,
-lumped at the common node. Fig. 3 has nodal forces at one instant and the resulting forces at the joints. Fig. 6 has the
-control law with the torques of its parts.
+One link of the three-link example stands for all links. Fig. 1 has the link's element and [K]. Fig. 2 shows the link's
+mass, lumped at the common node. Fig. 3 shows nodal forces at one time and the resulting forces at the joints. Fig. 6
+shows the control law with the torques of its terms.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from femtorque.hil.papers.finding import Finding, Picture, Table, canvas, pictur
 
 Array = NDArray[np.float64]
 
-INSTANT = 0.35  # of the motion, at which all joints accelerate
+INSTANT = 0.35  # time in the motion at which all joints accelerate
 ROUNDING = 1e-12
 
 
@@ -64,7 +64,7 @@ def _gap(tau: Array, mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> f
 
 
 def _energy_gap(bar: Bar) -> float:
-    """Return the difference of [K] and the Hessian of the strain energy of linear fields at s1."""
+    """Return the difference between [K] and the Hessian of the strain energy of linear fields at s1."""
     one, z = np.eye(12), bar.length * (1.0 + bar.s1) / 2.0
 
     def energy(u: Array) -> float:
@@ -110,7 +110,7 @@ def _matrix(axes: Axes, matrix: Array, title: str) -> None:
 
 
 def _forces_picture(origins: Array, arms: Array, loads: NodalState, tau: Array) -> Picture:
-    """Draw the nodal forces at the centres of gravity, their moments, and the torques at the joints."""
+    """Draw the nodal forces at the centres of gravity, the moments of these forces, and the torques at the joints."""
     figure = canvas(9.0, 4.6)
     axes = figure.subplots()
     centres = origins + arms

@@ -1,4 +1,4 @@
-"""The solids, the examples and the accuracy of the PLEXUS paper, by the articulated plant."""
+"""The solids, the examples and the accuracy of the PLEXUS paper, with the articulated plant."""
 
 import time
 
@@ -25,7 +25,7 @@ from femtorque.hil.scenarios import (
 Array = NDArray[np.float64]
 
 STEPS = (1e-3, 5e-4, 2.5e-4)  # s
-FALL = 0.3  # s of free motion for the order of convergence
+FALL = 0.3  # s of motion without drives for the order of convergence
 TRIALS, SHORT_TRIALS = 40, 12
 
 
@@ -108,7 +108,7 @@ def three_axes(short: bool) -> Finding:
 
 
 def _arm_picture(mechanism: Mechanism, results: dict[str, Result]) -> Picture:
-    """Draw the arm at some instants, its joint angles, and the tracking errors of the first two runs."""
+    """Draw the arm at some times, its joint angles, and the tracking errors of the first two runs."""
     figure = canvas(13.0, 4.4)
     arm = figure.add_subplot(1, 3, 1, projection="3d")
     names = list(results)
@@ -142,7 +142,7 @@ def _draw_arm(axes: Axes3D, mechanism: Mechanism, q: Array, frames: int = 7) -> 
 
 
 def industrial_robot(short: bool) -> Finding:
-    """Return Fig. 4: solids from meshes; motors, gears and servo gains optimised; the result on the virtual board."""
+    """Return Fig. 4: solids from meshes; optimised motors, gears and servo gains; the result on the virtual board."""
     s = load_scenario("industrial_robot")
     assert s.file.design is not None
     choice = optimise(s.mechanism, s.file.design, s.trajectory(short), SHORT_TRIALS if short else TRIALS)
@@ -163,14 +163,14 @@ def industrial_robot(short: bool) -> Finding:
 
 
 def _draw_robot(axes: Axes3D, s: Scenario) -> None:
-    """Draw the solids at the motion's end as the meshes of the scenario file."""
+    """Draw the solids at the end of the motion, with the meshes of the scenario file."""
     model, q = Model.of(s.mechanism), s.trajectory(False).positions[-1]
     at = pose(model, q)
     where = {body.joint.child: i for i, body in enumerate(model.bodies)}
     corners = []
     for number, solid in enumerate(s.file.solid):
         if solid.shape == "sphere":
-            continue  # the housing's twenty thousand triangles are left out
+            continue  # the picture omits the twenty thousand triangles of the housing
         mesh, i = form(solid, FOLDER / f"{s.name}.toml", number), where[solid.link]
         triangles = mesh.triangles @ at.R[i].T + at.origin[i]
         axes.add_collection3d(Poly3DCollection(triangles, facecolor=colours.joint(i), edgecolor=(0, 0, 0, 0.15),
@@ -187,7 +187,8 @@ def _draw_robot(axes: Axes3D, s: Scenario) -> None:
 
 
 def accuracy(short: bool) -> Finding:
-    """Return the articulated plant's order of convergence, drift of energy and closure, and real-time factor."""
+    """Return the convergence order of the articulated plant, the drift of energy and loop closure, and the real-time
+    factor."""
     mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
     free = without_friction(mechanism)
     exact, oracle = fallen(free, FALL)
@@ -222,8 +223,8 @@ def accuracy(short: bool) -> Finding:
 
 
 def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
-    """Return the joint positions (n,) after a free motion from the start pose, rotors included, and the oracle's
-    name."""
+    """Return the joint positions (n,) after a motion without drives from the start pose, including rotors, and the name
+    of the oracle."""
     start, rotors = np.array([j.start for j in mechanism.streamed]), rotor_inertia(Model.of(mechanism))
     n = len(start)
     if version := pinocchio_rnea.version():
@@ -251,8 +252,8 @@ def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
 
 
 def energy(mechanism: Mechanism, step: float, seconds: float) -> tuple[float, float, float]:
-    """Return the largest drift of the energy, J, the largest kinetic energy, J, and the closure at the end, m, of a
-    free motion."""
+    """Return the maximum drift of the energy, J, the maximum kinetic energy, J, and the closure error at the end of a
+    motion without drives, m."""
     plant = Plant(mechanism, max_step=step)
     start, drift, fastest = plant.kinetic() + plant.potential(), 0.0, 0.0
     while plant.time < seconds - 1e-9:
@@ -263,8 +264,8 @@ def energy(mechanism: Mechanism, step: float, seconds: float) -> tuple[float, fl
 
 
 def real_time_factor(mechanism: Mechanism, step: float, chunks: int = 30, ticks: int = 5) -> float:
-    """Return simulated over elapsed time with motors and friction: the best of some chunks of ticks of 1 ms. The best
-    chunk is disturbed least by other programs."""
+    """Return the ratio of simulated to elapsed time with motors and friction: the maximum of several chunks of ticks of
+    1 ms. The fastest chunk is the one that other programs disturbed least."""
     plant, best = Plant(mechanism, max_step=step), np.inf
     for _ in range(chunks):
         start = time.perf_counter()

@@ -1,11 +1,11 @@
-"""A motor board lets the arm of the flexible manipulator's paper press on a floor. The board is the flash image. The
-arm has motors, friction and encoders.
+"""A motor board makes the arm of the flexible manipulator's paper press on a floor. The virtual board runs the flash
+image. The arm has motors, friction and encoders.
 
-In the paper only the torques drive the arm. A board receives motions and forms the torque of the arm without contact.
-The streamed motion runs through the floor, so that the feedback gives the rest of the torque. The streamed motion is
-found in advance. The streamed motion is the motion of an arm without a floor, driven by the planned torques and by the
-board's PD law towards the planned motion. The torque of this free motion plus the PD law's torque equals the planned
-torque.
+In the paper the arm has no feedback: only the torques drive it. A board receives motions and computes the torque for
+the arm without contact. The streamed motion passes through the floor, so that the feedback supplies the remaining
+torque. The streamed motion is computed in advance. The streamed motion is that of an arm without a floor. The planned
+torques and the board's PD law drive this arm towards the planned motion. In this motion without the floor, the torque
+of the arm equals the planned torque plus the PD torque.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from femtorque.host.plan import TipMotion, chord_motion, flexible_arm, tip_motio
 
 Array = NDArray[np.float64]
 
-ABOVE = 0.02  # m, height of the tip over the floor at begin and end
-CHANGE = 0.4  # s for going down, and for building up the force; also at the end
-SETTLING = 2.0  # s for the arm without a floor to come to rest under the first torques
+ABOVE = 0.02  # m, height of the tip above the floor at the start and the end
+CHANGE = 0.4  # s for the motion down, and for increasing the force; also at the end
+SETTLING = 2.0  # s in which the arm without a floor comes to rest under the first torques
 SLIDES = (0.5, 1.0)  # s
 BOARD, UNMOVED, FEEDBACK = "feed-forward + PD", "the planned motion itself", "PD"
 
 
 @dataclass(frozen=True)
 class Touch:
-    """Path of the tip: down to the floor, along it in `seconds` under the wall's force, and up again."""
+    """Path of the tip: down to the floor, along the floor in `seconds` with the wall's force, and up again."""
 
     wall: Contact
     seconds: float
 
     @property
     def sliding(self) -> tuple[float, float]:
-        """Return begin and end of the slide, s."""
+        """Return the start and end of the sliding phase, s."""
         return 2.0 * CHANGE, 2.0 * CHANGE + self.seconds
 
     @property
     def duration(self) -> float:
-        """Return the duration, s, with the rest in which the arm stops swinging."""
+        """Return the duration, s, including the rest in which the arm stops swinging."""
         return self.sliding[1] + 3.0 * CHANGE
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return places, velocities and accelerations of the tip (..., 3), m, at times t (...)."""
+        """Return positions, velocities and accelerations of the tip (..., 3), m, at times t (...)."""
         t, (begin, end) = np.asarray(t, float), self.sliding
         slide = Slide(self.wall, self.seconds).at(t - begin)
         low = self._between(t, 0.0, end + CHANGE)
@@ -64,13 +64,13 @@ class Touch:
         return x, v, a
 
     def force(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return the wanted force of the floor on the tip (...), N, with two derivatives."""
+        """Return the required force of the floor on the tip (...), N, with two derivatives."""
         share, first, second = self._between(np.asarray(t, float), CHANGE, self.sliding[1])
         return self.wall.press * share, self.wall.press * first, self.wall.press * second
 
     @staticmethod
     def _between(t: Array, rise: float, fall: float) -> tuple[Array, Array, Array]:
-        """Return a law that goes from 0 to 1 after `rise` and back after `fall`, s, within CHANGE each."""
+        """Return a law that changes from 0 to 1 after `rise` and back after `fall`, s, each within CHANGE."""
         up, down = (np.clip((t - begin) / CHANGE, 0.0, 1.0) for begin in (rise, fall))
         value, first, second = (law(up) - law(down) for law in (SMOOTH, SMOOTH.deriv(), SMOOTH.deriv(2)))
         return value, first / CHANGE, second / CHANGE**2
@@ -78,7 +78,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Press:
-    """Force of the tip on the floor."""
+    """Force that the tip exerts on the floor."""
 
     touch: Touch
 
@@ -89,7 +89,7 @@ class Press:
 
 @dataclass(frozen=True)
 class Pressing:
-    """A motion on the floor. planned: from the boundary-value problem. streamed: runs through the floor, at the depth
+    """A motion on the floor. planned: from the boundary-value problem. streamed: passes through the floor, at the depth
     that the feedback needs."""
 
     touch: Touch
@@ -107,11 +107,11 @@ class Pressing:
         return Pressing(touch, mechanism, planned, without_floor(beginning(mechanism, planned.q[0]), planned))
 
     def unmoved(self) -> Trajectory:
-        """Return the planned motion, from rest to rest."""
+        """Return the planned motion, which starts and ends at rest."""
         return _at_rest(self.mechanism, self.planned.times, self.planned.q, self.planned.qd, self.planned.qdd)
 
     def plant(self, mechanism: Mechanism, elements: int) -> FlexibleArmPlant:
-        """Return the arm on the floor. At the planned place of the tip, the floor gives the wanted force."""
+        """Return the arm on the floor. At the planned position of the tip, the floor exerts the required force."""
         wall = self.touch.wall
         level = wall.floor + wall.press / wall.stiffness
         return FlexibleArmPlant(mechanism, elements,
@@ -120,8 +120,8 @@ class Pressing:
 
 @dataclass(frozen=True)
 class Pressed:
-    """Force of the floor on the tip (T,), N, and place of the tip (T, 3), m, at times (T,), s, of the motion. result:
-    the board's; None without a board."""
+    """Force of the floor on the tip (T,), N, and position of the tip (T, 3), m, at times (T,), s, of the motion.
+    result: result of the board; None without a board."""
 
     touch: Touch
     times: Array
@@ -131,13 +131,13 @@ class Pressed:
 
     @property
     def sliding(self) -> NDArray[np.bool_]:
-        """Return True for the times in the slide."""
+        """Return True for the times in the sliding phase."""
         begin, end = self.touch.sliding
         return (self.times >= begin) & (self.times <= end)
 
     @property
     def error(self) -> Array:
-        """Return the errors of the force in the slide, relative to the wanted force."""
+        """Return the force errors in the sliding phase, relative to the required force."""
         wanted = self.touch.force(self.times)[0]
         error: Array = ((self.force - wanted) / self.touch.wall.press)[self.sliding]
         return error
@@ -152,8 +152,8 @@ class Pressed:
 
 
 def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
-    """Return the motion of the arm without floor and friction under the planned torques and the gains towards the
-    planned motion. The plant has the elements of the inverse model."""
+    """Return the motion of the arm without floor and friction that results from the planned torques and the PD gains
+    towards the planned motion. The plant has the same elements as the inverse model."""
     plant = FlexibleArmPlant(without_friction(mechanism), _elements(mechanism))
     for _ in range(round(SETTLING / STEP)):
         plant.push(STEP, _torque(plant, planned, 0))
@@ -166,8 +166,8 @@ def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
 
 
 def by_torques(pressing: Pressing) -> Pressed:
-    """Return the result of the law without a board: an arm without friction, ideal planned torques, and the gains
-    towards the planned motion."""
+    """Return the result of the control law without a board: an arm without friction, ideal planned torques, and the
+    gains towards the planned motion."""
     mechanism, planned = without_friction(beginning(pressing.mechanism, pressing.planned.q[0])), pressing.planned
     plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
     for k in range(len(planned.times)):
@@ -178,8 +178,8 @@ def by_torques(pressing: Pressing) -> Pressed:
 
 
 def by_board(pressing: Pressing, motion: Trajectory, feedforward: bool = True) -> Pressed:
-    """Return the result of the arm under the flash image, which is streamed `motion`. Raises Refused as building
-    does."""
+    """Return the result of the arm that is driven by the flash image, which receives `motion`. Raises Refused if the
+    build raises it."""
     mechanism = beginning(pressing.mechanism, motion.positions[0])
     plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
     built = build_image(mechanism, folder(mechanism, feedforward), feedforward=feedforward)
@@ -200,8 +200,8 @@ def beginning(mechanism: Mechanism, q: Array) -> Mechanism:
 
 
 def _torque(plant: FlexibleArmPlant, planned: TipMotion, k: int) -> Array:
-    """Return the planned torque of a step (J,), N m, with rotors, plus the pull of the gains towards the planned
-    motion."""
+    """Return the planned torque of a step (J,), N m, including the rotors, plus the torque of the gains towards the
+    planned motion."""
     ku, kv = np.array([(joint.gains.ku, joint.gains.kv) for joint in plant.joints if joint.gains]).T
     torque: Array = (planned.torque[k] + plant.motors.inertia * planned.qdd[k] + ku * (planned.q[k] - plant.q)
                      + kv * (planned.qd[k] - plant.v))
@@ -213,7 +213,7 @@ def _elements(mechanism: Mechanism) -> int:
 
 
 def _at_rest(mechanism: Mechanism, times: Array, q: Array, qd: Array, qdd: Array) -> Trajectory:
-    """Return the motion with rest at both ends, where its rates are negligible."""
+    """Return the motion, extended at both ends by a time of rest; there the velocities are negligible."""
     qd, qdd = qd.copy(), qdd.copy()
     qd[[0, -1]] = qdd[[0, -1]] = 0.0
     return Trajectory.of(mechanism, times, q, qd, qdd)
@@ -292,7 +292,7 @@ def _picture(pressing: Pressing, runs: dict[str, Pressed], ideal: Pressed) -> Pi
 
 
 def _elbow(axes: Axes, pressing: Pressing, driven: Pressed) -> None:
-    """Draw the planned, streamed and true angle of the elbow."""
+    """Draw the planned, the streamed and the true angle of the elbow."""
     t, result = pressing.planned.times, driven.result
     assert result is not None
     axes.plot(t, pressing.planned.q[:, 1], color=colours.DESIRED, linewidth=4.0, label="planned")

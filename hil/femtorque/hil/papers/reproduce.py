@@ -1,6 +1,7 @@
-"""`femtorque reproduce`: the figures and tables of the four papers, made with the product's own parts on one HTML page.
+"""`femtorque reproduce`: reproduces the figures and tables of the four papers with the code of this project, on one
+HTML page.
 
-Each figure or table is a subject: the function that makes it, and the parts that cannot be reproduced, with reasons.
+Each figure or table has an entry: the function that makes it, and the parts that cannot be reproduced, with reasons.
 """
 
 import threading
@@ -20,7 +21,7 @@ from femtorque.hil.papers import chapter, closed, isobe, isobe_method, plexus, p
 from femtorque.hil.papers.finding import Finding
 
 PAGE = "reproduce.html"
-BEAT = 30.0  # s between two lines of progress
+BEAT = 30.0  # s between two progress messages
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Paper:
 
 @dataclass(frozen=True)
 class Subject:
-    """name: on the command line. make: a function of `short`, or None if nothing is made. differs: the parts of the
-    printed figure that cannot be reproduced, and the reason; without make, only the reason. own_data: true if the paper
-    prints too few of its data, so the figure uses other data."""
+    """name: on the command line. make: a function of `short`, or None if the figure is not reproduced. differs: the
+    parts of the printed figure that cannot be reproduced, and the reason; without make, only the reason. own_data: true
+    if the paper prints too little of its data, so that the figure uses other data."""
 
     name: str
     paper: str
@@ -189,12 +190,12 @@ SUBJECTS = (
 )
 
 
-GAPS = ("cannot be reproduced",)  # beginning of `differs` for a subject that is wanted but not possible
+GAPS = ("cannot be reproduced",)  # beginning of `differs` for a figure that is wanted but cannot be made
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A subject and its finding, or None without one."""
+    """A figure and its result, or None without a result."""
 
     subject: Subject
     finding: Finding | None
@@ -210,7 +211,7 @@ class Reproduced:
         return "reproduced in kind" if self.subject.own_data else "reproduced"
 
     def data(self) -> dict[str, Any]:
-        """Return the subject's part of the JSON object."""
+        """Return the figure's entry of the JSON object."""
         numbers = () if self.finding is None else self.finding.numbers
         return {
             "name": self.subject.name, "figure": self.subject.figure, "status": self.status,
@@ -244,7 +245,7 @@ class Reproduction:
 
 
 def chosen(name: str | None) -> tuple[Subject, ...]:
-    """Return all subjects, the subjects of one paper, or one subject. Raises BadInput for any other name."""
+    """Return all figures, the figures of one paper, or one figure. Raises BadInput for any other name."""
     found = tuple(s for s in SUBJECTS if name in (None, s.name, s.paper))
     if not found:
         raise BadInput("command line", "NAME", name, "is neither a figure nor a paper",
@@ -254,10 +255,10 @@ def chosen(name: str | None) -> tuple[Subject, ...]:
 
 def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", *, short: bool = False,
               force: bool = False, on_progress: Callable[[str], None] = lambda line: None) -> Reproduction:
-    """Make the subjects and write the page into the folder `out`. short: brief motions, few trials. force: replace an
+    """Make the figures and write the page into the folder `out`. short: short motions, few trials. force: replace an
     existing page.
 
-    Raises BadInput, before anything is made, if `out` cannot take the page.
+    Before making any figure, raises BadInput if the page cannot be written to `out`.
     """
     subjects, parts = chosen(name), []
     page = _writable(out, force)
@@ -277,7 +278,7 @@ def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", 
 
 @contextmanager
 def _heard(what: str, on_progress: Callable[[str], None]) -> Iterator[None]:
-    """Report the start of each part, and its progress at every BEAT: some parts take minutes."""
+    """Report the start of each figure, and its progress every BEAT seconds, because some figures take minutes."""
     began, done = time.monotonic(), threading.Event()
 
     def tell() -> None:
@@ -295,7 +296,7 @@ def _heard(what: str, on_progress: Callable[[str], None]) -> Iterator[None]:
 
 
 def _writable(out: Path, force: bool) -> Path:
-    """Return the path of the page, which can be opened for writing."""
+    """Return the path of the page, after a check that the file can be opened for writing."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         claim(out / PAGE, page_of("reproduce"), force)

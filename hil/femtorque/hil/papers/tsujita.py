@@ -1,8 +1,8 @@
-"""Figures and tables of the flexible manipulator's paper, and tests of the single link on which they rest.
+"""Figures and tables of the flexible manipulator's paper, and the tests of the single link that the paper is based on.
 
-femtorque.host.plan.tip_torques finds the motion. femtorque.hil.plant.flexible_arm, with more elements, tries the
-motion. mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml choose values that the paper does not print. Both
-files also replace printed values that no arm can reach.
+femtorque.host.plan.tip_torques plans the motion. femtorque.hil.plant.flexible_arm simulates the motion with more
+elements. mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml choose the values that the paper does not print.
+The two files also replace printed values for which the path is out of the arm's reach.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from femtorque.hil.scenarios import Slew, Slide, load_scenario, pressed
 from femtorque.host.plan import Chain, TipMotion, corrected, elastic_problem, flexible_arm, swung, tip_motion
 
 Array = NDArray[np.float64]
-Turn = tuple[Array, Array, Array]  # angle (T,), rad, its velocity and acceleration
+Turn = tuple[Array, Array, Array]  # angle (T,), rad, and its velocity and acceleration
 
 ANGLE = np.pi / 3  # of the slew, rad
 PLANT_ELEMENTS = 20
@@ -36,7 +36,8 @@ PRINTED = {"shoulder": -0.9273, "elbow": 0.2838}  # rad: near the pose with the 
 
 
 def slew(short: bool) -> Finding:
-    """Return the residual swing of each feed-forward after 60 degrees, with a servo-held root, on the linear plant."""
+    """Return the residual vibration of each feed-forward after a rotation by 60 degrees, with a servo-controlled root,
+    on the linear plant."""
     mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     counts = (2, 3) if short else (2, 3, 4, 5)
     rows, left = [], []
@@ -90,8 +91,8 @@ def slew(short: bool) -> Finding:
 
 
 def spin_up(short: bool) -> Finding:
-    """Return the spin-up to 0.9 and 1.5 of the clamped link's first frequency, by the emitted step and by the exact
-    link."""
+    """Return the spin-up to 0.9 and 1.5 times the first frequency of the clamped link, by the emitted step and by the
+    exact link."""
     mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     figure, numbers = canvas(11.0, 4.0), []
     runs = ((0.9, 14.0, 0.02),) if short else ((0.9, 14.0, 0.02), (1.5, 23.3, 0.02))
@@ -135,8 +136,8 @@ class March:
 
 
 def beside_exact(mechanism: Mechanism, t: Array, turn: Turn, segments: tuple[int, int] = (12, 24)) -> March:
-    """Return the torques for a hub that turns as `turn` at t (T,), s, the middles of ticks. Chains of `segments` are
-    extrapolated to segments of length 0."""
+    """Return the torques for a hub that moves along `turn` at t (T,), s, the middles of ticks. The results of chains of
+    `segments` are extrapolated to segments of length 0."""
     dt, arm = 1.0 / mechanism.control.rate_hz, flexible_arm(mechanism)
     still = np.zeros((len(t), 2))
     coarse, fine = (swung(Chain.of(arm.mass, arm.bar, arm.end, n), turn, still, dt).moment for n in segments)
@@ -149,7 +150,7 @@ def beside_exact(mechanism: Mechanism, t: Array, turn: Turn, segments: tuple[int
 
 
 def at_ticks(mechanism: Mechanism, motion: TipMotion) -> tuple[Array, Turn]:
-    """Return times and turn at the middles of ticks, at rest before and after."""
+    """Return times and the rotation at the middles of ticks, with rest before and after."""
     dt = 1.0 / mechanism.control.rate_hz
     t = (np.arange(round(motion.times[-1] / dt) + 2) - 0.5) * dt
     way = CubicSpline(motion.times, motion.q[:, 0])
@@ -158,7 +159,7 @@ def at_ticks(mechanism: Mechanism, motion: TipMotion) -> tuple[Array, Turn]:
 
 
 def spun(velocity: float, seconds: float, t: Array) -> Turn:
-    """Return a motion from rest to `velocity`, rad/s, after Kane, Ryan and Banerjee (1987)."""
+    """Return a motion that accelerates from rest to `velocity`, rad/s, as in Kane, Ryan and Banerjee (1987)."""
     x, beyond = np.clip(t / seconds, 0.0, 1.0), np.maximum(t - seconds, 0.0)
     turn = 2.0 * np.pi * x
     return (velocity * (seconds * (0.5 * x**2 + (np.cos(turn) - 1.0) / (4.0 * np.pi**2)) + beyond),
@@ -166,8 +167,8 @@ def spun(velocity: float, seconds: float, t: Array) -> Turn:
 
 
 def slewed(mechanism: Mechanism, elements: int, duration: float) -> TipMotion:
-    """Return the motion in proportion to a small angle. Terms of second order, which the linear plant lacks, then
-    vanish."""
+    """Return the motion, scaled to a small angle. For a small angle the second-order terms vanish. The linear plant
+    omits these terms."""
     small = 1e-3
     found = tip_motion(flexible_arm(mechanism, elements=elements), Slew((0.0,), (ANGLE * small,), duration), duration,
                        DT,
@@ -176,12 +177,13 @@ def slewed(mechanism: Mechanism, elements: int, duration: float) -> TipMotion:
 
 
 def rigid(mechanism: Mechanism, duration: float) -> tuple[float, Array]:
-    """Return the pre-actuation, s, and the accelerations (T,) of a root that turns as the chord should."""
+    """Return the pre-actuation time, s, and the accelerations (T,) of a root that turns in the way required for the
+    chord."""
     return 0.0, Slew((0.0,), (ANGLE,), duration).at(np.arange(int(duration / DT) + 1) * DT)[2][:, 0]
 
 
 def quasi_static(mechanism: Mechanism, duration: float) -> tuple[float, Array]:
-    """Return the motion of a root that leans off the chord by the slope of the static deflection under the present
+    """Return the motion of a root that differs from the chord by the slope of the static deflection under the present
     load."""
     arm, t = flexible_arm(mechanism, elements=5), np.arange(int(duration / DT) + 1, dtype=float) * DT
     small = Slew((0.0,), (1e-3 * ANGLE,), duration)
@@ -197,8 +199,8 @@ def boundary_value(mechanism: Mechanism, duration: float) -> tuple[float, Array]
 
 
 def swing(mechanism: Mechanism, turn: Array, after: float = 1.0) -> Array:
-    """Return the deflection of the tip from the root's direction, m, under accelerations (T,) of the root and for
-    `after` s more. The plant is linear, without terms of the angular velocity. The scheme is Newmark's average
+    """Return the deflection of the tip from the root's direction, m, for accelerations (T,) of the root and for `after`
+    s more. The plant is linear and has no terms of the angular velocity. The integration scheme is Newmark's average
     acceleration."""
     plant = FlexiblePlant(mechanism, PLANT_ELEMENTS)
     M = plant.system(np.zeros(2 * (1 + plant.n)))[0]
@@ -265,7 +267,8 @@ def force_error(short: bool) -> Finding:
 
 
 def printed_path(short: bool) -> Finding:
-    """Return the path from (0.7, 0.7), with Table 1's 0.400 m read as the beam and the hand beyond it."""
+    """Return the joint path that starts at (0.7, 0.7). The 0.400 m of Table 1 are interpreted as the length of the beam
+    and the hand together."""
     durations = TIMES[1:3] if short else TIMES
     wall = load_scenario("wall_contact")
     assert wall.file.contact is not None

@@ -1,4 +1,4 @@
-"""The planar two-link arm in closed form, as textbooks derive it by Lagrange's equations.
+"""The planar two-link arm in closed form, as textbooks derive it with Lagrange's equations.
 
     tau_1 = H11 q1'' + H12 q2'' - h q2'^2 - 2 h q1' q2' + G1
     tau_2 = H12 q1'' + H22 q2'' + h q1'^2              + G2
@@ -8,8 +8,8 @@
     G1 = m1 c1 g cos q1 + m2 g (c2 cos(q1 + q2) + l1 cos q1),   G2 = m2 c2 g cos(q1 + q2)
 
 m: masses. c: distances from a link's joint to its centre of gravity. I: inertias about this centre. l1: distance
-between the joints. g points along -y. The file shares no code with the project's dynamics, because tests compare the
-two.
+between the joints. g acts along -y. The file shares no code with the project's dynamics, because tests compare their
+results.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TwoLink:
 
     @staticmethod
     def of(mechanism: Mechanism) -> TwoLink:
-        """Return the arm of a mechanism. Raises BadInput if the mechanism is no planar two-link arm."""
+        """Return the arm of a mechanism. Raises BadInput if the mechanism is not a planar two-link arm."""
         joints, links = mechanism.moving, mechanism.links
         planar = len(joints) == len(links) == 2 and not mechanism.payloads and all(
             np.allclose(j.axis, [0.0, 0.0, 1.0]) and not np.any(j.rpy) and not np.any(j.xyz[1:]) for j in joints)

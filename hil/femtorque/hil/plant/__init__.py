@@ -1,4 +1,4 @@
-"""The plant: bodies, motors, encoders. The plant imports nothing of the inverse model."""
+"""The plant: bodies, motors and encoders. The plant imports no module of the inverse model."""
 
 import lazy_loader
 

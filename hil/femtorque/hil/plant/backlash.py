@@ -1,9 +1,10 @@
-"""Plant of servos whose gears have backlash. The motor turns its side of the gear, and the output follows when teeth
-touch.
+"""Plant of servos whose gears have backlash. The motor turns its side of the gear, and the output follows when the
+teeth are in contact.
 
-The plant has two joints about the same axis for each joint that a servo turns. The first is the gear's side with the
-rotor, the gear's friction and the back-EMF. The second is the output. The output is free within the backlash and then
-meets stops with the stiffness of femtorque.hil.plant.rigid. The servo's encoder is on the output.
+For each joint that a servo turns, the plant has two joints about the same axis. The first joint is the side of the gear
+with the rotor, the gear's friction and the back-EMF. The second is the output. The output moves freely within the
+backlash. At its limits it meets stops with the stiffness of femtorque.hil.plant.rigid. The servo's encoder measures the
+output.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from femtorque.hil.plant.driven_plants import Driven, spread
 
 Array = NDArray[np.float64]
 
-GEAR = "'s gear"  # suffix of the name of the link between the two
+GEAR = "'s gear"  # suffix of the name of the link between the two joints
 
 
 def has_backlash(joint: Joint) -> bool:
@@ -31,16 +32,16 @@ def has_backlash(joint: Joint) -> bool:
 
 
 def backlash_of(drive: Drive) -> float:
-    """Return the backlash of a servo at its output, from one side to the other, rad."""
+    """Return the backlash of a servo at its output: the total angle between its two limits, rad."""
     wire = family_of(drive.type).wire
     assert wire is not None
     return wire.play
 
 
 class BacklashPlant(Driven):
-    """A rigid tree whose servos have backlash. q, v (n,): of the outputs. current (n,): of their motors. backlash: at
-    the output of every servo, rad; None: the value of the servo's family. hand: a function of the plant that returns
-    the torques (n,) of a person on the outputs."""
+    """A rigid tree whose servos have backlash. q, v (n,): of the outputs. current (n,): of the servos' motors.
+    backlash: at the output of each servo, rad; None: the value of the servo's family. hand: a function of the plant
+    that returns the torques (n,) of a person on the outputs."""
 
     def __init__(self, mechanism: Mechanism, backlash: float | None = None) -> None:
         self.mechanism, self.joints = mechanism, mechanism.moving
@@ -59,7 +60,7 @@ class BacklashPlant(Driven):
         self._hand: Callable[[BacklashPlant], Array] | None = None
 
     def _both(self, of_inner: Array) -> Array:
-        """Return values (n,) of the outputs from the values of both sides."""
+        """Return the values (n,) of the outputs from the values of both sides of the gears."""
         return of_inner[self._gears] + np.where(self._leans, of_inner[self._outputs], 0.0)
 
     @property
@@ -72,13 +73,13 @@ class BacklashPlant(Driven):
 
     @property
     def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the numbers (n,) of the motors' joints and of the outputs' joints in the inner plant; equal without
-        backlash."""
+        """Return the joint numbers (n,) of the motors and of the outputs in the inner plant; without backlash they are
+        equal."""
         return self._gears, self._outputs
 
     @property
     def lean(self) -> Array:
-        """Return the place of each output (n,) within its backlash, rad from the middle."""
+        """Return the position of each output (n,) within its backlash, rad from the middle."""
         return np.where(self._leans, self.inner.q[self._outputs], 0.0)
 
     @property
@@ -99,7 +100,8 @@ class BacklashPlant(Driven):
 
     @hand.setter
     def hand(self, hand: Callable[[BacklashPlant], Array] | None) -> None:
-        """Set the hand. The hand's torque on an output acts against its gear side and against the link before."""
+        """Set the hand. The hand's torque on an output is added to both joints of the output, so that it reacts on the
+        previous link."""
         self._hand = hand
 
         def on_both(inner: rigid.Plant) -> Array:
@@ -118,11 +120,11 @@ class BacklashPlant(Driven):
         self.inner.move(seconds, self._on_gears(voltage, math.nan), self._on_gears(torque, 0.0))
 
     def hold(self, seconds: float, voltage: ArrayLike) -> None:
-        """Let time pass with brakes on the outputs: only currents change."""
+        """Advance the time while brakes hold the outputs: only the currents change."""
         self.inner.hold(seconds, self._on_gears(voltage, math.nan))
 
     def stop(self) -> None:
-        """Stop all joints at once, within their backlash too."""
+        """Stop all joints instantly. Stop also the motion of each output within its backlash."""
         self.inner.stop()
 
 
@@ -131,8 +133,8 @@ def _gear(joint: Joint) -> str:
 
 
 def _split(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with two joints for each joint with backlash. The first joint has everything except the
-    limits, the second only the place."""
+    """Return the mechanism in which each joint with backlash is replaced by two joints. The first joint gets all
+    properties except the limits, and the second joint gets only the pose."""
     joints: list[Joint] = []
     links = list(mechanism.links)
     for joint in mechanism.joints:

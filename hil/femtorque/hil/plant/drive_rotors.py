@@ -1,8 +1,8 @@
-"""Inertia of a drive's rotor at the joint. This inertia is the rotor's inertia at the drive's output times the square
-of the gear between output and joint. The first factor contains the square of the gear inside the drive. The mechanism
-file has the number if somebody has measured it. Otherwise the published number counts, which the firmware never sees
-(femtorque.codegen.drive.catalogue, with its sources). If neither is known, the virtual rotor has no mass, and `unknown`
-says so.
+"""Inertia of a drive's rotor, reflected to the joint. This inertia equals the rotor's inertia at the drive's output
+times the square of the gear ratio between output and joint. The first factor contains the square of the gear ratio
+inside the drive. The mechanism file may contain a measured value. Otherwise the published value is used. The firmware
+does not know this value (femtorque.codegen.drive.catalogue, with its sources). If the inertia is in neither source, the
+virtual rotor has no inertia, and `unknown` contains a message.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,12 @@ from femtorque.codegen.mechanism import Drive, Joint
 
 
 def reflected(joints: Sequence[Joint]) -> list[float]:
-    """Return the inertia of every joint's drive on CAN, kg m^2; 0 for a joint without a drive, or with an unknown
-    rotor."""
+    """Return the inertia of each joint's CAN drive, kg m^2; 0 for a joint without a drive, or with an unknown rotor."""
     return [joint.drive.gear**2 * _rotor(joint.drive) if joint.drive else 0.0 for joint in joints]
 
 
 def unknown(joints: Sequence[Joint]) -> list[str]:
-    """Return a line for each kind of drive whose rotor neither the mechanism file nor the catalogue knows."""
+    """Return a line for each drive model whose rotor inertia is in neither the mechanism file nor the catalogue."""
     kinds: dict[str, list[str]] = {}
     for joint in joints:
         if joint.drive is not None and joint.drive.servo is None and not _rotor(joint.drive):

@@ -1,4 +1,4 @@
-"""Plants in time. The board's voltages or torques are held while time passes in steps."""
+"""Plants in time. The time advances in steps. During each call the board's voltages or torques are constant."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Array = NDArray[np.float64]
 
 
 def spread(values: ArrayLike, places: NDArray[np.intp], n: int, rest: float) -> Array:
-    """Return n numbers: the values at their places, and `rest` elsewhere."""
+    """Return n numbers: the given values at their indices, and `rest` at all other indices."""
     wide = np.full(n, rest)
     wide[places] = values
     return wide
 
 
 class Driven(ABC):
-    """Joints behind motors. n: their number. max_step: the longest step, s."""
+    """Joints that motors drive. n: number of joints. max_step: the maximum step, s."""
 
     n: int
     motors: Motors
@@ -38,12 +38,12 @@ class Driven(ABC):
         return self.motors.current.copy()
 
     def drive(self, seconds: float, voltage: ArrayLike) -> None:
-        """Let time pass with `voltage` (n,) V at the motors' terminals; NaN where the driver lets them float."""
+        """Advance the time with `voltage` (n,) V at the motors' terminals; NaN for terminals that float."""
         self._steps(seconds, np.asarray(voltage, float), np.zeros(self.n))
 
     def hold(self, seconds: float, voltage: ArrayLike) -> None:
-        """Let time pass with `voltage` (n,) V at the motors' terminals and brakes on the joints: only currents
-        change."""
+        """Advance the time while brakes hold the joints and `voltage` (n,) V is at the motors' terminals: only the
+        currents change."""
         self.motors.hold(seconds, np.asarray(voltage, float))
 
     @abstractmethod
@@ -51,21 +51,23 @@ class Driven(ABC):
         """Stop all joints at once."""
 
     def push(self, seconds: float, torque: ArrayLike) -> None:
-        """Let time pass with ideal joint torques (n,) N m (N for prismatic joints), the motors floating."""
+        """Advance the time with ideal joint torques (n,) N m (N for prismatic joints), while the motors' terminals
+        float."""
         self._steps(seconds, np.full(self.n, np.nan), np.asarray(torque, float))
 
     def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
-        """Let time pass with voltages at the motors (n,) V and torques of drives (n,) N m."""
+        """Advance the time with voltages at the motors (n,) V and torques of drives (n,) N m."""
         self._steps(seconds, np.asarray(voltage, float), np.asarray(torque, float))
 
     @abstractmethod
     def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
-        """Let time pass with voltages at the motors and additional torques, (n,) each."""
+        """Advance the time with voltages at the motors and additional torques, (n,) each."""
 
 
 class Stepped(Driven):
-    """A plant that C moves, here or for a board. C has the plant's state. torque: (n,) in addition to the motors, while
-    Python moves the plant. arm: C's struct of this plant. handle: struct for the caller of the steps (plant_steps.h).
+    """A plant in C, advanced by Python or by a board. The plant's state is in C. torque: (n,) in addition to the
+    motors' torque, while Python advances the plant. arm: the C struct of this plant. handle: struct for the caller of
+    the steps (plant_steps.h).
     """
 
     mechanism: Mechanism
@@ -81,12 +83,13 @@ class Stepped(Driven):
         self._kept: list[Any] = []
 
     def _plug(self, arm: Any, take: Any, q: Any, v: Any) -> None:
-        """Connect the plant with an arm of C and the function that moves the arm."""
+        """Connect the plant to an arm in C and to the C function that advances the arm."""
         self.arm, self.handle.arm, self.handle.take, self.handle.q, self.handle.v = arm, arm, take, q, v
         self.handle.torque = library()[0].cast("double *", arm.torque)
 
     def _callback(self, kind: str, call: Callable[..., Any]) -> Any:
-        """Return a function for C to call. If the function raises, C gets 0, and `refusal` returns the exception."""
+        """Return a C callback for a Python function. If the function raises an exception, C gets 0, and `refusal`
+        returns the exception."""
 
         def fail(_: type, failure: BaseException, __: object) -> None:
             self._failure = failure
@@ -95,7 +98,7 @@ class Stepped(Driven):
         return self._kept[-1]
 
     def watch(self, each: Callable[[], None]) -> None:
-        """Call a function after each step, whether Python or a board moves the plant."""
+        """Call a function after each step, whether Python or a board advances the plant."""
         take = self.handle.take
 
         def one_by_one(arm: Any, h: float, count: int) -> int:
@@ -129,7 +132,7 @@ class Stepped(Driven):
             raise self.refusal()
 
     def refusal(self) -> BaseException:
-        """Return the reason why a step could not be taken."""
+        """Return the reason why a step failed."""
         failure, self._failure = self._failure, None
         return failure or self._impossible()
 

@@ -1,9 +1,9 @@
-/* Finds friction torques m with |m| <= bound that bring velocity + compliance m
- * to rest, or oppose it with the bound. The solver first changes the whole
- * active set at once: which joints stick, and which slide in which direction.
- * In loops the set may not settle, because joints of a loop can stick together
- * in many ways. If the set does not settle, the solver changes one joint at a
- * time. */
+/* Finds friction torques m with |m| <= bound. Each torque brings its element of
+ * velocity + compliance m to rest, or opposes it with the full bound. The
+ * solver first changes the whole active set in each round: it decides which
+ * joints stick, and in which direction the others slide. In loops the set may
+ * not converge, because the joints of a loop can stick in many combinations. If
+ * the set does not converge, the solver changes one joint at a time. */
 #include "dry_friction.h"
 
 #include "linear.h"
@@ -12,10 +12,10 @@
 #include <string.h>
 
 #define ROUNDING 1e-12
-#define RESIDUAL 1e-9 /* of a system that is not singular */
+#define RESIDUAL 1e-9 /* maximum residual if the system is not singular */
 #define ROUNDS 6
 
-/* Form the velocities under friction m. */
+/* Compute the velocities with friction m. */
 static void slide(int64_t n, const double *compliance, const double *velocity,
                   const double *m, double *out)
 {
@@ -25,7 +25,7 @@ static void slide(int64_t n, const double *compliance, const double *velocity,
         out[i] += velocity[i];
 }
 
-/* Return 1 if x solves a x = b to rounding. */
+/* Return 1 if x solves a x = b except for rounding. */
 static int solves(int64_t n, const double *a, const double *x, const double *b)
 {
     double out[MOST], worst = 0.0, largest = 0.0;
@@ -38,8 +38,8 @@ static int solves(int64_t n, const double *a, const double *x, const double *b)
     return worst <= RESIDUAL * largest;
 }
 
-/* Find the torques that hold the sticking joints, side 0. Return 0 if they are
- * not unique. */
+/* Compute the torques that hold the sticking joints, which have side 0. Return
+ * 0 if the solution is not unique. */
 static int hold(int64_t n, const double *compliance, const double *velocity,
                 const double *side, double *m)
 {
@@ -61,8 +61,8 @@ static int hold(int64_t n, const double *compliance, const double *velocity,
     return 1;
 }
 
-/* Change the side of each joint that slips or that friction would drive. Return
- * 0 if no side changes. */
+/* Change the state (stuck or sliding) of each joint that slips or that friction
+ * would drive. Return 0 if no state changes. */
 static int turn_sides(int64_t n, const double *m, const double *bound,
                       const double *slid, const double *noise, double *side)
 {
@@ -80,7 +80,7 @@ static int turn_sides(int64_t n, const double *m, const double *bound,
     return turned;
 }
 
-/* Find friction torques m. Return 0 if they do not settle. */
+/* Find friction torques m. Return 0 if the velocity terms do not converge. */
 static int at_once(int64_t n, const double *compliance,
                      const double *velocity, const double *bound, double *m)
 {
@@ -109,7 +109,8 @@ static int at_once(int64_t n, const double *compliance,
 /* -- one by one ---------------------------------------------------------- */
 
 #define CREEP 1e-10 /* of the mean compliance */
-#define ROUNDED 10.0 /* times the rounding that takes eigenvalues below 0 */
+#define ROUNDED 10.0 /* safety factor on the rounding error that makes
+                      * eigenvalues negative */
 #define ONE_BY_ONE 20 /* rounds per joint */
 
 /* A bounded least-squares problem during its solution. */
@@ -120,7 +121,7 @@ typedef struct {
     int free[MOST];
 } problem;
 
-/* Return 1 if a symmetric matrix with a given amount added to its diagonal is
+/* Return 1 if a symmetric matrix, with a given amount added to its diagonal, is
  * positive definite, so that it has a Cholesky factor. */
 static int is_definite(int64_t n, const double *symmetric, double more)
 {
@@ -138,8 +139,8 @@ static int is_definite(int64_t n, const double *symmetric, double more)
     return 1;
 }
 
-/* Set up the problem from a guess of m, with a creep that makes its minimum
- * unique. */
+/* Set up the problem from an initial m, with a small creep that makes the
+ * minimum unique. */
 static void set_up(problem *w, const double *compliance, const double *guess)
 {
     double trace = 0.0, creep;
@@ -165,7 +166,7 @@ static void set_up(problem *w, const double *compliance, const double *guess)
     }
 }
 
-/* Find the best values of the free joints with the others fixed. Return 0 on
+/* Find the optimum of the free joints while the others are fixed. Return 0 on
  * failure. */
 static int want(const problem *w, double *wanted)
 {
@@ -190,8 +191,8 @@ static int want(const problem *w, double *wanted)
     return 1;
 }
 
-/* Move to these values, or as far as the first bound on the way. Return 0 if a
- * bound is met. */
+/* Move the free torques to these values, or up to the first bound on the way.
+ * Return 0 if a bound is reached. */
 static int approach(problem *w, const double *wanted)
 {
     double share = 2.0;
@@ -217,8 +218,8 @@ static int approach(problem *w, const double *wanted)
     return 0;
 }
 
-/* Free the joint that its friction drives most. Return 0 if friction drives no
- * joint. */
+/* Release the stuck joint that friction would drive most. Return 0 if friction
+ * drives no joint. */
 static int let_go(problem *w)
 {
     double slid[MOST], most = 0.0;
@@ -238,10 +239,10 @@ static int let_go(problem *w)
     return 1;
 }
 
-/* Find friction torques m from a guess in m, one joint at a time, as a bounded
+/* Find friction torques m from an initial m, one joint at a time, as a bounded
  * least-squares problem: min m' C m / 2 + velocity' m (Stark and Parker's
- * BVLS). Each round lowers the sum. The answer is the result of the last round.
- * Return 0 for NaN. */
+ * BVLS). The sum that is minimised decreases in each round. The result is that
+ * of the last round of the iteration. Return 0 for NaN. */
 static int one_by_one(int64_t n, const double *compliance,
                       const double *velocity, const double *bound, double *m)
 {
@@ -264,8 +265,8 @@ static int one_by_one(int64_t n, const double *compliance,
     return 1;
 }
 
-/* Find friction torques m, all joints at once or one by one. Return 0 for
- * NaN. */
+/* Find friction torques m, for all joints together or joint by joint. Return 0
+ * for NaN. */
 int friction_found(int64_t n, const double *compliance, const double *velocity,
                    const double *bound, double *m)
 {

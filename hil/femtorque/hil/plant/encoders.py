@@ -33,7 +33,7 @@ class Encoders:
 
 
 def counts_per_unit(joint: Joint) -> float:
-    """Return the signed encoder counts per radian (metre) of the joint."""
+    """Return the encoder counts, with sign, per radian (metre) of the joint."""
     encoder, motor = joint.encoder, joint.motor
     if encoder is None:
         return 0.0

@@ -1,9 +1,9 @@
-"""A planar arm that ends in a flexible link, as the motor board drives it: motors, friction, encoders.
+"""The plant of a planar arm with a flexible last link: motors, friction, encoders.
 
-femtorque.hil.plant.flexible_arm has the equations of motion. The link is clamped at its root, has its own number of
-elements, and has all mass in points. A step is Newmark's average acceleration with implicit elasticity and dampers and
-iterated speed terms, so that no frequency of the link limits the step. Motors and the friction law are as in
-femtorque.hil.plant.rigid. hil/plant/flexible_steps.c takes the step.
+femtorque.hil.plant.flexible_arm has the equations of motion. The link is clamped at its root, has a separate number of
+elements, and has all mass in points. A step uses Newmark's average acceleration. Elasticity and dampers are implicit,
+and velocity terms are iterated, so the frequencies of the link do not limit the step. Motors and the friction law are
+the same as in femtorque.hil.plant.rigid. hil/plant/flexible_steps.c computes the step.
 """
 
 from typing import Any
@@ -28,10 +28,10 @@ _JOINTS = ("torque", "viscous", "coulomb")
 
 
 class FlexibleArmPlant(Stepped):
-    """A mechanism in motion, as femtorque.hil.plant.rigid.Plant. elements: of the flexible link, chosen for the plant.
-    wall: a wall on which the link's end may press. x, velocities, accelerations (n + elastic,): first the streamed
-    joints, then the link. The link has the end that hangs on a spring. Raises Refused if the arm has more coordinates
-    than the plant has room for."""
+    """The state of a mechanism, with the interface of femtorque.hil.plant.rigid.Plant. elements: number of elements of
+    the flexible link in the plant. wall: a wall on which the link's end may press. x, velocities, accelerations (n +
+    elastic,): first the streamed joints, then the link. The link has an end part that is mounted on a spring. Raises
+    Refused if the arm has more coordinates than the plant supports."""
 
     x, velocities, accelerations = State(), State(), State()
     torque, viscous, coulomb = Row(), Row(), Row()
@@ -65,12 +65,12 @@ class FlexibleArmPlant(Stepped):
         self.max_step = max_step
 
     def _sag(self) -> Array:
-        """Return the elastic coordinates (n,) at rest at the start."""
+        """Return the elastic coordinates (n,) in static equilibrium at the start."""
         y = np.concatenate([self.x, 0.0 * self.x])
         return np.linalg.solve(self.flexible.K, self.flexible.system(y)[1][self.n :])
 
     def _laid_out(self, plant: FlexiblePlant) -> Any:
-        """Return C's model: an arm in its plane whose link keeps its length, with deflections measured from the
+        """Return the C model: a planar arm whose link has a constant length, with deflections measured from the
         root."""
         ffi, _ = library()
 
@@ -91,7 +91,7 @@ class FlexibleArmPlant(Stepped):
 
     @property
     def q(self) -> Array:
-        """Return the true joint positions (n,), rad."""
+        """Return the exact joint positions (n,), rad."""
         return self.x[: self.n]
 
     @property
@@ -99,7 +99,7 @@ class FlexibleArmPlant(Stepped):
         return self.velocities[: self.n]
 
     def _ask_wall(self, *at: Any) -> int:
-        """Write the wall's forces at a state, positions and velocities, to the memory that C reads."""
+        """Write the wall's forces at a state (positions and velocities) to memory that C reads."""
         size = len(self.rows["x"])
         state = [np.frombuffer(library()[0].buffer(row, 8 * size)) for row in at]
         self.rows["pushed"][:] = self.flexible.pushed(np.concatenate(state))
@@ -114,5 +114,5 @@ class FlexibleArmPlant(Stepped):
         self.rows["velocities"][: self.n] = 0.0
 
     def tip(self) -> Array:
-        """Return the place of the flexible link's end (3,), m."""
+        """Return the position of the flexible link's end (3,), m."""
         return self.flexible.tip(np.concatenate([self.x, self.velocities]))

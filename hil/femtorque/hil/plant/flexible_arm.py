@@ -1,16 +1,17 @@
-"""Forward dynamics of a planar arm that ends in a flexible link, for trying tip motions.
+"""Forward dynamics of a planar arm with a flexible last link, used to test planned tip motions.
 
-The equations differ from the inverse model. The elements are cubic, and their number is chosen here. All mass of the
-beam, its loads and the rigid links is in points, as in PLEXUS, so that the mass matrix is a sum of m J'J over points.
-Shear, if the link has it, is one constant strain per element, chosen by least energy. Rotation and bending are coupled
-without simplification. Deflections are measured either from the root, clamped to its joint, or from the chord:
+The equations are not those of the inverse model. The elements are cubic, and this module selects their number. All mass
+of the beam, its loads and the rigid links is in points, as in PLEXUS. Therefore the mass matrix is a sum of m J'J over
+the points. Shear, if the link has shear, is one constant strain per element that minimises the energy. Rotation and
+bending are coupled without approximation. Deflections are measured either from the root, which is clamped to its joint,
+or from the chord:
 
-- "root": the beam keeps its length. With w the deflection along the axis, the points are drawn towards the root by
-  1/2 int w'^2. This shortening has an inertia. The beam bends by the angle of the axis, w' = sin, so its energy is
-  1/2 EI int w''^2 (1 + w'^2). The energy is right to third order in the deflection. The inverse model is right to
-  second;
-- "chord": the linear beam of femtorque.host.plan.chord_beam, which the published arm has. A force of 2 N bends this
-  beam by a quarter of its length. Only the dynamics differs from the inverse model.
+- "root": the length of the beam is constant. For a deflection w of the axis, the points move towards the root by
+  1/2 int w'^2. This displacement has inertia. The bending angle is the angle of the axis, w' = sin, so the energy is
+  1/2 EI int w''^2 (1 + w'^2). The energy is accurate to third order in the deflection. The inverse model is accurate
+  to second order;
+- "chord": the linear beam of femtorque.host.plan.chord_beam, which the published arm has. A force of 2 N deflects this
+  beam by a quarter of its length. Only the dynamics differ from the inverse model.
 """
 
 from collections.abc import Callable
@@ -26,15 +27,16 @@ from femtorque.codegen.model import Body, Model, placed_links
 Array = NDArray[np.float64]
 
 NEXT, AFTER = [1, 2, 0], [2, 0, 1]
-GAUSS = 4  # points per element: the mass integrals of cubics are then exact
-CORRECTIONS = 3  # iterations per step for speed terms and contact; elasticity is implicit
+GAUSS = 4  # points per element, so that the mass integrals of cubics are exact
+CORRECTIONS = 3  # iterations per step for velocity terms and contact; elasticity is implicit
 
 
 @dataclass(frozen=True)
 class Wall:
-    """A half space that pushes back along its outward unit normal (3,). At depth d it pushes with k d + c d'.
+    """A half space that pushes back along its outward unit normal (3,). At penetration depth d the wall pushes with k d
+    + c d'.
 
-    level: the surface is at normal . x = level. The wall never pulls.
+    level: the surface is the plane normal . x = level. The wall never pulls.
     """
 
     normal: Array
@@ -52,20 +54,20 @@ class Wall:
 
 @dataclass(frozen=True)
 class Points:
-    """Point masses on one body: mass (P,), place (P, 3) in the body's frame."""
+    """Point masses on one body: mass (P,), position (P, 3) in the body's frame."""
 
     mass: Array
     place: Array
 
 
 class FlexiblePlant:
-    """The plant with its state y = (q, U, q', U'). q (J,): joint angles, rad; the last is the angle of the frame from
-    which deflections are measured. U (n,): deflection and slope of each node, then the slope of a rigid end on a
-    spring, without the coordinates that the frame makes zero.
+    """The plant with its state y = (q, U, q', U'). q (J,): joint angles, rad; the last angle is that of the frame from
+    which deflections are measured. U (n,): deflection and slope of each node, then the slope of a rigid end that is
+    mounted on a spring. Coordinates that are zero in the frame are omitted.
     """
 
-    mass: Array  # kg, of points (P,) in the flexible link and its loads
-    x: Array  # m, their places along the link
+    mass: Array  # kg, of the points (P,) of the flexible link and its loads
+    x: Array  # positions of the points along the link, m
 
     def __init__(self, mechanism: Mechanism, elements: int, point: float | None = None, wall: Wall | None = None,
                  frame: Literal["root", "chord"] = "root") -> None:
@@ -106,11 +108,11 @@ class FlexiblePlant:
         self.end_N, self.slope_N = kept[tip], kept[tip + 1]  # of the beam's own end
 
     def _beam(self, elements: int, mass: float, EI: float, GA_s: float, size: int) -> tuple[Array, Array]:
-        """Return masses (P,) and places x (P,) of the beam's Gauss points, N (P, size) with the deflection w = N U, and
-        K (size, size).
+        """Return the masses (P,) and positions x (P,) of the beam's Gauss points, N (P, size) with the deflection w = N
+        U, and K (size, size).
 
-        Slopes in U are those of the section. An element's w is a cubic through its ends. The slopes of w are larger by
-        the shear strain g, which minimises EI w''^2 + GA_s g^2.
+        The slopes in U are the slopes of the sections. The deflection w of an element is a cubic through its ends. With
+        a shear strain g the slopes of w are larger by g. The value of g minimises EI w''^2 + GA_s g^2.
         """
         l = self.length / elements
         s, weight = np.polynomial.legendre.leggauss(GAUSS)
@@ -120,7 +122,7 @@ class FlexiblePlant:
         cubic = np.stack([1 - 3 * s**2 + 2 * s**3, l * (s - 2 * s**2 + s**3), 3 * s**2 - 2 * s**3, l * (s**3 - s**2)],
                          1)
         curved = np.stack([-6 + 12 * s, l * (-4 + 6 * s), 6 - 12 * s, l * (6 * s - 2)], 1) / l**2
-        both = curved[:, 1] + curved[:, 3]  # curvature sum for a shear strain of 1 and sections that do not turn
+        both = curved[:, 1] + curved[:, 3]  # sum of curvature for a shear strain of 1 when the sections do not turn
         held = EI * 0.5 * l * weight * both
         strain = -(held @ curved) / (held @ both + GA_s * l)
         for e in range(elements):
@@ -137,9 +139,9 @@ class FlexiblePlant:
     def _shorten(self, elements: int, EI: float, beyond: Array, slope: int, kept: Array) -> None:
         """Return drawn, bend, lean and rigid.
 
-        drawn (P + 1, n, n): 1/2 U'drawn U is the shortening of the points and, last, of the tip towards the root. A
-        body `beyond` the beam moves with the slope of the beam's end. bend, lean (G, n), rigid (G,): w'', w' and EI dx
-        at Gauss points.
+        drawn (P + 1, n, n): 1/2 U'drawn U is the distance by which bending moves the points, and as the last row the
+        tip, towards the root. A body `beyond` the beam turns with the slope of the beam's end. bend, lean (G, n), rigid
+        (G,): w'', w' and EI dx at the Gauss points.
         """
         l, size = self.length / elements, slope + 1
         s, weight = np.polynomial.legendre.leggauss(GAUSS)
@@ -163,7 +165,7 @@ class FlexiblePlant:
         self.rigid_EI = self.keeps_length * EI * l * np.tile(weight, elements)
 
     def stiffened(self, U: Array) -> tuple[Array, float]:
-        """Return the forces (n,) and the energy, J, of bending by U (n,) that the linear beam, K U, lacks."""
+        """Return the forces (n,) and the energy, J, by which bending U (n,) differs from the linear beam, K U."""
         k, s = self.bend @ U, self.lean @ U
         each = self.rigid_EI * k * s
         return self.bend.T @ (each * s) + self.lean.T @ (each * k), 0.5 * float(each @ (k * s))
@@ -182,13 +184,13 @@ class FlexiblePlant:
 
     def system(self, y: Array) -> tuple[Array, Array, Array, Array]:
         """Return the mass matrix (J + n, J + n), the forces of motion, gravity and elasticity (J + n,), and the tip's
-        place and velocity."""
+        position and velocity."""
         J, n = self.J, self.n
         q, U, qd, Ud = y[:J], y[J : J + n], y[J + n : 2 * J + n], y[2 * J + n :]
         origins, axes, R = self.places(q)
         M, h = np.zeros((J + n, J + n)), np.zeros(J + n)
         w = np.cumsum(axes * qd[:, None], axis=0)  # angular velocity of each body
-        bias = np.zeros((J, 3))  # acceleration of each origin if no joint accelerates
+        bias = np.zeros((J, 3))  # acceleration of each origin when no joint accelerates
         for j in range(1, J):
             bias[j] = bias[j - 1] + _cross(w[j - 1], _cross(w[j - 1], origins[j] - origins[j - 1]))
         for j, points in enumerate(self.rigid):
@@ -224,7 +226,7 @@ class FlexiblePlant:
         return to_tip.T @ self.wall.force(tip, to_tip @ y[self.J + self.n :])
 
     def _reached(self, y: Array, origins: Array, axes: Array, R: Array) -> tuple[Array, Array]:
-        """Return the place of the tip (3,), m, and its velocity per velocity of each coordinate (3, J + n)."""
+        """Return the position of the tip (3,), m, and its velocity per unit velocity of each coordinate (3, J + n)."""
         e1, e2, U = R[:, 0], R[:, 1], y[self.J : self.J + self.n]
         pulled = self.drawn[-1] @ U
         tip = origins[-1] + (self.tip_x - 0.5 * U @ pulled) * e1 + (self.tip_N @ U) * e2
@@ -232,8 +234,8 @@ class FlexiblePlant:
         return tip, np.concatenate([_turning(axes, origins, tip[None])[0], bent], axis=1)
 
     def driven(self, torque: Array, spring: float = 0.0) -> Array:
-        """Return the generalised forces (J + n,) of joint torques (J,) and of a motor in the outer spring's joint, N
-        m."""
+        """Return the generalised forces (J + n,) of joint torques (J,) and of a motor at the joint of the outer spring,
+        N m."""
         return np.concatenate([torque, torque[-1] * self.hub_N + spring * self.spring])
 
     def contact(self, y: Array) -> Array:
@@ -242,7 +244,7 @@ class FlexiblePlant:
         return np.zeros(3) if self.wall is None else self.wall.force(tip, to_tip @ y[self.J + self.n :])
 
     def tip(self, y: Array) -> Array:
-        """Return the place of the tip (3,), m."""
+        """Return the position of the tip (3,), m."""
         return self._reached(y, *self.places(y[: self.J]))[0]
 
 
@@ -258,11 +260,11 @@ class ArmRun:
 
 def run_flexible(plant: FlexiblePlant, start: Array, until: float, dt: float,
                  drive: Callable[[float, Array, Array], tuple[Array, float]]) -> ArmRun:
-    """Return the forward dynamics from a state.
+    """Return the forward dynamics, starting from a state.
 
-    drive(t, y, force) gives the torques of the joints (J,) and of the outer spring at t, the end of a step, from the
-    state at the step's start. The scheme is Newmark's average acceleration, of second order. Elasticity is implicit,
-    and the other forces are iterated.
+    drive(t, y, force) returns the torques of the joints (J,) and of the outer spring at t, the end of a step, from the
+    state at the start of the step. The integration scheme is Newmark's average acceleration, of second order.
+    Elasticity is implicit, and the other forces are iterated.
     """
     J, n = plant.J, plant.n
     size = J + n
@@ -295,7 +297,7 @@ def planar_points(body: Body) -> Points:
 
 
 def _carried(hub: Body, mass: float, com: Array, inertia: Array) -> Points:
-    """Return the loads of the flexible link, without the beam, as two points."""
+    """Return the loads of the flexible link as two points, without the beam."""
     extra = hub.mass - mass
     if extra <= 0.0:
         return Points(np.zeros(0), np.zeros((0, 3)))
@@ -307,13 +309,14 @@ def _carried(hub: Body, mass: float, com: Array, inertia: Array) -> Points:
 
 
 def _leaning(s: Array, l: float) -> Array:
-    """Return slopes (P, 4) of the cubic through an element's ends, at shares s (P,) of its length l."""
+    """Return the slopes (P, 4) of the cubic through an element's ends, at fractions s (P,) of the element's length
+    l."""
     lift = 6.0 * (s - s**2) / l
     return np.stack([-lift, 1.0 - 4.0 * s + 3.0 * s**2, lift, 3.0 * s**2 - 2.0 * s], axis=1)
 
 
 def _curved(s: Array, l: float) -> Array:
-    """Return curvatures (P, 4) of that cubic."""
+    """Return the curvatures (P, 4) of the cubic through an element's ends."""
     lift = (6.0 - 12.0 * s) / l**2
     return np.stack([-lift, (6.0 * s - 4.0) / l, lift, (6.0 * s - 2.0) / l], axis=1)
 
@@ -330,12 +333,12 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 def _turning(axes: Array, origins: Array, at: Array) -> Array:
-    """Return velocities (P, 3, J) of the points at (P, 3) per velocity of each joint."""
+    """Return the velocities (P, 3, J) of the points at (P, 3) per unit velocity of each joint."""
     return _cross(axes[None], at[:, None] - origins[None]).transpose(0, 2, 1)
 
 
 def _add(M: Array, h: Array, mass: Array, jac: Array, a: Array) -> None:
-    """Add the points' m J'J and m J'a."""
+    """Add m J'J and m J'a of all points."""
     weighted = jac * mass[:, None, None]
     M += np.einsum("pki,pkj->ij", weighted, jac)
     h += np.einsum("pki,pk->i", weighted, a)

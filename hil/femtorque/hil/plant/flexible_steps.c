@@ -1,6 +1,6 @@
-/* Steps of hil/plant/flexible.py with the equations of
- * hil/plant/flexible_arm.py, in one plane. Both files explain the steps. The
- * steps are in C because each step takes the equations three times. */
+/* Integration steps of hil/plant/flexible.py with the planar equations of
+ * hil/plant/flexible_arm.py. The two C files explain the steps. The steps are
+ * in C because each step solves the equations three times. */
 #include "flexible_steps.h"
 
 #include "dry_friction.h"
@@ -16,7 +16,8 @@ typedef struct {
     double axis[2], origin[2], rate, bias[2];
 } frame;
 
-/* The equations at one state: mass, and forces of motion with changed sign. */
+/* The equations at one state: mass matrix, and negative forces due to the
+ * motion. */
 typedef struct {
     frame frames[MOST];
     double mass[MOST * MOST], force[MOST];
@@ -33,7 +34,7 @@ static double dot(int64_t n, const double *a, const double *b)
 
 /* -- the equations ------------------------------------------------------- */
 
-/* Form r = first e1 + second e2 of a frame's axes. */
+/* Compute r = first e1 + second e2 from the axes of a frame. */
 static void turned(const frame *f, double first, double second, double *r)
 {
     r[0] = first * f->axis[0] - second * f->axis[1];
@@ -65,8 +66,8 @@ static void place(const flexible_model *m, const double *q, const double *v,
     }
 }
 
-/* Form the velocities (2) of a point per velocity of each joint up to its
- * body's joint. r: from the body's origin to the point. */
+/* Compute the velocities (2) of a point per unit velocity of each joint up to
+ * its body's joint. r: from the body's origin to the point. */
 static void lever(const frame *frames, int64_t body, const double *r,
                   double (*jac)[2])
 {
@@ -77,7 +78,7 @@ static void lever(const frame *frames, int64_t body, const double *r,
     }
 }
 
-/* Add a point's m J'J and m J'a. */
+/* Add m J'J and m J'a of a point. */
 static void add(equations *e, int64_t size, int64_t count, double mass,
                 double (*jac)[2], const double *a)
 {
@@ -129,8 +130,8 @@ static void add_flexible(const flexible_model *m, equations *e, int64_t p,
     add(e, m->J + m->n, m->J + m->n, m->mass[p], jac, a);
 }
 
-/* Add the forces of bending by U, with changed sign: the linear beam with its
- * dampers, and the terms beyond the linear beam. */
+/* Subtract the forces of bending by U: those of the linear beam with its
+ * dampers, and the nonlinear terms. */
 static void add_bending(const flexible_model *m, const double *U,
                         const double *V, double *force)
 {
@@ -149,7 +150,7 @@ static void add_bending(const flexible_model *m, const double *U,
     }
 }
 
-/* Form the equations at a state. */
+/* Set up the equations at a state. */
 static void form(const flexible_model *m, const double *x, const double *v,
                  equations *e)
 {
@@ -166,15 +167,15 @@ static void form(const flexible_model *m, const double *x, const double *v,
 
 /* -- one step ------------------------------------------------------------ */
 
-/* One step during its solution. soft: masses added by elasticity and
- * dampers. */
+/* The working data of one step. soft: effective masses that elasticity and
+ * dampers add. */
 typedef struct {
     double h, soft[MOST * MOST], system[MOST * MOST];
     double active[MOST], damping[MOST]; /* of the joints */
     double x[MOST], v[MOST], a[MOST], dry[MOST];
 } step;
 
-/* Form the torques on the joints, and soft. */
+/* Compute the torques on the joints, and the effective mass `soft`. */
 static void begin(const flexible_arm *a, const motors_at *at, double h, step *s)
 {
     const flexible_model *m = a->model;
@@ -195,7 +196,7 @@ static void begin(const flexible_arm *a, const motors_at *at, double h, step *s)
     memcpy(s->a, a->a, (size_t)size * sizeof *s->a);
 }
 
-/* Apply the mean of old and new accelerations. */
+/* Apply the mean of the old and the new accelerations. */
 static void advance(const flexible_arm *a, step *s)
 {
     int64_t i;
@@ -207,7 +208,8 @@ static void advance(const flexible_arm *a, step *s)
     }
 }
 
-/* Find the accelerations at the end once more. Return 0 on failure. */
+/* Compute the accelerations at the end of the step once more. Return 0 on
+ * failure. */
 static int find(const flexible_arm *a, step *s)
 {
     const flexible_model *m = a->model;
@@ -249,7 +251,7 @@ static int rub(const flexible_arm *a, step *s)
     return 1;
 }
 
-/* Move the state to the end of the step. */
+/* Advance the state to the end of the step. */
 static void go_on(flexible_arm *a, const motors_at *at, const step *s)
 {
     int64_t J = a->model->J, i;
@@ -263,8 +265,8 @@ static void go_on(flexible_arm *a, const motors_at *at, const step *s)
     memcpy(a->a, s->a, bytes);
 }
 
-/* Take one step. Return 0, with the state unchanged, if its equations have no
- * solution. */
+/* Take one step. If the step's equations have no solution, return 0 and leave
+ * the state unchanged. */
 static int take_step(void *arm, const motors_at *at, double h)
 {
     flexible_arm *a = arm;

@@ -1,4 +1,4 @@
-/* Steps of a planar arm that ends in a flexible link. */
+/* Integration steps of a planar arm with a flexible last link. */
 #ifndef FLEXIBLE_STEPS_H
 #define FLEXIBLE_STEPS_H
 
@@ -6,17 +6,18 @@
 
 #include <stdint.h>
 
-/* A point mass of a rigid body. place: in the body's frame. */
+/* A point mass of a rigid body. place: position in the body's frame. */
 typedef struct {
     int64_t body;
     double mass, place[2];
 } flexible_rigid;
 
 /* The plane of hil/plant/flexible_arm.py as data: J joints, n elastic
- * coordinates, points of the flexible link and stations along it. */
+ * coordinates, and points and stations along the flexible link. */
 typedef struct {
     int64_t J, n, rigids, points, stations;
-    const double *offset; /* (J, 2) of each joint, in the frame before it */
+    const double *offset; /* (J, 2) position of each joint, in the frame of the
+                           * previous joint */
     const double *gravity;
     const flexible_rigid *rigid;
     const double *mass, *along;     /* (points) */
@@ -25,8 +26,8 @@ typedef struct {
     const double *bend, *lean, *EI; /* (stations, n) twice, (stations) */
 } flexible_model;
 
-/* x, v, a: joints, then elastic coordinates. wall: called during each step.
- * wall writes the wall's forces at x, v to `pushed` and returns 0 on
+/* x, v, a: first the joints, then the elastic coordinates. wall: called during
+ * each step; writes the wall's forces at x, v to `pushed` and returns 0 on
  * failure. */
 typedef struct {
     const flexible_model *model;

@@ -1,9 +1,9 @@
-"""Springs at joints. A spring has the file's `stiffness`, or the stiffness of a bent rod in closed form, for hinges
-that C_mot leaves stiff.
+"""Springs at joints. A spring has the file's `stiffness`. Hinges that C_mot leaves stiff get the closed-form stiffness
+of a bent rod.
 
-A rod of length l from the joint to the centre of gravity has the stiffness EI / l about an axis across it and GJ / l
-about its own axis (Timoshenko, Strength of Materials: constant moment, pure torsion). C_mot is the share of the
-stiffness that remains.
+A rod of length l from the joint to the centre of gravity has the bending stiffness EI / l about a transverse axis and
+the torsional stiffness GJ / l about its own axis (Timoshenko, Strength of Materials: constant moment, pure torsion).
+C_mot is the fraction of the hinge stiffness that remains.
 """
 
 import math

@@ -1,4 +1,4 @@
-/* Gaussian elimination with row exchanges, for matrices of a few rows. */
+/* Gaussian elimination with row exchanges, for matrices with few rows. */
 #include "linear.h"
 
 #include <math.h>
@@ -7,10 +7,11 @@
 typedef struct {
     int64_t n;
     double a[MOST * MOST]; /* of exchanged rows */
-    int64_t row[MOST];     /* row of the matrix at each place */
+    int64_t row[MOST];     /* row of the matrix at each index */
 } factors;
 
-/* Exchange rows so that the largest element of a column leads. */
+/* Exchange rows so that the element with the maximum magnitude in a column
+ * becomes the pivot. */
 static void lead(factors *f, int64_t column)
 {
     int64_t best = column, i, j, kept;
@@ -27,7 +28,7 @@ static void lead(factors *f, int64_t column)
     f->row[column] = kept;
 }
 
-/* Factor a matrix. Return 0 if it is singular. */
+/* Factor a matrix. Return 0 if the matrix is singular. */
 static int factor(factors *f, int64_t n, const double *a)
 {
     int64_t i, j, k;
@@ -48,7 +49,7 @@ static int factor(factors *f, int64_t n, const double *a)
     return 1;
 }
 
-/* Find x for a right-hand side. */
+/* Solve for x with a given right-hand side. */
 static void substitute(const factors *f, const double *b, double *x)
 {
     int64_t n = f->n, i, j;
@@ -76,8 +77,8 @@ void linear_times(int64_t n, const double *a, const double *x, double *out)
     }
 }
 
-/* Solve a x = b for several b and x, one per row. Return 0 if the matrix is
- * singular. */
+/* Solve a x = b for several right-hand sides b, one per row. Return 0 if the
+ * matrix is singular. */
 int linear_solve(int64_t n, const double *a, int64_t count, const double *b,
                  double *x)
 {
@@ -90,7 +91,7 @@ int linear_solve(int64_t n, const double *a, int64_t count, const double *b,
     return 1;
 }
 
-/* Invert a. Return 0 if it is singular. */
+/* Invert a. Return 0 if the matrix is singular. */
 int linear_invert(int64_t n, const double *a, double *inverse)
 {
     factors f;

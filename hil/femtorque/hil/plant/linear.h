@@ -1,4 +1,4 @@
-/* Small dense systems of equations, row by row. */
+/* Small dense systems of linear equations, row by row. */
 #ifndef LINEAR_H
 #define LINEAR_H
 

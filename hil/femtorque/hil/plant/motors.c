@@ -1,9 +1,9 @@
-/* Geared DC motors, exact in the electrical time constant. */
+/* Geared DC motors, integrated exactly with their electrical time constant. */
 #include "motors.h"
 
 #include <math.h>
 
-/* Put voltages on the motors for steps of h seconds. */
+/* Apply voltages to the motors for steps of h seconds. */
 void motors_connect(const motors *m, double h, motors_at *at)
 {
     int64_t i;
@@ -22,8 +22,9 @@ void motors_connect(const motors *m, double h, motors_at *at)
     }
 }
 
-/* Take steps of h seconds of an arm with these motors. Return their number,
- * which is smaller if the equations of a step have no solution. */
+/* Compute steps of h seconds of an arm with these motors. Return the number of
+ * finished steps. The number is smaller than `count` if the equations of a step
+ * have no solution. */
 int64_t motors_steps(const motors *m, double h, int64_t count, void *arm,
                      int (*take)(void *arm, const motors_at *at, double h))
 {
@@ -35,14 +36,14 @@ int64_t motors_steps(const motors *m, double h, int64_t count, void *arm,
     return done;
 }
 
-/* Form the mean torque of the coming step, without the damping. */
+/* Compute the mean torque of the coming step, without the damping. */
 double motors_torque(const motors *m, const motors_at *at, int64_t i)
 {
     return at->live[i] * (at->lag[i] * m->current[i] +
                           (1.0 - at->lag[i]) * at->steady[i]);
 }
 
-/* End a step with this mean velocity. */
+/* Finish a step that has this mean velocity. */
 void motors_turn(const motors *m, const motors_at *at, int64_t i,
                  double velocity)
 {

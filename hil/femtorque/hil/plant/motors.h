@@ -1,5 +1,5 @@
-/* Geared DC motors over steps of one length. hil/plant/motors.py explains
- * them. */
+/* Geared DC motors for steps of one length. hil/plant/motors.py explains the
+ * equations. */
 #ifndef MOTORS_H
 #define MOTORS_H
 
@@ -7,14 +7,15 @@
 
 #include <stdint.h>
 
-/* One motor per joint. volts: at its terminals; NaN floats. */
+/* One motor for each joint. volts: at its terminals; NaN: the terminals
+ * float. */
 typedef struct {
     int64_t n;
     double *current, *volts;
     const double *ohm, *henry, *constant;
 } motors;
 
-/* Constants of the motors in steps of one length. */
+/* Constants of the motors for steps of one length. */
 typedef struct {
     double live[MOST], steady[MOST], decay[MOST], lag[MOST], damping[MOST];
 } motors_at;

@@ -1,15 +1,15 @@
-"""Geared DC motors ("Direct current motor"), exact in the electrical time constant.
+"""Geared DC motors ("Direct current motor"), integrated exactly with their electrical time constant.
 
-    V = R I + L dI/dt + K N dtheta/dt,   torque at the joint N K I,   reflected inertia N^2 Jm
+    V = R I + L dI/dt + K N dtheta/dt, torque at the joint N K I, reflected inertia N^2 Jm
 
-The paper's dtheta/dt = N Omega contradicts its T = N Tm: Omega = N dtheta/dt is right. For the voltage and the mean
-velocity of a step the current follows its exponential. The mean current over the step is
+The paper's dtheta/dt = N Omega contradicts its T = N Tm. The correct relation is Omega = N dtheta/dt. For a given
+voltage and mean velocity of a step, the current follows its exact exponential. The mean current over the step equals
 
     mean I = lag I(0) + (1 - lag) (V - K N velocity) / R,   lag = (1 - exp(-R t/L)) L / (R t).
 
-This current gives a torque that does not depend on the velocity, and a damping (N K)^2 / R (1 - lag). The damping is
-the back-EMF, and a plant treats it as viscous friction. No electrical time constant limits the step, and L = 0 is
-allowed. The sums are in hil/plant/motors.c.
+This current gives a torque that is independent of the velocity, and a damping (N K)^2 / R (1 - lag). The damping comes
+from the back-EMF, and a plant treats it as viscous friction. The electrical time constant does not limit the step, and
+L = 0 is allowed. hil/plant/motors.c computes the sums.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ Array = NDArray[np.float64]
 
 
 class Motors:
-    """One motor or no motor for each coordinate. current: (n,) A. R, L, constant (N K, signed): (n,). inertia: (n,) of
-    rotors at the joint, kg m^2, including `others` (n,), which turn with the joints. volts: (n,) at the terminals; NaN
-    floats."""
+    """Each coordinate has at most one motor. current: (n,) A. R, L, constant (N K, signed): (n,). inertia: (n,) of the
+    rotors, reflected to the joint, kg m^2; includes `others` (n,), which turn with the joints. volts: (n,) at the
+    terminals; NaN: the terminals float."""
 
     current, volts, R, L, constant, inertia = Row(), Row(), Row(), Row(), Row(), Row()
 
@@ -55,29 +55,29 @@ class Motors:
         return self._motors[0]
 
     def connect(self, t: float, voltage: Array) -> None:
-        """Prepare steps of t seconds with voltage (n,) V at the terminals; NaN floats (no current)."""
+        """Prepare steps of t seconds with voltage (n,) V at the terminals; NaN: the terminals float (no current)."""
         self.volts = voltage
         self._lib.motors_connect(self._motors, t, self._at)
 
     def rewind(self, j: int, ohm: float, henry: float, turns: float = 1.0) -> None:
-        """Give a motor another winding from the next step on: shorted, cut, or with a share of its turns."""
+        """From the next step on, change the winding of a motor: shorted, open, or with a fraction of its turns."""
         self.R[j], self.L[j], self.constant[j] = ohm, henry, turns * self.constant[j]
 
     def hold(self, t: float, voltage: Array) -> None:
-        """Let t seconds pass with joints that do not move: only currents change."""
+        """Advance the time by t seconds while the joints do not move: only the currents change."""
         self.connect(t, voltage)
         self.turn(np.zeros(len(self.current)))
 
     @property
     def damping(self) -> Array:
-        """Return the damping (n,) of the back-EMF in the coming step, at the joint."""
+        """Return the damping (n,) that the back-EMF causes in the coming step, at the joint."""
         return np.array(list(self._at.damping[0:len(self.current)]))
 
     def torque(self) -> Array:
-        """Return the mean torque (n,) of the coming step at the joint, without the damping."""
+        """Return the mean torque (n,) at the joint in the coming step, without the damping."""
         return np.array([self._lib.motors_torque(self._motors, self._at, i) for i in range(len(self.current))])
 
     def turn(self, velocity: Array) -> None:
-        """End a step. velocity: its mean velocities of the joints (n,)."""
+        """Finish a step. velocity: mean velocities of the joints in the step (n,)."""
         for i, v in enumerate(velocity):
             self._lib.motors_turn(self._motors, self._at, i, v)

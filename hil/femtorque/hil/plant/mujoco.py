@@ -1,7 +1,8 @@
-"""MuJoCo as the world that a board moves. The world has the mechanism from `femtorque.codegen.mechanism.mjcf_export` in
-a scene with contacts. MuJoCo is an independent check of the rigid and the articulated plant. Only here can an arm touch
-things, such as a table or a peg in the user's MJCF file. Motors and encoders are as in the other plants. MuJoCo models
-loops, limits, dry friction and contacts, and these are soft.
+"""MuJoCo as the world in which the board moves an arm. The world contains the mechanism from
+`femtorque.codegen.mechanism.mjcf_export` in a scene with contacts. MuJoCo gives an independent check of the rigid plant
+and the articulated plant. This is the only plant in which an arm can touch objects, for example a table or a peg in the
+user's MJCF file. Motors and encoders are the same as in the other plants. MuJoCo models loops, limits, dry friction and
+contacts as soft constraints.
 """
 
 from pathlib import Path
@@ -22,15 +23,15 @@ from femtorque.host.scene import Moment, Thing
 
 Array = NDArray[np.float64]
 
-MAX_STEP = 5e-4  # s: a quarter of the time constant of the constraints
+MAX_STEP = 5e-4  # s: a quarter of the time constant of the soft constraints
 
 
 class MujocoPlant(Driven):
-    """A mechanism in motion. q (n,) rad or m and v (n,) rad/s or m/s of all moving joints; time s.
+    """The state of a mechanism. q (n,) rad or m and v (n,) rad/s or m/s of all moving joints; time s.
 
-    scene: an MJCF file with the surroundings. start (n,): the first pose, by default the file's, with loops closed.
-    model, data, mujoco: MuJoCo's objects. Raises BadInput for a scene that MuJoCo refuses, or if mjcf() raises it;
-    Refused without MuJoCo.
+    scene: an MJCF file with the objects around the arm. start (n,): the first pose, by default the file's, with closed
+    loops. model, data, mujoco: MuJoCo's objects. Raises BadInput for a scene that MuJoCo or mjcf() refuses; Refused
+    without MuJoCo.
     """
 
     max_step = MAX_STEP
@@ -38,7 +39,7 @@ class MujocoPlant(Driven):
     def __init__(self, mechanism: Mechanism, scene: Path | None = None, start: Array | None = None) -> None:
         mujoco = _mujoco()
         self.mechanism, self.joints, self.n = mechanism, mechanism.moving, len(mechanism.moving)
-        prefix = "" if scene is None else f"{mechanism.name}/"  # avoids the names in a scene
+        prefix = "" if scene is None else f"{mechanism.name}/"  # prefix that avoids the names in a scene
         self.model = _compiled(mujoco, mechanism, scene, prefix)
         self.data, self.mujoco = mujoco.MjData(self.model), mujoco
         self._links = [_link(self.model, geom, prefix) for geom in range(self.model.ngeom)]
@@ -75,7 +76,7 @@ class MujocoPlant(Driven):
         return total
 
     def place(self, body: str) -> Array:
-        """Return the place of a body of the scene (3,), m. Raises BadInput if the scene has no body of that name."""
+        """Return the position of a body of the scene (3,), m. Raises BadInput if the scene has no body of that name."""
         names = [self.model.body(number).name for number in range(self.model.nbody)]
         if body not in names:
             raise BadInput("scene", "body", body, "no such body", hint(body, names, "bodies"))
@@ -83,15 +84,15 @@ class MujocoPlant(Driven):
 
     @property
     def things(self) -> tuple[Thing, ...]:
-        """Return the surroundings of the arm."""
+        """Return the objects around the arm."""
         return mujoco_scene.things(self)
 
     def moment(self) -> Moment:
-        """Return the moving surroundings and the contacts with the arm."""
+        """Return the moving objects around the arm, and the contacts with the arm."""
         return mujoco_scene.moment(self)
 
     def link_of(self, geom: int) -> str | None:
-        """Return the arm's link to which a geom belongs, or None for a geom of the scene."""
+        """Return the arm link that a geom belongs to, or None for a geom of the scene."""
         return self._links[geom]
 
     def stop(self) -> None:
@@ -120,7 +121,7 @@ def _mujoco() -> Any:
         import mujoco  # noqa: PLC0415 (an extra)
     except ImportError:
         raise Refused(f"MuJoCo is not installed: {installing('mujoco')}") from None
-    mujoco.set_mju_user_warning(lambda text: None)  # MuJoCo would write a file into the working folder
+    mujoco.set_mju_user_warning(lambda text: None)  # otherwise MuJoCo would write a file into the working folder
     return mujoco
 
 
@@ -130,7 +131,7 @@ def _link(model: Any, geom: int, prefix: str) -> str | None:
 
 
 def _compiled(mujoco: Any, mechanism: Mechanism, scene: Path | None, prefix: str) -> Any:
-    """Return the model of the mechanism, with the scene if one is given."""
+    """Return the MuJoCo model of the mechanism, with the scene if the caller gives one."""
     robot = mujoco.MjSpec.from_string(mjcf(mechanism))
     if scene is None:
         return _checked(robot, mechanism.source or mechanism.name)

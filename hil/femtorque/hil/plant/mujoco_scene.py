@@ -1,7 +1,7 @@
-"""Shapes of a MuJoCo scene and its contacts with the arm, for pages and logs.
+"""Shapes of a MuJoCo scene and its contacts with the arm, for HTML pages and logs.
 
 Shapes: https://mujoco.readthedocs.io/en/stable/XMLreference.html#body-geom. Height fields and signed distance fields
-are not drawn. The groups that MuJoCo's viewer hides at first are not drawn either.
+are not drawn. Groups that MuJoCo's viewer hides by default are not drawn either.
 """
 
 from typing import Any, Protocol
@@ -13,34 +13,34 @@ from femtorque.host.scene import CELLS, FACES, Contact, Moment, Place, Solid, Th
 
 Array = NDArray[np.float64]
 
-ENDLESS = 2.0  # m, half the side of a plane without a size
+ENDLESS = 2.0  # m, half of the side at which a plane without a size is drawn
 SIDES = 20  # of round shapes
 RINGS = 4  # of a hemisphere
-FEW = 150  # triangles of a moving mesh; every sample of a log has its triangles
-VISIBLE = 3  # groups of geoms from here on are hidden
+FEW = 150  # triangles of a moving mesh; each sample of a log stores all of them
+VISIBLE = 3  # first geom group that is hidden; higher groups are hidden too
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
 
 
 class World(Protocol):
-    """MuJoCo, a model with an arm, and the model's state."""
+    """MuJoCo, a model that contains an arm, and the model's state."""
 
     mujoco: Any
     model: Any
     data: Any
 
     def link_of(self, geom: int) -> str | None:
-        """Return the arm's link to which a geom belongs, or None for a geom of the scene."""
+        """Return the arm link that a geom belongs to, or None for a geom of the scene."""
 
 
 def things(world: World) -> tuple[Thing, ...]:
-    """Return the drawable part of the scene, without the arm."""
+    """Return the drawable objects of the scene, without the arm."""
     model = world.model
     return tuple(Thing(name(world, k), solid, _place(world, k), _moves(world, k)) for k in _around(world)
                  if (solid := _solid(model, k, _moves(world, k))) is not None)
 
 
 def moment(world: World) -> Moment:
-    """Return the present places of the scene's moving bodies, and all contacts of the arm with the scene."""
+    """Return the present poses of the scene's moving bodies, and all contacts between the arm and the scene."""
     return Moment({name(world, k): _place(world, k) for k in _around(world) if _moves(world, k)}, _contacts(world))
 
 
@@ -68,7 +68,7 @@ def _place(world: World, geom: int) -> Place:
 
 
 def _contacts(world: World) -> tuple[Contact, ...]:
-    """Return one contact for each link and thing that touch."""
+    """Return one contact for each pair of a link and an object that touch."""
     found: dict[tuple[str, str], list[tuple[Array, Array]]] = {}
     wrench = np.zeros(6)
     for k in range(world.data.ncon):
@@ -76,11 +76,11 @@ def _contacts(world: World) -> tuple[Contact, ...]:
         first, second = map(int, contact.geom)
         links = world.link_of(first), world.link_of(second)
         if (links[0] is None) == (links[1] is None):
-            continue  # both in the scene, or two parts of the arm
+            continue  # both bodies are in the scene, or both are in the arm
         world.mujoco.mj_contactForce(world.model, world.data, k, wrench)
         on_second = np.reshape(contact.frame, (3, 3)).T @ wrench[:3]
         if not on_second.any():
-            continue  # within the margin, not touching
+            continue  # within the contact margin, but not in contact
         link, thing, force = ((links[1], first, on_second) if links[1] is not None else (links[0], second, -on_second))
         found.setdefault((str(link), name(world, thing)), []).append((np.array(contact.pos), force))
     return tuple(_together(link, thing, points) for (link, thing), points in found.items())
@@ -96,7 +96,7 @@ def _together(link: str, thing: str, points: list[tuple[Array, Array]]) -> Conta
 
 
 def _solid(model: Any, geom: int, moves: bool) -> Solid | None:
-    """Return the shape in the geom's frame, or None for kinds that are not drawn."""
+    """Return the shape in the geom's frame, or None for types that are not drawn."""
     kind, size = int(model.geom_type[geom]), np.asarray(model.geom_size[geom], float)
     if kind == MESH:
         vertices, faces = _mesh(model, int(model.geom_dataid[geom]), FEW if moves else FACES)
@@ -125,7 +125,7 @@ def _mesh(model: Any, number: int, most: int) -> tuple[Array, NDArray[np.int64]]
 
 
 def _box(half: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Return faces with unshared vertices (flat shading)."""
+    """Return faces whose vertices are not shared (flat shading)."""
     vertices = []
     for axis in range(3):
         for way in (-1.0, 1.0):
@@ -143,12 +143,12 @@ def _round(radius: float, half: float) -> Array:
 
 
 def _flat(radius: float, half: float) -> Array:
-    """Return the outline of a cylinder. The corners come twice, so that edges are drawn sharp."""
+    """Return the outline of a cylinder. Each corner is listed twice, so that edges are drawn sharp."""
     return np.array([[0.0, -half], [radius, -half], [radius, -half], [radius, half], [radius, half], [0.0, half]])
 
 
 def _revolved(outline: ArrayLike) -> tuple[Array, NDArray[np.int64]]:
-    """Return the surface of an outline (r, z), from below, turned about z."""
+    """Return the surface of revolution of an outline (r, z), from the lower end, about z."""
     rows = np.asarray(outline, float)
     angle = 2.0 * np.pi * np.arange(SIDES) / SIDES
     r, z = rows.T
@@ -160,7 +160,7 @@ def _revolved(outline: ArrayLike) -> tuple[Array, NDArray[np.int64]]:
 
 
 def _colour(model: Any, geom: int) -> str:
-    """Return the colour of a geom's material, or of the geom."""
+    """Return the colour of a geom's material, or else the colour of the geom."""
     material = int(model.geom_matid[geom])
     rgba = model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]
     return "#" + "".join(f"{round(255 * float(x)):02x}" for x in np.clip(rgba[:3], 0.0, 1.0))

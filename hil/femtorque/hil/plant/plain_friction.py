@@ -1,4 +1,5 @@
-"""The refusal of plants that have only viscous and Coulomb friction."""
+"""Refuses mechanisms whose friction model the plant does not support: the plant has only viscous and Coulomb
+friction."""
 
 from collections.abc import Iterable
 
@@ -7,7 +8,8 @@ from femtorque.codegen.mechanism import Joint
 
 
 def plain(joints: Iterable[Joint], what: str) -> None:
-    """Raise Refused if friction falls with the velocity or rises with the load. what: the plant, in words."""
+    """Raise Refused if the friction decreases with the velocity or increases with the load. what: name of the plant, in
+    words."""
     for joint in joints:
         if joint.friction.stribeck or joint.friction.load:
             raise Refused(f"joint {joint.name}: its friction.stribeck and load are not in the virtual plant of {what}, "

@@ -1,4 +1,4 @@
-"""The plants in C, compiled once, and arrays that C and Python share."""
+"""The plants in C, which are compiled once, and arrays that C and Python share."""
 
 from functools import cache
 from itertools import accumulate
@@ -21,7 +21,7 @@ def library() -> tuple[cffi.FFI, Any]:
     """(ffi, lib)."""
     folder = Path(__file__).parent
     sources = host_compiler.texts(folder, "*.[ch]") | host_compiler.texts(folder / "articulated", "*.[ch]")
-    return host_compiler.build_by_headers(sources, flags=("-O3",))  # short loops: a sixth faster than at -O2
+    return host_compiler.build_by_headers(sources, flags=("-O3",))  # for short loops, a sixth faster than -O2
 
 
 def header() -> dict[str, str]:
@@ -30,7 +30,7 @@ def header() -> dict[str, str]:
 
 
 class Rows:
-    """Arrays of doubles by name, in one block of memory to which C has pointers."""
+    """Arrays of doubles by name, in one block of memory that C points to."""
 
     def __init__(self, **sizes: int) -> None:
         ends = [0, *accumulate(sizes.values())]
@@ -48,7 +48,7 @@ class Rows:
 
 
 class Row:
-    """An attribute that is one of the arrays. Assigned values are copied into it."""
+    """An attribute that is one of the arrays. An assignment to the attribute copies the values into the array."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -62,7 +62,7 @@ class Row:
 
 
 class State(Row):
-    """An array of the moving state. Reading it gives a copy that does not change."""
+    """An array of the state. A read returns a copy that does not change later."""
 
     def __get__(self, plant: Any, owner: type) -> Array:
         row: Array = plant.rows[self._name].copy()

@@ -1,17 +1,17 @@
-"""The load of the motor board: rigid links, geared DC motors, dry and viscous friction, encoders.
+"""The mechanism that a motor board drives: rigid links, geared DC motors, dry and viscous friction, encoders.
 
-One step of h seconds from (q, v) is (THEORY.md section 7 for motor and friction):
+One step of h seconds from (q, v) is (motor and friction: THEORY.md section 7):
 
     q_m = q + h/2 v
     M(q_m) (v' - v) + h C(q_m, v) v' = h (gravity + motor + spring - D (v + v')/2) + friction impulse
     q' = q_m + h/2 v'
 
-The velocity forces C(v) v' are bilinear and symmetric in old and new velocities. So the step is linear in v', of second
-order, and reversible in time. For the voltage and the mean velocity of the step the motor current follows its
-exponential exactly. So the back-EMF is part of D, and no electrical time constant limits h. Dry friction is an impulse
-of at most h f per joint (clamped multiplier). Friction brings the joint to rest if it can, and opposes the motion
-otherwise: f = f_c + f_s v_s^2 / (v_s^2 + v^2) + mu |torque of the links in the step before|, with f_s and mu of the
-file. hil/plant/rigid_steps.c takes the step.
+The velocity forces C(v) v' are bilinear and symmetric in the old and the new velocities. Therefore the step is linear
+in v', of second order, and reversible in time. For a given voltage and mean velocity of the step, the motor current
+follows its exact exponential. Therefore the back-EMF is part of D, and the electrical time constant does not limit h.
+Dry friction is an impulse of at most h f per joint (a clamped multiplier). Friction stops the joint if it can, and
+otherwise opposes the motion: f = f_c + f_s v_s^2 / (v_s^2 + v^2) + mu |torque of the links in the previous step|, with
+f_s and mu of the file. hil/plant/rigid_steps.c computes the step.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from femtorque.hil.plant.rigid_tree import RigidTree
 Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s
-STOP_HZ = 60.0  # frequency of a joint of the arm's inertia on its hard stop, critically damped
+STOP_HZ = 60.0  # natural frequency of a joint with the arm's inertia on its hard stop, critically damped
 STOP_RATE = 2.0 * np.pi * STOP_HZ  # rad/s
 _ROWS = ("q", "v", "torque", "pushed", "viscous", "coulomb", "stribeck", "slow", "load", "carried", "stiffness", "rest",
          "lowest", "highest")
 
 
 class Plant(Stepped):
-    """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s.
+    """The state of a mechanism. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s.
 
     mass_scale and friction_scale make the plant differ from the mechanism file. pose (n,): joint positions when the
-    encoders are switched on, by default `start`. stops (n, 2): hard stops, rad or m; infinite where a joint has no
-    stop. hand: a function of the plant, called before each step. The hand returns the torques (n,) that a person exerts
+    encoders are switched on, by default `start`. stops (n, 2): hard stops, rad or m; infinite for a joint without a
+    stop. hand: a function of the plant, called before each step. `hand` returns the torques (n,) that a person exerts
     on the joints.
     """
 
@@ -69,7 +69,7 @@ class Plant(Stepped):
         self.q = np.array([j.start for j in joints] if pose is None else pose, float)
         ends = np.full((self.n, 2), (-np.inf, np.inf)) if stops is None else np.asarray(stops, float)
         self.rows["lowest"][:], self.rows["highest"][:] = ends.T
-        self.indexes: dict[int, float] = {}  # {joint: place of its index pulse, rad or m}
+        self.indexes: dict[int, float] = {}  # {joint: position of its index pulse, rad or m}
         self.encoders = Encoders(joints, lambda: self.q)
         self.counts = self.encoders.counts
         ffi, lib = library()
@@ -85,8 +85,8 @@ class Plant(Stepped):
     # -- what the board sees ------------------------------------------------
 
     def index(self, joint: int) -> bool:
-        """Return True during a joint's index pulse: one count wide, once per turn about `indexes[joint]`. Return False
-        if `indexes` lacks the joint."""
+        """Return True during a joint's index pulse, which is one count wide and appears once per turn at
+        `indexes[joint]`. Return False if `indexes` does not contain the joint."""
         if joint not in self.indexes:
             return False
         turns = self.encoders.turns(joint, self.q[joint] - self.indexes[joint])

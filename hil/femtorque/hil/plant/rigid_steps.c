@@ -1,5 +1,5 @@
-/* The step that hil/plant/rigid.py explains. The step is in C because a control
- * tick has a dozen steps. */
+/* The step that hil/plant/rigid.py describes. The step is in C because a
+ * control tick has a dozen steps. */
 #include "rigid_steps.h"
 
 #include "dry_friction.h"
@@ -8,14 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-/* One step during its solution. */
+/* The working data of one step. */
 typedef struct {
     double h, middle[MOST], damping[MOST], active[MOST], right[MOST];
     double mass[MOST * MOST], inverse[MOST * MOST];
     double next[MOST], dry[MOST];
 } step;
 
-/* Form the force of a joint's hard stop, and add the stop's damping. */
+/* Compute the force of a joint's hard stop, and add the stop's damping. */
 static double stop(const rigid_arm *a, const step *s, int64_t i,
                    double *damping)
 {
@@ -28,7 +28,7 @@ static double stop(const rigid_arm *a, const step *s, int64_t i,
     return -own * rate * rate * beyond;
 }
 
-/* Form the equations in the middle of the step: system x = right. */
+/* Set up the equations in the middle of the step: system x = right. */
 static void form(const rigid_arm *a, const motors_at *at, step *s,
                  double *system)
 {
@@ -58,9 +58,10 @@ static void form(const rigid_arm *a, const motors_at *at, step *s,
     }
 }
 
-/* Return the largest torque of a joint's dry friction. Friction falls with the
- * velocity: half of the falling part is left at `slow`. Friction rises with the
- * torque that the gear carried in the step before. */
+/* Return the maximum torque of a joint's dry friction. The friction decreases
+ * with the velocity. At the velocity `slow` half of the decrease has happened.
+ * Friction increases with the torque that the gear transmitted in the previous
+ * step. */
 static double holds(const rigid_arm *a, int64_t i)
 {
     double square = a->slow[i] * a->slow[i];
@@ -86,7 +87,7 @@ static int rub(int64_t n, const rigid_arm *a, step *s)
     return 1;
 }
 
-/* Move the state to the end of the step. */
+/* Advance the state to the end of the step. */
 static void go_on(rigid_arm *a, const motors_at *at, const step *s)
 {
     int64_t i;
@@ -101,8 +102,8 @@ static void go_on(rigid_arm *a, const motors_at *at, const step *s)
     }
 }
 
-/* Take one step. Return 0, with the state unchanged, if its equations have no
- * solution. */
+/* Take one step. If the step's equations have no solution, return 0 and leave
+ * the state unchanged. */
 static int take_step(void *arm, const motors_at *at, double h)
 {
     rigid_arm *a = arm;

@@ -1,10 +1,9 @@
-/* A tree of rigid bodies at one pose and its rates, in the world frame.
+/* A tree of rigid bodies at one pose and its velocities, in the world frame.
  * hil/plant/rigid_tree.py explains the sums. The sums are in C because a
- * control tick has several steps of the plant, and a step has thousands of
- * small products.
- *
- * Vectors are three numbers, matrices nine, row by row. Body 0 is the base.
- * Joint k moves body k. The joint's data are at k - 1. */
+ * control tick has several steps of the plant, and each step has thousands of
+ * small products. Vectors are three numbers, and matrices are nine numbers, row
+ * by row. Body 0 is the base. Joint k moves body k. The data of the joint are
+ * at index k - 1. */
 #include "rigid_tree.h"
 
 #include <math.h>
@@ -57,7 +56,7 @@ static void turned_back(double *out, const double *r, const double *a)
         out[x] = r[x] * a[0] + r[3 + x] * a[1] + r[6 + x] * a[2];
 }
 
-/* Form the rotation of body k: R_k = R_p (F + C cos q + S sin q). */
+/* Compute the rotation of body k: R_k = R_p (F + C cos q + S sin q). */
 static void turn(const rigid_tree *t, int64_t k, double q)
 {
     const double *from = t->rotation + 9 * t->parent[k - 1];
@@ -75,7 +74,7 @@ static void turn(const rigid_tree *t, int64_t k, double q)
                             from[3 * x + 2] * local[6 + y];
 }
 
-/* Place body k and give it its angular velocity. */
+/* Set the pose of body k and its angular velocity. */
 static void place(const rigid_tree *t, int64_t k, double q, double v)
 {
     int64_t j = k - 1, p = t->parent[j];
@@ -92,7 +91,7 @@ static void place(const rigid_tree *t, int64_t k, double q, double v)
     add(t->omega + 3 * k, v * t->turns[j], axis);
 }
 
-/* Form I a of body i in the world frame. */
+/* Compute I a of body i in the world frame. */
 static void spun(const rigid_tree *t, int64_t i, const double *a, double *out)
 {
     const double *rotation = t->rotation + 9 * i;
@@ -102,8 +101,8 @@ static void spun(const rigid_tree *t, int64_t i, const double *a, double *out)
     turned(out, rotation, of);
 }
 
-/* Form the velocities of body i for a unit velocity of joint j: jv of its
- * centre of gravity, angular jw. spun: the angular momentum of jw. */
+/* Compute the velocities of body i for a unit velocity of joint j: jv of its
+ * centre of gravity, angular velocity jw. spun: the angular momentum of jw. */
 static void reach(const rigid_tree *t, int64_t i, int64_t j,
                   const double *centre)
 {
@@ -120,8 +119,8 @@ static void reach(const rigid_tree *t, int64_t i, int64_t j,
     spun(t, i, jw, t->spun + 3 * j);
 }
 
-/* Form the rates of these velocities, nv and nw, and the gyroscopic part.
- * beyond: velocity of the centre of gravity from the joints beyond j. */
+/* Compute the rates of these velocities, nv and nw, and the gyroscopic term.
+ * beyond: velocity of the centre of gravity due to the joints after j. */
 static void change(const rigid_tree *t, int64_t i, int64_t j,
                    const double *beyond)
 {
@@ -144,7 +143,7 @@ static void change(const rigid_tree *t, int64_t i, int64_t j,
     add_cross(gyro, -0.5, momentum, jw);
 }
 
-/* Add body i's part of M and C at joints j and k. */
+/* Add the contribution of body i to M and C at joints j and k. */
 static void join(const rigid_tree *t, int64_t i, int64_t j, int64_t k,
                  const dynamics *found)
 {
@@ -157,7 +156,7 @@ static void join(const rigid_tree *t, int64_t i, int64_t j, int64_t k,
                            dot(jw, t->gyro + 3 * k);
 }
 
-/* Return 1 if a body has mass. Gears between two joints have no mass. */
+/* Return 1 if a body has mass. Gears between two joints are massless. */
 static int is_there(const rigid_tree *t, int64_t i)
 {
     int x;
@@ -187,7 +186,8 @@ static void add_body(const rigid_tree *t, int64_t i, const double *v,
             join(t, i, j, k, found);
 }
 
-/* Add M, C and the torque of gravity, in this order, to zeroed memory. */
+/* Add M, C and the gravity torque, in this order, to memory that contains
+ * zeros. */
 void rigid_tree_at(const rigid_tree *t, const double *q, const double *v,
                    double *found)
 {

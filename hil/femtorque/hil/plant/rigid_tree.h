@@ -6,16 +6,17 @@
 
 typedef struct {
     int64_t n;                           /* joints */
-    const int64_t *parent;               /* body that carries the joint */
+    const int64_t *parent;               /* number of the body that carries the
+                                          * joint */
     const double *turns;                 /* 1: turns, 0: slides */
     const double *offset, *slide;        /* in the parent's frame */
     const double *fixed, *cosine, *sine; /* parts of R: F, C, S */
-    const double *axis;                  /* in the body's frame, as below: */
+    const double *axis;                  /* in the body's frame: */
     const double *mass, *centre, *inertia;
     const double *gravity;
-    /* of the bodies, the base included; the caller's memory */
+    /* arrays for the bodies, including the base; the caller owns the memory */
     double *rotation, *origin, *omega;
-    /* of one body, by the joints that move it */
+    /* Jacobians of one body, by the joints that move the body */
     double *jv, *jw, *spun, *nv, *nw, *gyro;
 } rigid_tree;
 

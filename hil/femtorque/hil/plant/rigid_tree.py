@@ -1,19 +1,20 @@
-"""Forward dynamics of a tree of rigid bodies in joint coordinates, from only the mechanism's links and joints.
+"""Forward dynamics of a tree of rigid bodies in joint coordinates. The only input is the links and joints of the
+mechanism.
 
-The module shares nothing with the inverse model. The equations use world-frame Jacobians of the centres of gravity and
-M = sum m Jv' Jv + Jw' I Jw. The velocity forces are a matrix that is linear in the velocities: C(v) v are the Coriolis,
-centrifugal and gyroscopic forces. The matrix is symmetric in its two arguments, C(v) w = C(w) v, which the integrator
-of femtorque.hil.plant.rigid uses. For joints k <= j, where k is j or carries j,
+This module shares no code with the inverse model. The equations use world-frame Jacobians of the centres of gravity,
+with M = sum m Jv' Jv + Jw' I Jw. The velocity forces are given by a matrix that is linear in the velocities: C(v) v are
+the Coriolis, centrifugal and gyroscopic forces. The matrix satisfies C(v) w = C(w) v. The integrator of
+femtorque.hil.plant.rigid uses this symmetry. For joints k <= j, where k is j or an ancestor of j,
 
-    d jv_j / d q_k = w_k x jv_j, symmetric in j and k;   d jw_j / d q_k = w_k x w_j, made symmetric by halves,
+    d jv_j / d q_k = w_k x jv_j, symmetric in j and k; d jw_j / d q_k = w_k x w_j, made symmetric by averaging,
 
-With Omega_j the angular velocity of j's body, for body i and its joint j,
+For body i and its joint j, with Omega_j the angular velocity of j's body,
 
     nv_j = Omega_j x jv_j + w_j x (velocity that the joints beyond j give the centre of gravity)
     nw_j = (Omega_j x w_j + w_j x (Omega_i - Omega_j)) / 2
     C = sum m Jv' Nv + (I Jw)' Nw + Jw' ([Omega x] I - [I Omega x]) Jw / 2
 
-hil/plant/rigid_tree.c forms the sums.
+hil/plant/rigid_tree.c computes the sums.
 """
 
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Dynamics:
-    """Mass (n, n) kg m^2, gravity torque (n,) N m and velocity-force matrix (n, n) at a pose and its velocities. For
-    prismatic joints m and N replace rad and N m."""
+    """Mass matrix (n, n) kg m^2, gravity torque (n,) N m and velocity-force matrix (n, n) at a pose and its velocities.
+    For prismatic joints m and N replace rad and N m."""
 
     mass: Array
     gravity: Array
@@ -39,7 +40,7 @@ class Dynamics:
 
 
 class RigidTree:
-    """The moving bodies of a mechanism. n: number of joints that can move, in the mechanism's order."""
+    """The moving bodies of a mechanism. n: number of movable joints, in the mechanism's order."""
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0) -> None:
         if mechanism.constrained:
@@ -48,14 +49,14 @@ class RigidTree:
             raise Refused(f"{mechanism.name}: the plant has no flexible links yet")
         joints = mechanism.moving
         self.n = n = len(joints)
-        self._parent = np.zeros(n, np.int64)  # body that carries a joint, 1 to n; 0 is the base
-        self._offset = np.zeros((n, 3))  # of the joint in its parent body's frame
+        self._parent = np.zeros(n, np.int64)  # number of the body that carries a joint, 1 to n; 0 is the base
+        self._offset = np.zeros((n, 3))  # pose of the joint in the frame of its parent body
         frames = np.zeros((n, 3, 3))
         axes = np.array([j.axis for j in joints]).reshape(n, 3)
         prismatic = np.array([j.type == "prismatic" for j in joints], bool)
         solids: list[list[tuple[float, Array, Array]]] = [[] for _ in joints]
         self._walk(mechanism, frames, solids)
-        # R(q) = frames (a a' + cos q (1 - a a') + sin q [a x]) as three constant matrices
+        # R(q) = frames (a a' + cos q (1 - a a') + sin q [a x]), stored as three constant matrices
         along = axes[:, :, None] * axes[:, None, :]
         fixed = frames @ np.where(prismatic[:, None, None], np.eye(3), along)
         turns = np.where(prismatic, 0.0, 1.0)
@@ -74,7 +75,7 @@ class RigidTree:
             **{name: np.zeros((n + 1, 3)) for name in names})
 
     def _walk(self, mechanism: Mechanism, frames: Array, solids: list[list[tuple[float, Array, Array]]]) -> None:
-        """Find the moving body that carries each link, and the link's place in that body."""
+        """Find the moving body that carries each link, and the link's pose in the frame of that body."""
         index = {joint.name: i for i, joint in enumerate(mechanism.moving)}
         at: dict[str, tuple[int, Array, Array]] = {BASE: (0, np.eye(3), np.zeros(3))}
         for joint in mechanism.joints:
@@ -131,13 +132,13 @@ def _turn(axis: Array, angle: float) -> Array:
 
 
 def _rpy(rpy: Array) -> Array:
-    """Return URDF's rotation about fixed axes x, y, z."""
+    """Return URDF's rotation about the fixed axes x, y, z."""
     x, y, z = np.eye(3)
     return _turn(z, float(rpy[2])) @ _turn(y, float(rpy[1])) @ _turn(x, float(rpy[0]))
 
 
 def _merge(parts: list[tuple[float, Array, Array]]) -> tuple[float, Array, Array]:
-    """Return one body of several solids: mass, centre of gravity, inertia about that centre."""
+    """Return one body that replaces several solids: mass, centre of gravity, and inertia about that centre."""
     mass = sum(part[0] for part in parts)
     com = sum((m * np.asarray(c) for m, c, _ in parts), np.zeros(3)) / mass if mass else np.zeros(3)
     inertia = np.zeros((3, 3))

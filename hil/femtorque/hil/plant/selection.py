@@ -1,8 +1,9 @@
-"""The choice of a mechanism's plant, and the board's view of the plant: the streamed joints. Rigid trees move in joint
-coordinates. Joints that servos turn have the backlash of their gears. A planar arm that ends in a flexible link has a
-plant of third order in the deflection, if the plant has room for its elements. In this plant the beam keeps its length.
-Loops, modes and all other flexible links move as articulated points, with large rotations and with tension. MuJoCo, on
-request, moves rigid arms among things that they can touch.
+"""Selects the plant of a mechanism, and gives the board its view of the plant: the streamed joints. Rigid trees are
+integrated in joint coordinates. The gears of joints that servos turn have backlash. For a planar arm with a flexible
+last link, the equations of the plant are of third order in the deflection, if the plant supports this number of
+elements. In this plant the length of the beam is constant. Mechanisms with loops, modes or other flexible links are
+simulated as articulated points, with large rotations and with tension. MuJoCo can be selected for rigid arms among
+objects that they can touch.
 """
 
 from dataclasses import replace
@@ -23,11 +24,11 @@ from femtorque.hil.plant.plant_library import MOST
 Array = NDArray[np.float64]
 Plant = minimal.Plant | backlash.BacklashPlant | articulated.Plant | FlexibleArmPlant | mujoco.MujocoPlant
 KINDS = ("auto", "mujoco")
-FINER = 2  # number of plant elements for each element of the inverse model
+FINER = 2  # number of plant elements per element of the inverse model
 
 
 class Driven(Protocol):
-    """The plant behind a board's motors and encoders. Each array has one entry per joint."""
+    """The plant that the motors and encoders of a board are connected to. Each array has one entry per joint."""
 
     @property
     def q(self) -> Array: ...
@@ -43,23 +44,23 @@ class Driven(Protocol):
         """Return the counts of the encoders since power-up."""
 
     def drive(self, seconds: float, voltage: Array) -> None:
-        """Let time pass with these voltages at the motors. NaN: the terminals float."""
+        """Advance the time with these voltages at the motors. NaN: the terminals float."""
 
     def move(self, seconds: float, voltage: Array, torque: Array) -> None:
-        """Let time pass with these voltages and with torques of drives."""
+        """Advance the time with these voltages and with torques of drives."""
 
     def hold(self, seconds: float, voltage: Array) -> None:
-        """Let time pass with brakes on the joints: only currents change."""
+        """Advance the time while brakes hold the joints: only the currents change."""
 
     def stop(self) -> None:
         """Stop all joints at once."""
 
 
 def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None) -> Plant:
-    """Return the plant at its start. kind: "auto", or "mujoco" with a scene. Flexible links have twice the elements of
-    the inverse model.
+    """Return the plant at its start pose. kind: "auto", or "mujoco" with a scene. A flexible link has twice as many
+    elements as in the inverse model.
 
-    Raises BadInput for an unknown kind, and the errors of femtorque.hil.plant.mujoco.
+    Raises BadInput for an unknown kind, and the exceptions of femtorque.hil.plant.mujoco.
     """
     if kind not in KINDS:
         raise BadInput("command line", "--plant", kind, "no such plant", "plants: " + ", ".join(KINDS))
@@ -91,7 +92,7 @@ def is_arm(mechanism: Mechanism) -> bool:
 
 
 def refined(mechanism: Mechanism, times: int) -> Mechanism:
-    """Return the mechanism with `times` the elements in every flexible link."""
+    """Return the mechanism with `times` as many elements in each flexible link."""
     links = tuple(link if link.beam is None else
                   replace(link, beam=replace(link.beam, elements=times * link.beam.elements))
                   for link in mechanism.links)
@@ -99,10 +100,10 @@ def refined(mechanism: Mechanism, times: int) -> Mechanism:
 
 
 def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
-    """Let the plant follow a board into a mode, so that hands close or feet change. Return the mode's name and the
-    reason why the plant stays in its mode, or ""."""
+    """Switch the plant to a mode of the board: grippers close or feet change. Return the name of this mode, and the
+    reason why the plant did not switch, or ""."""
     name, whole = mechanism.modes[mode].name, plant.plant if isinstance(plant, Wired) else plant
-    assert isinstance(whole, articulated.Plant)  # plant of every mechanism with modes
+    assert isinstance(whole, articulated.Plant)  # the plant for mechanisms with modes
     try:
         whole.switch(name)
     except Refused as refusal:
@@ -111,23 +112,23 @@ def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
 
 
 def stepped_of(plant: Driven) -> Stepped | None:
-    """Return the plant that C moves, or None if Python moves it."""
+    """Return the plant in C, or None if the plant is in Python."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     inner = whole.inner if isinstance(whole, backlash.BacklashPlant) else whole
     return inner if isinstance(inner, Stepped) else None
 
 
 def world_of(plant: Driven) -> mujoco.MujocoPlant | None:
-    """Return the MuJoCo plant, whose arm stands among things, or None for other plants."""
+    """Return the MuJoCo plant, whose arm has objects around it, or None for other plants."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     return whole if isinstance(whole, mujoco.MujocoPlant) and whole.things else None
 
 
 class Wired(driven_plants.Driven):
-    """A plant behind the motors and encoders of the streamed joints. q, v (J,), counts and voltages belong to the
-    streamed joints.
+    """A plant, seen through the motors and encoders of the streamed joints. q, v (J,), counts and voltages belong to
+    the streamed joints.
 
-    `plant` has all joints, passive joints of loops too.
+    `plant` contains all joints, including the passive joints of loops.
     """
 
     def __init__(self, plant: Plant) -> None:
@@ -152,11 +153,11 @@ class Wired(driven_plants.Driven):
         return self.plant.counts()[self.places]
 
     def hold(self, seconds: float, voltage: ArrayLike) -> None:
-        """Let time pass with brakes on the joints and voltage (J,). Joints without a motor float."""
+        """Advance the time with brakes on the joints and voltage (J,). Joints without a motor move freely."""
         self.plant.hold(seconds, spread(voltage, self.places, self.plant.n, np.nan))
 
     def stop(self) -> None:
-        """Stop all joints at once, streamed or not."""
+        """Stop all joints instantly, including joints that are not streamed."""
         self.plant.stop()
 
     def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
@@ -173,7 +174,7 @@ def wired(plant: Driven) -> Driven: ...
 
 
 def wired(plant: Driven) -> Driven:
-    """Return the plant that is wired to a board. If every joint is streamed, return the given plant."""
+    """Return the plant that is connected to a board. If all joints are streamed, return the given plant."""
     if not isinstance(plant, Plant) or len(plant.mechanism.streamed) == plant.n:
         return plant
     return Wired(plant)

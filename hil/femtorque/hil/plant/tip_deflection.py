@@ -1,4 +1,4 @@
-"""Deflections of flexible links: the distance of each tip from its place on a rigid link."""
+"""Deflections of flexible links: the distance of each tip from its position on a rigid link."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,10 @@ Array = NDArray[np.float64]
 
 
 def tips_of(plant: Driven) -> dict[str, float]:
-    """Return {flexible link: distance of its end from its root's axis, m}; empty for rigid plants.
+    """Return {flexible link: distance of its end from the axis at its root, m}; empty for rigid plants.
 
-    For a planar arm the distance is positive to the left, and the end is the end of the link with its loads. For other
-    arms the distance is a length.
+    For a planar arm the distance is positive to the left, and the end is the end of the link together with its loads.
+    For other arms the distance is an absolute value.
     """
     whole = plant.plant if isinstance(plant, Wired) else plant
     if isinstance(whole, FlexibleArmPlant):
@@ -27,8 +27,8 @@ def tips_of(plant: Driven) -> dict[str, float]:
 
 
 def shapes_of(plant: Driven) -> dict[str, tuple[float, float, float, float]]:
-    """Return {flexible link: deflection of its end and slope of its end, in y and then in z of its root, m and rad};
-    empty for rigid plants."""
+    """Return {flexible link: deflection and slope of its end, first in y and then in z of its root, m and rad}; empty
+    for rigid plants."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     if isinstance(whole, FlexibleArmPlant):
         link, bent = next(link.name for link in whole.mechanism.links if link.beam), whole.x[whole.n:]
@@ -55,13 +55,13 @@ def _bent(plant: articulated.Plant, link: str, length: float) -> float:
 
 
 def _ends(plant: articulated.Plant, link: str) -> tuple[Frame, Frame]:
-    """Return the root of a link's first element and the end of its last."""
+    """Return the root of a link's first element and the end of its last element."""
     assert plant.loads.beams is not None
     own = [element for element in plant.loads.beams.elements if element.name.startswith(f"{link}[")]
     return own[0].a, own[-1].b
 
 
 def _place(plant: articulated.Plant, frame: Frame, point: Array) -> Array:
-    """Return the present place of a point of a frame's solid."""
+    """Return the present position of a point of a frame's solid."""
     at: Array = plant.system.solids[frame.solid].at(point) @ plant.cycle.equations.x.reshape(-1, 4, 3)[frame.solid]
     return at

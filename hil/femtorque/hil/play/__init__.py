@@ -1,4 +1,4 @@
-"""Playing motions on a virtual board."""
+"""Plays motions on a virtual board."""
 
 import lazy_loader
 

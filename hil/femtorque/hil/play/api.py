@@ -16,11 +16,12 @@ from femtorque.host.board import Board
 
 @contextmanager
 def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None) -> Iterator[Board]:
-    """Build the image, boot it on the emulated chip with a simulated arm, and connect to it in simulated time.
+    """Build the image, boot it on the emulated chip with a simulated arm, and connect a host to the board in simulated
+    time.
 
-    Nothing moves between two calls. A motion takes as long as this machine needs to simulate it. plant: an arm that
-    differs from the mechanism file, to see how feedback corrects the difference. Logs hold the true motion too. Raises
-    the BadInput and Refused of building.
+    Between two calls the plant does not move. A motion takes as long as this computer needs to simulate it. plant: an
+    arm that differs from the mechanism file, to test how feedback corrects the difference. Logs also contain the true
+    motion. Raises the BadInput and Refused of a build.
 
     >>> with virtual_board("mechanisms/three_link.toml") as board:
     ...     board.home()

@@ -1,7 +1,7 @@
 """Plant, board and host together, for `femtorque hil run MECH TRAJ`.
 
-The virtual board boots the built image. The host's own session homes, arms, streams and disarms the board over its
-link. The report on the motion uses the plant's true positions, not the board's measurements.
+The virtual board boots the built image. The host's session homes, arms, streams to and disarms the board over the link.
+The report on the motion uses the plant's true positions, not the board's measurements.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from femtorque.host.stream import Outcome, Progress, stream
 Watch = Callable[[Session, Truth], AbstractContextManager[None]]
 
 BUILD = Path("build")
-FILLING = 0.1  # s, about, from the first knot sent to START
+FILLING = 0.1  # approximate time from the first knot to START, s
 _STATES = {number: name for name, (number, _) in messages.STATES.items()}
 STILL = 0.02  # rad/s or m/s
 _FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if number}
@@ -41,16 +41,16 @@ _FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if num
 class Result:
     """The result of one run.
 
-    tracking_rms, tracking_max: desired minus the plant's true position, rad or m per joint, over the ticks in motion.
+    tracking_rms, tracking_max: desired minus true position of the plant, rad or m per joint, over the ticks in motion.
     measured_rms, measured_max: desired minus measured position over the same ticks. ended: 'done', or the reason for
-    another end. state: the board's last. instructions_step: of ft_step in the worst tick in motion.
-    instructions_tick_mean, instructions_tick: of the tick interrupt in motion, mean and worst. All three are 0 if
-    nothing counts them. cycles_tick: worst in motion. A real board's image counts the cycles. On a virtual board the
-    chip's model computes them. frames: to the board. bit_identical: True if the image's feed-forward torques of the
-    whole motion equal the host's float32 bit for bit; None if the motion was not played to its end in one piece.
-    outputs_safe: at the very end. driven: streamed joints that a virtual board drives at the end. switched: (seconds
-    since power-on, mode, the reason why the plant did not follow, or ""). modes: consecutive mode numbers in STATUS.
-    still: True if every joint rests at the very end. pushed: distance that the arm has moved a thing in its scene, m.
+    another end. state: last state of the board. instructions_step: of ft_step in the worst tick in motion.
+    instructions_tick_mean, instructions_tick: of the tick interrupt in motion, mean and worst. All three are 0 if no
+    model counts them. cycles_tick: worst tick in motion. The image of a real board counts the cycles. On a virtual
+    board the chip's model computes them. frames: to the board. bit_identical: True if the image's feed-forward torques
+    of the whole motion equal the host's float32 bit for bit; None if the motion was interrupted. outputs_safe: at the
+    very end. driven: streamed joints that a virtual board drives at the end. switched: (seconds since power-on, mode,
+    the reason why the plant did not follow, or ""). modes: consecutive mode numbers in STATUS. still: True if all
+    joints are at rest at the very end. pushed: distance by which the arm has moved an object in its scene, m.
     """
 
     mechanism: Mechanism
@@ -87,7 +87,8 @@ class Result:
 
     @property
     def tracked(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return of the ticks in motion: times from its start (T,), s, true positions, and targets minus these (T, J).
+        """Return data of the ticks in motion: times from the start of the motion (T,), s, true positions, and target
+        minus true positions (T, J).
         """
         record, moving = self.record, self.moving
         gap = wrapped(self.target_positions - record.q, self.mechanism)[moving]
@@ -95,15 +96,15 @@ class Result:
 
     @property
     def dangers(self) -> list[str]:
-        """Return a line for each joint that is still driven, or one line for outputs that are not safe."""
+        """Return a line for each joint that is still driven, or one line if the outputs are not safe."""
         if self.outputs_safe:
             return []
         return [f"outputs are NOT safe: joint {joint.name} {_goes_on(joint)}"
                 for joint in (self.mechanism.streamed[j] for j in self.driven)] or ["outputs are NOT safe"]
 
     def report(self) -> dict[str, Any]:
-        """Return the JSON object of `femtorque hil`. tracking_* are measured errors, because a real board does not know
-        the true errors."""
+        """Return the JSON object of `femtorque hil`. tracking_* are measured errors, because the true errors of a real
+        board are unknown."""
         joints = [joint.name for joint in self.mechanism.streamed]
         return {
             "ended": self.ended, "state": self.state, "faults": list(self.faults), "ticks": self.ticks,
@@ -121,14 +122,14 @@ class Result:
 
 
 def _goes_on(joint: Joint) -> str:
-    """Return words for the drive of a joint that continues without the board."""
+    """Return a description of the drive of a joint that continues without the board."""
     if joint.drive is None:
         return "is driven still"
     return f"keeps its last {'duty' if joint.drive.servo else 'command'} until the supply is cut"
 
 
 class Idle:
-    """A plant in which nothing moves, for a virtual board that carries the pil image."""
+    """A plant without motion, for a virtual board that runs the pil image."""
 
     def __init__(self, joints: int) -> None:
         self.q, self.v, self.current = np.zeros(joints), np.zeros(joints), np.zeros(joints)
@@ -146,11 +147,11 @@ class Idle:
         """Let time pass."""
 
     def stop(self) -> None:
-        """Do nothing: no joint moves."""
+        """Do nothing, because no joint moves."""
 
 
 class Witness:
-    """A reader of every STATUS that the board sends, before the line can spoil it."""
+    """A reader that gets each STATUS of the board before the line can disturb it."""
 
     def __init__(self, board: BoardUnderTest) -> None:
         self._reader = FrameReader(Codec(len(board.joints)))
@@ -176,12 +177,12 @@ def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward
                     plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
                     on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None,
                     wait: float = 0.0) -> Result:
-    """Build, boot, home, arm, play, disarm. fault: a name in femtorque.hil.board.faults.FAULTS; it strikes in
+    """Build, boot, home, arm, play, and disarm. fault: a name in femtorque.hil.board.faults.FAULTS, injected in
     mid-motion.
 
-    out: the folder in which the image is built. log: RUN.mcap, the host's log, as `stream` writes it. watch: a context
-    around the run, given the host's session and the plant's truth. Raises the BadInput and Refused of building. If a
-    motion is broken off, the Result says so.
+    out: the folder in which the image is built. log: RUN.mcap, the host's log, in the format of `stream`. watch: a
+    context around the run, which gets the host's session and the plant's true state. Raises the BadInput and Refused of
+    a build. If a motion is aborted, the Result reports it.
     """
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
@@ -199,11 +200,11 @@ def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str],
                 feedforward: bool = True, pil: bool = False, out: Path | None = None,
                 kind: type[VirtualBoard] = VirtualBoard,
                 around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> int:
-    """Serve a virtual board in real time. Hosts may come and go. Return the number of its ticks.
+    """Run a virtual board in real time for hosts. Hosts may come and go. Return the number of its ticks.
 
-    port: a TCP port (0: any), or unix:PATH. pil: use the pil image, for femtorque.hil.play.pil.run; nothing moves here
-    then. announce: called with the url once the board accepts hosts. around: a context that lasts as long as the board.
-    Raises BadInput if the port is taken, and the Refused of building.
+    port: a TCP port (0: any), or unix:PATH. pil: use the pil image, for femtorque.hil.play.pil.run; then nothing moves
+    on this board. announce: called with the url when the board accepts hosts. around: a context that lasts as long as
+    the board. Raises BadInput if the port is in use, and the Refused of a build.
     """
     built = build_image(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
     plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)
@@ -216,7 +217,7 @@ def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str],
         board.recording, board.brakes = False, True
         announce(board.url)
         board.serve(until=until)
-        return int(board.telemetry()["tick"]) + 1 if pil else board.ticks  # granted ticks: SysTick comes more often
+        return int(board.telemetry()["tick"]) + 1 if pil else board.ticks  # SysTick has a higher rate
 
 
 def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
@@ -228,8 +229,8 @@ def play_motion(board: BoardUnderTest, mechanism: Mechanism, motion: Knots, feed
                 resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
                 log: Path | None = None, source: Path | None = None, watch: Watch | None = None,
                 wait: float = 0.0) -> Result:
-    """Do the host's part from connecting to disarming, and return its figures. pil: a real board, by
-    femtorque.hil.play.pil. wait: s, armed, before the motion."""
+    """Do the host's part from connecting to disarming, and return its results. pil: a real board, connected by
+    femtorque.hil.play.pil. wait: s between arming and the motion."""
     witness, clock = Witness(board), VirtualClock(board)
     step = step_sources(Model.of(mechanism))  # computed once
     configuration = Configuration.of(mechanism, feedforward, pil, step)
@@ -303,42 +304,43 @@ def _result(board: BoardUnderTest, witness: Witness, configuration: Configuratio
 
 
 def in_motion(record: Record) -> slice:
-    """Return the slice from the first to the last tick with a desired rate."""
+    """Return the slice from the first to the last tick with a desired velocity."""
     ticks = np.flatnonzero(np.any(record.target_rate != 0.0, axis=1))
     return slice(int(ticks[0]), int(ticks[-1]) + 1) if len(ticks) else slice(0, 0)
 
 
 def wrapped(difference: NDArray[np.float64], mechanism: Mechanism) -> NDArray[np.float64]:
-    """Return differences of positions; for turning joints within half a turn."""
+    """Return differences of positions; for rotary joints within half a turn."""
     turning = np.array([joint.type != "prismatic" for joint in mechanism.streamed])
     return np.where(turning, (difference + np.pi) % (2.0 * np.pi) - np.pi, difference)
 
 
 def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
               step: dict[str, str] | None = None) -> bool | None:
-    """Return True if the image's torque_ff equals the host's float32 bit for bit, for a motion played in one piece.
+    """Return True if the image's torque_ff equals the host's float32 bit for bit, for a motion that was played without
+    interruption.
 
     The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of
-    host and image give the tick at which the motion began. The board forms the torque of an interval `lead` ticks
-    before that interval. With loops, modes or flexible links the host starts from the image's step state before that
-    tick. There the last bits of dependent joints and of the sag depend on all motions since power-on. Return None if
-    the image's targets are not the motion in one piece. Return None also for these arms on a real board, which does not
-    report the step's state.
+    the host and the image determine the tick in which the motion began. The board computes the torque of an interval
+    `lead` ticks before that interval. With loops, modes or flexible links, the host starts from the image's step state
+    before that tick. On these arms the last bits of dependent joints and of the sag depend on all motions since
+    power-on. Return None if the image's targets are not those of the uninterrupted motion. Also return None for these
+    arms on a real board, which does not report the step's state.
     """
     path = CompiledPath(mechanism, step=step)
     arrays = motion.position, motion.rate, motion.acceleration
-    around = in_motion(record).start  # of the first tick in motion; targets belong to the ticks' ends
+    around = in_motion(record).start  # values of the first tick in motion; targets belong to the ends of ticks
     changing = remembers(mechanism)
     if changing and not record.steps:
         return None
-    held = range(len(mechanism.streamed))  # only the phase matters: each tick makes one joint's sine and cosine exact
+    held = range(len(mechanism.streamed))  # each tick computes one joint's sine and cosine exactly
     starts: list[dict[str, Any]] = [dict(held=k) for k in held] if not changing else [
         dict(state=state, mode=motion.mode) for tick, state in record.steps.items() if around - STEPS <= tick < around]
     if not starts:
         return None
     first = path.run(*arrays, **starts[0])
     target = first[2]
-    sure = len(target) - 1 - lead  # once all torques are formed, the host may disarm before the last targets
+    sure = len(target) - 1 - lead  # with all torques computed, the host may disarm early
     begins = [i for i in range(max(around - 8, 0), around + 8)
               if np.array_equal(record.target[i:][:sure], target[:sure])]
     if not begins:

@@ -1,7 +1,8 @@
-"""The line to a board with the pil image. The host grants the board one control tick after another. Other bytes pass
-through.
+"""The serial line to a board with the pil image. The host starts each control tick of the board with a message. Other
+bytes pass through.
 
-The host repeats SENSE until the tick's DRIVE and STATUS have come. So a slow or bad line does not change the results.
+The host repeats SENSE until DRIVE and STATUS of the tick have arrived. Therefore a slow or bad line does not change the
+results.
 """
 
 from collections.abc import Callable
@@ -12,15 +13,15 @@ from femtorque.codegen.wire import BadFrame, Codec, Drive, Sense, Status
 from femtorque.hil.board import Disturbance
 from femtorque.host.link import Clock, Device
 
-POLL = 2e-4  # s between two looks at a silent line
-REPEAT = 0.01  # s after which an unanswered SENSE is sent again
-LOST = 2.0  # s without an answer, after which the board counts as gone; its outputs are off by then
+POLL = 2e-4  # s between two reads of a silent line
+REPEAT = 0.01  # s after which a SENSE without an answer is sent again
+LOST = 2.0  # s without an answer after which the board counts as disconnected; the outputs of the board are off by then
 
 
 class GrantedTicks:
-    """name: the port's name in messages. incoming, outgoing: disturbances of the line between host and board. SENSE and
-    DRIVE are not disturbed, because a board with motors does not have them. listeners: called with all bytes from the
-    board. repeated: number of SENSEs that were sent again."""
+    """name: name of the port in messages. incoming, outgoing: disturbances of the line between host and board. SENSE
+    and DRIVE are not disturbed, because a board with motors does not use these messages. listeners: called with all
+    bytes from the board. repeated: number of SENSE messages that were sent again."""
 
     def __init__(self, device: Device, joints: int, tag: int, wall: Clock) -> None:
         self.name = getattr(device, "name", type(device).__name__)
@@ -29,10 +30,10 @@ class GrantedTicks:
         self.repeated = 0
         self._device, self._wall = device, wall
         self._codec, self._tag = Codec(joints), tag
-        self._tick = 0  # number of the board's next tick; the board's answer corrects this number
-        self._drive: Any = None  # the last DRIVE, as the last STATUS
+        self._tick = 0  # number of the board's next tick, which the board's answer corrects
+        self._drive: Any = None  # the last DRIVE message; below, the last STATUS message
         self._status: Status | None = None
-        self._rest = b""  # bytes of a frame from the board that has not ended
+        self._rest = b""  # bytes of a frame from the board that is not complete yet
         self._written, self._to_board, self._to_host = bytearray(), bytearray(), bytearray()
 
     def close(self) -> None:
@@ -46,15 +47,15 @@ class GrantedTicks:
         return data
 
     def write(self, data: bytes) -> int:
-        """Delay the bytes by a tick. A board also does: its main loop reads the line after each tick."""
+        """Delay the bytes by a tick. A board does the same: its main loop reads the line after each tick."""
         self._written += data
         return len(data)
 
     # -- the board's side ---------------------------------------------------
 
     def grant(self, counts: list[int]) -> tuple[Any, Any]:
-        """Grant a tick with these counts and return its DRIVE and STATUS. Raises Refused if the board does not
-        answer."""
+        """Let the board run a tick with these encoder counts, and return the DRIVE and STATUS of this tick. Raises
+        Refused if the board does not answer."""
         drive, status = self._answers(counts)
         self._tick = (drive.tick + 1) & 0xFFFFFFFF
         self._to_board, self._written = self._written, bytearray()
@@ -69,7 +70,7 @@ class GrantedTicks:
             if drive is not None and drive.tick == self._tick and status is not None and status.tick == self._tick:
                 return drive, status
             elsewhere = drive is not None and drive.tick not in (self._tick, (self._tick - 1) & 0xFFFFFFFF)
-            if elsewhere:  # at the beginning, and after a reset of the board
+            if elsewhere:  # at the start, and after a reset of the board
                 self._tick, self._drive = (drive.tick + 1) & 0xFFFFFFFF, None
             if elsewhere or now - asked >= REPEAT:
                 self.repeated += 1
@@ -79,7 +80,7 @@ class GrantedTicks:
             self._wall.sleep(POLL)
 
     def _ask(self, counts: list[int]) -> float:
-        """Send the host's bytes, then SENSE. Return the time."""
+        """Send the waiting bytes of the host, then SENSE. Return the time."""
         data = self.incoming(bytes(self._to_board)) + self._codec.encode(Sense(self._tick, counts), self._tag)
         self._to_board.clear()
         try:
@@ -89,7 +90,7 @@ class GrantedTicks:
         return self._wall.now()
 
     def _listen(self) -> None:
-        """Keep frames for the plant, and pass on all other bytes, good or bad."""
+        """Extract the frames for the plant, and pass on all other bytes, whether they are valid or not."""
         try:
             data = self._device.read(65536)
         except OSError as error:

@@ -1,12 +1,13 @@
-"""Processor in the loop: a real board, with the plant at the host, for `femtorque hil pil`.
+"""Processor in the loop: a real board, with the plant simulated by the host, for `femtorque hil pil`.
 
-The pil image is the normal image, except that counts come by SENSE and duties go by DRIVE. The Relay owns the port and
-takes the place of the virtual board. The Relay moves the plant and the board tick by tick in lock-step
-(femtorque.hil.play.granted_ticks) and passes all other bytes between the port and the host's session. Time is counted
+The pil image equals the normal image, except that it receives counts in SENSE and sends duties in DRIVE. The Relay owns
+the port and replaces the virtual board. The Relay advances the plant and the board together, tick by tick
+(femtorque.hil.play.granted_ticks), and passes all other bytes between the port and the host's session. Time is counted
 in ticks that the board has answered.
 
-The board executes a host's message in the second tick after its arrival, like every board. Tick k measures the plant at
-t_k. The tick's duty is held over [t_{k+1}, t_{k+2}], like on a board's output timer. The outputs go on and off at once.
+Like every board, this board executes a host's message in the second tick after its arrival. Tick k measures the plant
+at t_k. The duty of the tick is applied during [t_{k+1}, t_{k+2}], as the output timer of a board does. The outputs are
+enabled and disabled together.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from femtorque.host.stream import Progress
 Array = NDArray[np.float64]
 
 class Relay:
-    """A board at the end of `device` and its simulated plant. The Relay is a
+    """A real board, connected by `device`, and its simulated plant. The Relay is a
     femtorque.hil.board.under_test.BoardUnderTest.
 
-    For the host the Relay is also the device of its link (read, write, close). wall: the clock of the line, which the
-    plant does not use. Faults act at encoder_faults, bus_voltage, incoming and outgoing, as on a virtual board.
-    incoming and outgoing disturb the bytes between host and board.
+    For the host the Relay is also the device of the link (read, write, close). wall: the clock of the serial line,
+    which the plant does not use. Faults are injected at encoder_faults, bus_voltage, incoming and outgoing, as on a
+    virtual board. incoming and outgoing disturb the bytes between host and board.
     """
 
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:
@@ -72,11 +73,11 @@ class Relay:
     # -- the device of the host's link --------------------------------------
 
     def plug_in(self) -> Relay:
-        """Return the device for the host's link."""
+        """Return the device that the host's link opens."""
         return self
 
     def close(self) -> None:
-        """Close the host's end. Plant and board continue when somebody runs them."""
+        """Close the host's end. The plant and the board advance only while the caller runs them."""
 
     # -- time ---------------------------------------------------------------
 
@@ -95,11 +96,11 @@ class Relay:
             self._advance()
 
     def at(self, seconds: float, action: Callable[[], None]) -> None:
-        """Call a function at a time, or now if the time has passed."""
+        """Call a function at a time, or immediately if the time has passed."""
         self._agenda.add(seconds, action)
 
     def _advance(self) -> None:
-        """Run one control tick of board and plant."""
+        """Run one control tick of the board and the plant."""
         q, v = self.plant.q.copy(), self.plant.v.copy()
         drive, status = self._line.grant(self._counts())
         self._recorder.take(status, q, v, self.seconds)
@@ -112,7 +113,7 @@ class Relay:
         self.ticks += 1
 
     def _counts(self) -> list[int]:
-        """Return the readings of the encoders for the wire."""
+        """Return the readings of the encoders in the format of the message."""
         true = self.plant.counts()
         seen = [fault.seen(int(true[j])) if channel else 0
                 for j, ((_, channel), fault) in enumerate(zip(self.joints, self.encoder_faults, strict=True))]
@@ -133,11 +134,11 @@ class Relay:
 
     @property
     def repeated(self) -> int:
-        """Return the number of SENSEs that were sent again."""
+        """Return the number of SENSE messages that were sent again."""
         return self._line.repeated
 
     def outputs_safe(self) -> bool:
-        """Return True if the board's outputs were off at its last message."""
+        """Return True if the last message of the board reports that its outputs are off."""
         return not self._outputs
 
     def target_positions(self, record: Record) -> Array:
@@ -149,11 +150,11 @@ def run_in_the_loop(port: str, mechanism: Mechanism, trajectory: Trajectory, *, 
                     fault: str | None = None, plant: Plant | None = None, out: Path | None = None, resume: int = 0,
                     log: Path | None = None, on_progress: Callable[[Progress], None] | None = None,
                     wall: Clock | None = None, watch: Watch | None = None) -> Result:
-    """Run as femtorque.hil.play.run_closed_loop does, with the real board at `port`, which carries the pil image. out
-    is not used.
+    """Run in the same way as femtorque.hil.play.run_closed_loop, with the real board at `port`, which runs the pil
+    image. out: not used.
 
-    wall: the clock that limits waiting for the line. Raises BadInput and Refused, also if the board carries another
-    image. If a motion is broken off, the Result says so.
+    wall: the clock that limits the wait for the board's line. Raises BadInput and Refused, also if the board runs a
+    different image. If a motion is aborted, the Result reports it.
     """
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
@@ -176,7 +177,7 @@ def run_in_the_loop(port: str, mechanism: Mechanism, trajectory: Trajectory, *, 
 
 
 def make_ready(device: Device, configuration: Configuration, wall: Clock | None = None) -> None:
-    """Check that the board carries this image, and disarm it, in any state that the last run left. Raises Refused."""
+    """Check that the board runs this image, and disarm it, in any state that the last run left. Raises Refused."""
     session = Session(Link(device, clock=wall, baud=configuration.baud), configuration)
     session.connect()
     if session.in_state("HOLD", "TRACK", "HELD"):

@@ -1,12 +1,12 @@
-"""A recording of everything that hosts sent to a virtual board, and its replay, bit for bit.
+"""A recording of all bytes that hosts sent to a virtual board, and its replay, bit for bit.
 
-In FOLLOW the motion depends on the arrival time of each TARGET. So the recording has every byte from the hosts with the
-board's time at which the byte was put on the wire. The recording's last line is a hash of everything that the board
-answered. A replay puts the same bytes on the wire at the same cycles of the chip, so that the image takes each TARGET
-in the same tick. Recording and replay run in whole slices, because the last bits of the plant depend on the number of
-its steps.
+In FOLLOW the motion depends on the arrival time of each TARGET. The recording contains each byte from the hosts, with
+the board's time at which the byte was sent on the line. The last line of the recording is a hash of all answers of the
+board. A replay sends the same bytes at the same cycles of the chip, so that the image receives each TARGET in the same
+tick. Recording and replay both run for whole time slices, because the last bits of the plant's state depend on the
+number of its steps.
 
-A recording is text, written line by line:
+A recording is a text file that is written line by line:
 
     femtorque tape 1 <digest of the configuration> <number of the chip>
     <s since power-on> <bytes, hexadecimal>
@@ -32,13 +32,13 @@ from femtorque.host.record import Log
 
 HEAD = "femtorque tape 1"
 LARGEST, LONGEST = 2**28, 86_400.0  # bytes and s of a recording: a day, with a full line for a quarter of an hour
-AFTER = 0.5  # s to play on after the last bytes of a recording without an end
+AFTER = 0.5  # s for which the replay continues after the last bytes of a recording without an end
 
 
 @dataclass(frozen=True)
 class Tape:
-    """digest: of the configuration. number: of the chip. sent: (s since power-on, bytes), in order. end: s. answers:
-    hash of the board's bytes; None if the recording was broken off."""
+    """digest: digest of the configuration. number: number of the chip. sent: (s since power-on, bytes), in order. end:
+    s. answers: hash of the board's bytes; None if the recording was interrupted."""
 
     path: Path
     digest: str
@@ -50,8 +50,8 @@ class Tape:
 
 @dataclass(frozen=True)
 class Replay:
-    """same: True if the board sent the bytes that it sent during the recording; None if the recording has no end.
-    record: None unless asked for."""
+    """same: True if the board sent the same bytes as during the recording; None if the recording has no end. record:
+    None unless the caller requests it."""
 
     seconds: float
     same: bool | None
@@ -59,7 +59,7 @@ class Replay:
 
 
 class Sliced(VirtualBoard):
-    """A virtual board that always runs in whole slices."""
+    """A virtual board that always runs for whole time slices."""
 
     _slices = 0
 
@@ -70,7 +70,7 @@ class Sliced(VirtualBoard):
 
 
 class _Tap(Disturbance):
-    """An undisturbed line that records the bytes on it."""
+    """A line without disturbances that records the bytes on it."""
 
     def __init__(self, board: VirtualBoard, file: TextIO) -> None:
         super().__init__()
@@ -85,8 +85,8 @@ class _Tap(Disturbance):
 
 @contextmanager
 def taped(board: Sliced, path: Path, feedforward: bool = True) -> Iterator[None]:
-    """Record the hosts' bytes to a board that has just been powered on. feedforward: True if its image has
-    feed-forward. Raises BadInput if the file exists already or cannot be written."""
+    """Record the bytes from hosts to a board that has just been powered on. feedforward: True if the image of the board
+    has feed-forward. Raises BadInput if the file exists already or is not writable."""
     try:
         file = path.open("x", encoding="ascii", buffering=1)
     except OSError as error:
@@ -104,14 +104,14 @@ def taped(board: Sliced, path: Path, feedforward: bool = True) -> Iterator[None]
 
 
 def read_tape(path: Path) -> Tape:
-    """Return a recording from a file. Leave out a line that was broken off during writing. Raises BadInput with the
-    wrong line."""
+    """Return a recording from a file. Remove a line whose writing was interrupted. Raises BadInput with the number of
+    the invalid line."""
     head, *lines = read_text(path, LARGEST, ".tape").split("\n")
     digest, _, number = head.removeprefix(HEAD + " ").partition(" ")
     if not (head.startswith(HEAD) and len(digest) == 64 and number.isdecimal()):
         raise BadInput(path, "tape", head[:60], f"is no tape: its first line must be {HEAD} DIGEST NUMBER")
     sent: list[tuple[float, bytes]] = []
-    for k, line in enumerate(lines[:-1], start=2):  # the text after the last line end is empty or half a line
+    for k, line in enumerate(lines[:-1], start=2):  # the text after the last line end is empty or an incomplete line
         words = line.split(" ")
         try:
             if words[0] == "end":
@@ -133,10 +133,10 @@ def _later(text: str, sent: list[tuple[float, bytes]]) -> float:
 
 def replay_tape(mechanism: Mechanism, tape: Tape, *, log: Path | None = None, out: Path | None = None,
                 recording: bool = False) -> Replay:
-    """Build and boot the image, and send the board the bytes of the recording.
+    """Build and boot the image, and send the bytes of the recording to the board.
 
-    log: RUN.mcap, as `follow --log` writes it. out: folder of the image. recording: keep every tick, as in the recorded
-    run. Raises Refused for a recording of another configuration, and the BadInput and Refused of building.
+    log: RUN.mcap, in the format of `follow --log`. out: folder of the image. recording: record each tick, as in the
+    recorded run. Raises Refused for a recording of another configuration, and the BadInput and Refused of a build.
     """
     configuration = Configuration.of(mechanism)
     if tape.digest != configuration.digest.hex():

@@ -12,23 +12,23 @@ Array = NDArray[np.float64]
 
 
 class StatusRecorder:
-    """A recorder that keeps a STATUS of every tick. joints: their number."""
+    """A recorder that stores the STATUS of each tick. joints: number of joints."""
 
     def __init__(self, joints: int) -> None:
         self._joints = joints
         self._samples: list[tuple[Any, Array, Array, float]] = []
 
     def take(self, status: Status, q: Array, v: Array, seconds: float) -> None:
-        """Keep a STATUS. q, v (J,): the plant's when the tick began."""
+        """Record a STATUS. q, v (J,): state of the plant when the tick began."""
         self._samples.append((status, q, v, seconds))
 
     def record(self) -> Record:
-        """Return every tick. Nothing counts the instructions of a real board."""
+        """Return every tick. The instructions of a real board are not counted."""
         statuses = [s[0] for s in self._samples]
         kinds = telemetry_type(self._joints)
         told: dict[str, Any] = {
             name: np.array([getattr(s, name) for s in statuses]).astype(kind.base).reshape(-1, *kind.shape)
-            for name, kind in ((n, kinds[n]) for n in kinds.names or ())}  # positions without whole turns
+            for name, kind in ((n, kinds[n]) for n in kinds.names or ())}  # positions are without whole turns
         nothing = np.zeros(len(statuses), np.int64)
         return Record(**told, q=np.array([s[1] for s in self._samples]).reshape(-1, self._joints),
                       v=np.array([s[2] for s in self._samples]).reshape(-1, self._joints),
@@ -36,7 +36,7 @@ class StatusRecorder:
                       cycles=np.array([s.cycles for s in statuses], np.int64))
 
     def truth(self, tick: int) -> tuple[Array, Array]:
-        """Return positions and rates (J,) of the plant at the start of a recent tick; NaN where they were not
+        """Return positions and velocities (J,) of the plant at the start of a recent tick; NaN if the tick was not
         recorded."""
         found = next((s for s in self._samples[:-LATE:-1] if s[0].tick == tick), None)
         nothing = np.full(self._joints, np.nan)

@@ -1,7 +1,7 @@
-"""Closed mechanisms on the virtual board under three laws: PD without feed-forward, PD with the paper's bare partition,
-and PD with the force at the cut.
+"""Closed mechanisms on the virtual board under three control laws: PD without feed-forward, PD with the paper's bare
+partition, and PD with the force at the cut.
 
-Each law has an exact image. The articulated plant has friction and encoders.
+For each control law there is an exact image. The articulated plant has friction and encoders.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ EXAMPLES = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "pa
 CHANGING = ("two_arm_grasp", "pick_and_place", "biped")  # in several modes
 LAWS = ideal_board.FEEDFORWARDS
 AT_REST = 1e-9  # rad/s and rad/s^2
-WAITS = (0.0, 3.5e-3, 7.1e-3, 11.3e-3)  # s before a motion; waits vary the arm's place in the dead band
+WAITS = (0.0, 3.5e-3, 7.1e-3, 11.3e-3)  # s before a motion; different times change the arm's position in the dead band
 
 
 @dataclass(frozen=True)
 class Played:
-    """One example under the three laws, on the virtual board and with an ideal board (rms error per joint).
+    """One example under the three control laws, on the virtual board and with an ideal board (rms error per joint).
 
-    again: "PD + lambda" on the virtual board, begun after the other WAITS.
+    again: "PD + lambda" on the virtual board, started after the other WAITS.
     """
 
     name: str
@@ -40,21 +40,21 @@ class Played:
     again: tuple[Result, ...] = ()
 
     def rms(self, law: str) -> Array:
-        """Return tracking errors (J,) on the virtual board over all starts under a law. An error of a tenth of a count
-        varies by a few per cent from start to start."""
+        """Return the tracking errors (J,) on the virtual board over all starts under a control law. If the error is
+        about a tenth of a count, it differs by a few per cent between starts."""
         results = (self.board[law], *(self.again if law == "PD + lambda" else ()))
         return np.sqrt(np.mean([result.tracking_rms**2 for result in results], axis=0))
 
 
 def example(name: str, brief: bool = False) -> tuple[Mechanism, Trajectory]:
-    """Return an example and its motion. brief: only up to the first pose in which the motion rests."""
+    """Return an example and its motion. brief: stop at the first pose in which the motion rests."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     return mechanism, first_leg(motion) if brief else motion
 
 
 def first_leg(motion: Trajectory) -> Trajectory:
-    """Return a motion up to the first pose in which it rests."""
+    """Return the part of a motion up to the first pose in which the motion rests."""
     still = np.all(np.abs(np.hstack([motion.velocities, motion.accelerations])) < AT_REST, axis=1)
     moves = int(np.argmin(still))
     last = moves + int(np.argmax(still[moves:])) + 1
@@ -63,7 +63,7 @@ def first_leg(motion: Trajectory) -> Trajectory:
 
 
 def on_board(mechanism: Mechanism, motion: Trajectory, law: str, wait: float = 0.0) -> Result:
-    """Return one run on the virtual board under one of LAWS. wait: s, armed, before the motion."""
+    """Return one run on the virtual board under one of LAWS. wait: s between arming and the motion."""
     allocation = "partition" if law == "PD + partition" else "closed"
     chosen = replace(mechanism, control=replace(mechanism.control, allocation=allocation))
     folder = BUILD / f"{mechanism.name}-{law.replace(' + ', '-').lower()}"
@@ -71,7 +71,7 @@ def on_board(mechanism: Mechanism, motion: Trajectory, law: str, wait: float = 0
 
 
 def play_closed_loops(names: Sequence[str] = EXAMPLES, brief: bool = False) -> list[Played]:
-    """Return the examples under all laws. brief: the first legs of their motions, begun once."""
+    """Return the examples under all laws. brief: only the first parts of their motions, started once."""
     played = []
     for name in names:
         mechanism, motion = example(name, brief)

@@ -1,8 +1,8 @@
 """`femtorque demo`: the three-link experiment of Isobe's Figs 6 to 8 on the virtual board.
 
-The demo plays one motion twice with the same gains, friction and encoders. The first run has PD without feed-forward,
-and the second has feed-forward + PD. `sweep` adds half and quarter gains and the paper's 10 ms, and draws a figure like
-Fig. 8.
+The demo plays one motion twice, with the same gains, friction and encoders. The first run uses PD without feed-forward,
+and the second run uses feed-forward + PD. `sweep` adds half and quarter gains and the paper's period of 10 ms, and
+draws a figure like Fig. 8.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ EXAMPLE, TRAJECTORY = MECHANISMS / "three_link.toml", MECHANISMS / "three_link.c
 PAGE, ARM, FIGURE = "demo.html", "demo-arm.html", "demo.png"
 LOGS = {False: "demo-pd.mcap", True: "demo-feed-forward.mcap"}
 RATES = {"three_link.toml": "1 kHz", "three_link_10ms.toml": "10 ms"}
-FACTORS = (1.0, 0.5, 0.25)  # share of the file's gains, which follow the rule of codegen/control/gains.py
-FLOOR = 1.0 / np.sqrt(12.0)  # counts, rms of rounding a position to whole counts
+FACTORS = (1.0, 0.5, 0.25)  # fraction of the gains in the file, which follow the rule of codegen/control/gains.py
+FLOOR = 1.0 / np.sqrt(12.0)  # rms error that rounding a position to whole counts causes, counts
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run: its mechanism, the share of the gains, and the feed-forward."""
+    """One run: its mechanism, the fraction of the gains, and the feed-forward."""
 
     file: str
     factor: float
@@ -61,9 +61,10 @@ class Case:
 
 @dataclass(frozen=True)
 class DemoRun:
-    """Numbers of a Result for the table and the figure. The Result is too large to send between processes.
+    """Values of a Result for the table and the figure. The result of a run is too large for the transfer between
+    processes.
 
-    t (T,): s from the start of the motion. target, actual (T, J): rad, the plant's true angles.
+    t (T,): s from the start of the motion. target, actual (T, J): rad; actual is the plant's true angle.
     """
 
     case: Case
@@ -82,7 +83,7 @@ def scaled(gains: Gains, factor: float) -> Gains:
 
 
 def measure(case: Case, log: Path | None = None) -> DemoRun:
-    """Build, run and reduce one case. log: RUN.mcap to write."""
+    """Build, run and evaluate one case. log: RUN.mcap to write."""
     mechanism = case.mechanism
     result = run_closed_loop(mechanism, Trajectory.load(TRAJECTORY, mechanism), feedforward=case.feedforward,
                              out=case.folder, log=log)
@@ -92,8 +93,8 @@ def measure(case: Case, log: Path | None = None) -> DemoRun:
 
 
 def cases(sweep: bool) -> list[Case]:
-    """Return the cases PD and feed-forward + PD at 1 kHz and full gains. sweep: return the cases at every rate and
-    gain."""
+    """Return the cases PD and feed-forward + PD at 1 kHz with full gains. sweep: return the cases at all rates and
+    gains."""
     rates, factors = (list(RATES), FACTORS) if sweep else ([EXAMPLE.name], FACTORS[:1])
     return [Case(file, factor, ff) for file in rates for factor in factors for ff in (False, True)]
 
@@ -121,10 +122,10 @@ class Demonstration:
 
 def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force: bool = False,
                 on_progress: Callable[[int, int, str], None] = lambda done, total, what: None) -> Demonstration:
-    """Copy the example into a folder, play it, and write the files that the options ask for.
+    """Copy the example into a folder, play its motion, and write the files that the options request.
 
-    sweep: add rates, gains and their figure. page: add the logs of both runs and their pages. Raises BadInput, before
-    anything is played, for a file that would be lost, and the Refused of building.
+    sweep: add rates and gains, and their figure. page: add the logs of the two runs and their pages. Before playing,
+    raises BadInput for an existing file that would be overwritten, and the Refused of a build.
     """
     copies = [_copied(path, folder) for path in (EXAMPLE, TRAJECTORY)]
     written = [folder / name for name in (*([FIGURE] if sweep else []), *([PAGE, ARM, *LOGS.values()] if page else []))]
@@ -154,8 +155,8 @@ def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force:
 
 
 def _copied(example: Path, folder: Path) -> Path:
-    """Copy an example into a folder and return the copy's path. Raises BadInput if the folder has another file with
-    this name."""
+    """Copy an example into a folder and return the copy's path. Raises BadInput if the folder contains a different file
+    with this name."""
     copy = folder / example.name
     if copy.exists() and copy.read_bytes() != example.read_bytes():
         raise BadInput(copy, "file", None, "is there already and is not the example, so it is never replaced",
@@ -166,7 +167,7 @@ def _copied(example: Path, folder: Path) -> Path:
 
 
 def pairs(outcomes: Iterable[DemoRun]) -> list[tuple[DemoRun, DemoRun]]:
-    """Return pairs (PD, feed-forward + PD) of every mechanism and gain."""
+    """Return pairs (PD, feed-forward + PD) for each mechanism and gain."""
     found = {outcome.case: outcome for outcome in outcomes}
     return [(found[case], found[replace(case, feedforward=True)]) for case in found if not case.feedforward]
 
@@ -186,7 +187,7 @@ def tracking_table(outcomes: list[DemoRun]) -> Table:
 
 
 def run_table(outcomes: list[DemoRun]) -> Table:
-    """Return the table of the runs' costs to the chip and the link."""
+    """Return the table of the processor load and link load of the runs."""
     shown = Table(title="instructions of a whole control tick; link; image against host", title_justify="left")
     for name in ("tick", "gains", "control", "mean", "worst", "frames", "sent again", "bit for bit"):
         shown.add_column(name, justify="left" if name in ("tick", "control") else "right")
@@ -214,8 +215,8 @@ def summary(outcomes: list[DemoRun]) -> list[str]:
 
 
 def draw(outcomes: list[DemoRun], path: Path) -> None:
-    """Draw the figure. Left and middle: target, PD and feed-forward + PD of the first joint at each rate, with errors
-    below. Right: rms error and ratio against gain."""
+    """Draw the figure. Left and middle: target, PD and feed-forward + PD of the first joint at each rate, with the
+    errors below. On the right: rms error and ratio, as functions of the gain."""
     figure = blank(14.0, 7.5)
     grid = figure.subplots(2, 3)
     for column, (file, label) in enumerate(RATES.items()):

@@ -5,17 +5,18 @@ The motors come first. The electrical energy of the motion, without recuperation
     E = sum over joints of int max(0, V I) dt,   V = R I + K N q',   I = tau / (N K),
     tau = tau_ID(motors carried) + N^2 J q'' + D q' + f_c sgn q'
 
-is minimised over sizes s and gears N of all motors. At every tick |V| <= voltage and |T| <= 3 times the continuous
-torque. The rms of T is at most the continuous torque. All motors together are no heavier than at the start. The motors
-are a geometrically similar family (length as s^1/3) wound for one K: R as s^-5/3 (K^2/R grows as length^5), L as 1/s,
-rotor J as s^5/3, continuous torque as s^7/6 (its heat leaves through a surface that grows as s^2/3). tau_ID is linear
-in the carried masses, so that the search needs one inverse dynamics per motor, computed before. Solved by SLSQP
-(SciPy).
+is minimised over the relative masses s and the gear ratios N of all motors. In each tick |V| <= voltage and |T| <= 3
+times the continuous torque. The rms of T is at most the continuous torque. The total mass of the motors is at most that
+at the start. The motors are a geometrically similar family (length proportional to s^1/3) that is wound for one K: R
+proportional to s^-5/3 (K^2/R to length^5), L to 1/s, rotor inertia J to s^5/3, and continuous torque to s^7/6 (heat
+leaves through a surface proportional to s^2/3). tau_ID is linear in the carried masses, so that the search needs one
+inverse dynamics per motor, computed in advance. Solved by SLSQP (SciPy).
 
-The servos come second: a bandwidth w per joint and a damping ratio z, with Ku = m w^2 and Kv = 2 z m w, m being the
-smallest apparent inertia. The objective is the tracking error, rms over time and joints, of the articulated plant under
-its own voltage servos, with motors, friction and voltage limit. Constraint: the board's sampled loop stays stable with
-all gains times `margin`, at every pose. Each trial is a simulation without gradients, so COBYLA (SciPy) solves it.
+After the motors, the optimisation chooses the servos: a bandwidth w per joint and a damping ratio z, with Ku = m w^2
+and Kv = 2 z m w, where m is the minimum apparent inertia. The objective is the tracking error, rms over time and
+joints, of the articulated plant with voltage servos, motors, friction and a voltage limit. Constraint: at each pose the
+board's sampled loop is stable with all gains multiplied by `margin`. Each trial is a simulation that gives no
+gradients. Therefore COBYLA (SciPy) solves the problem.
 """
 
 from collections.abc import Callable
@@ -38,14 +39,14 @@ from femtorque.hil.scenarios.scenario import Check, Design
 
 Array = NDArray[np.float64]
 
-PEAK = 3.0  # largest torque of a motor over its continuous torque
-SEARCH_TICK = 4  # the search for motors uses every fourth control tick; all ticks are checked afterwards
-SERVO_STEP = 1e-3  # s, of plant and servo in the search for gains
+PEAK = 3.0  # ratio of the maximum torque of a motor to its continuous torque
+SEARCH_TICK = 4  # the search for motors uses every fourth control tick; afterwards all ticks are checked
+SERVO_STEP = 1e-3  # time step of the plant and the servo in the search for gains, s
 
 
 @dataclass(frozen=True)
 class Load:
-    """Load of one choice of motors, N ticks: torque, current, voltage (N, n) at the motors; energy (n,) J."""
+    """Load for one choice of motors, N ticks: torque, current, voltage (N, n) at the motors; energy (n,) J."""
 
     torque: Array
     current: Array
@@ -54,14 +55,14 @@ class Load:
 
 
 def _motors(mechanism: Mechanism) -> list[Motor]:
-    """Return the motors of its moving joints, one for each."""
+    """Return the motors of its moving joints, one per joint."""
     motors = [joint.motor for joint in mechanism.moving if joint.motor]
     assert len(motors) == len(mechanism.moving)
     return motors
 
 
 class Demand:
-    """The motion's demand on the motors of a mechanism, for any sizes (n,) and gears (n,)."""
+    """The requirements that the motion puts on the motors of a mechanism, for any sizes (n,) and gear ratios (n,)."""
 
     def __init__(self, mechanism: Mechanism, design: Design, motion: Trajectory, every: int = 1) -> None:
         self.mechanism, self.design, self.joints = mechanism, design, mechanism.moving
@@ -84,7 +85,7 @@ class Demand:
 
     @property
     def start(self) -> Array:
-        """Return logarithms (2 n,) of the file's sizes and gears."""
+        """Return the logarithms (2 n,) of the sizes and gear ratios in the file."""
         return np.log(np.concatenate([np.ones(self.n), [abs(motor.gear) for motor in _motors(self.mechanism)]]))
 
     def load(self, sizes: Array, gears: Array) -> Load:
@@ -111,14 +112,14 @@ class Demand:
 
 
 def scaled(motor: Motor, size: float, gear: float) -> Motor:
-    """Return a motor of the same family with `size` times the mass and another gear of the same sign."""
+    """Return a motor of the same family with `size` times the mass, and with another gear ratio of the same sign."""
     return replace(motor, R=motor.R * size ** (-5.0 / 3.0), L=motor.L / size,
                    inertia=motor.inertia * size ** (5.0 / 3.0),
                    gear=float(np.copysign(gear, motor.gear)))
 
 
 def with_motors(mechanism: Mechanism, design: Design, sizes: Array, gears: Array) -> Mechanism:
-    """Return the mechanism with other motors, at the places of its payloads."""
+    """Return the mechanism with other motors, at the positions of its payloads."""
     of = {joint.name: k for k, joint in enumerate(mechanism.moving)}
     joints = tuple(j if j.motor is None or j.name not in of else
                    replace(j, motor=scaled(j.motor, sizes[of[j.name]], gears[of[j.name]]), limits=replace(
@@ -137,12 +138,13 @@ def _effort(mechanism: Mechanism, design: Design, own: Motor, size: float, gear:
 
 
 def choose_motors(mechanism: Mechanism, design: Design, motion: Trajectory) -> tuple[Array, Array]:
-    """Return sizes (n,) and gears (n,) of least energy. Raises Refused if no choice keeps the limits."""
+    """Return the sizes (n,) and gear ratios (n,) with minimum energy. Raises Refused if no choice satisfies the
+    limits."""
     demand = Demand(mechanism, design, motion, SEARCH_TICK)
     n, first = demand.n, demand.load(*_split(demand.start)).energy.sum()
 
     def slack(x: Array) -> Array:
-        # slack for the ticks that the search leaves out
+        # additional slack for the ticks that the search omits
         return np.concatenate([s.ravel() for s in demand.slack(*_split(x)).values()]) - 0.01
 
     bounds = [tuple(np.log(design.size))] * n + [tuple(np.log(design.gear))] * n
@@ -166,8 +168,8 @@ def _split(x: Array) -> tuple[Array, Array]:
 
 
 def servo_run(mechanism: Mechanism, motion: Trajectory) -> tuple[Array, float]:
-    """Return the rms error (n,) rad and the electrical energy J of a motion under the plant's own voltage servos with
-    the mechanism's gains: V = K N q_c' + R / (N K) (Ku e + Kv e'), |V| at most the bus voltage."""
+    """Return the rms error (n,) rad and the electrical energy J of a motion. The plant has voltage servos with the
+    mechanism's gains: V = K N q_c' + R / (N K) (Ku e + Kv e'), with |V| at most the bus voltage."""
     assert mechanism.board is not None
     plant, motors = Plant(mechanism, max_step=SERVO_STEP), _motors(mechanism)
     constant = np.array([m.gear * m.K for m in motors])
@@ -187,7 +189,7 @@ def servo_run(mechanism: Mechanism, motion: Trajectory) -> tuple[Array, float]:
 
 
 def choose_gains(mechanism: Mechanism, design: Design, motion: Trajectory, trials: int) -> tuple[Mechanism, int]:
-    """Return the mechanism with the found gains of least tracking error, and the number of simulations."""
+    """Return the mechanism with the gains that give the minimum tracking error, and the number of simulations."""
     assert mechanism.board is not None
     loop = SampledLoop.of(Model.of(mechanism), load_board(mechanism.board.use).lead)
     m, n = apparent_inertia(loop.masses), len(mechanism.moving)
@@ -217,7 +219,8 @@ def choose_gains(mechanism: Mechanism, design: Design, motion: Trajectory, trial
 
 
 class _Best:
-    """An objective that remembers the best point within the constraint, since COBYLA may end just outside it."""
+    """An objective that stores the best point that satisfies the constraint, because COBYLA may end slightly outside
+    the constraint."""
 
     def __init__(self, objective: Callable[[Array], float], room: Callable[[Array], float]) -> None:
         self.objective, self.room = objective, room
@@ -245,8 +248,9 @@ def _size(error: Array) -> float:
 @dataclass(frozen=True)
 class Choice:
     """start, chosen: the mechanism before and after. sizes, gears (n,). predicted, simulated: energy J before and
-    after, from the demand and from the plant under servos. error (n,): rad, before and after. slack: the least slack of
-    every limit, chosen. trials: simulations. radius: of the sampled loop with the gains times the margin."""
+    after, from the demand and from the plant under servos. error (n,): rad, before and after. slack: the minimum slack
+    of each limit, for the chosen mechanism. trials: number of simulations. radius: spectral radius of the sampled loop
+    with the gains times the margin."""
 
     start: Mechanism
     chosen: Mechanism
@@ -279,7 +283,7 @@ class Choice:
         ]
 
     def table(self) -> list[tuple[str, ...]]:
-        """Return one row per joint: motor mass, gear and gains, before and after."""
+        """Return one row per joint: motor mass, gear ratio and gains, before and after."""
         rows: list[tuple[str, ...]] = []
         for a, b, size in zip(self.start.moving, self.chosen.moving, self.sizes, strict=True):
             assert a.motor is not None and b.motor is not None
@@ -292,7 +296,7 @@ DESIGN_COLUMNS = ("joint", "motor's mass over the start's", "gear", "Ku, N m/rad
 
 
 def optimise(mechanism: Mechanism, design: Design, motion: Trajectory, trials: int = 60) -> Choice:
-    """Choose motors, then servos, for one motion, with at most about `trials` simulations."""
+    """Optimise the motors and then the servos for one motion, with at most about `trials` simulations."""
     assert mechanism.board is not None
     demand = Demand(mechanism, design, motion)
     sizes, gears = choose_motors(mechanism, design, motion)

@@ -1,8 +1,8 @@
-"""An ideal board in place of a real one: exact angles and rates, torque without delay, no friction.
+"""An ideal board in place of a real one: exact angles and velocities, torque without delay, no friction.
 
-The remaining tracking error comes from the control law and the feed-forward. The torque of a tick is the motion's
-torque (femtorque.codegen.verify.motion_torques, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at the beginning of
-the tick.
+The remaining tracking error is caused by the control law and the feed-forward. The torque of a tick is the torque of
+the motion (femtorque.codegen.verify.motion_torques, including rotors) plus Ku (q_d - q) + Kv (qd_d - qd) at the
+beginning of the tick.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ STEP = 1e-3  # s, of the plant
 
 
 def without_friction(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism without friction in its joints."""
+    """Return the mechanism with frictionless joints."""
     return replace(mechanism, joints=tuple(replace(joint, friction=Friction()) for joint in mechanism.joints))
 
 

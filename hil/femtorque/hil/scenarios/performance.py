@@ -1,4 +1,4 @@
-"""Plays a scenario by its name, on the virtual board or on a real board: the runs that a board can play, and the
+"""Plays a scenario by its name on the virtual board or a real board: the runs that the board supports, and the
 verdict."""
 
 from dataclasses import dataclass
@@ -14,8 +14,7 @@ from femtorque.hil.scenarios.scenario import Check, PlannedRun, Runner, Scenario
 
 @dataclass(frozen=True)
 class Performance:
-    """results: of the played runs, by name. left_out: the reasons why other runs, or their comparisons, were not
-    played."""
+    """results: results of the played runs, by name. left_out: reasons why other runs or comparisons were not played."""
 
     scenario: Scenario
     results: dict[str, Result]
@@ -42,11 +41,12 @@ class Performance:
 
 def perform(name: str, only: str | None = None, *, short: bool = False, fault: str | None = None,
             board: str | None = None, wall: Any = None) -> Performance:
-    """Play a scenario's runs, or only one of them, and judge them by the scenario file.
+    """Play all runs of a scenario, or one of them, and compare the results with the requirements in the scenario file.
 
-    fault: strikes in every run instead of the run's own fault; the runs are then not judged. board: the port of a real
-    board with the pil image, by default the virtual board. wall: the clock that limits waiting for its line. Raises
-    BadInput if nothing of that name can be played, and Refused if a run is refused.
+    fault: injected in each run instead of the fault of the run; the requirements are then not checked. board: the port
+    of a real board with the pil image, by default the virtual board. wall: the clock that limits the wait for the
+    board's line. Raises BadInput if the name is unknown or its scenario cannot be played, and Refused if a run is
+    refused.
     """
     chosen = scenario.load_scenario(name)
     cases = chosen.runs(short) if only is None else [_named(chosen, only)]
@@ -73,7 +73,7 @@ def _named(chosen: Scenario, only: str) -> PlannedRun:
 
 
 def _why_not(case: PlannedRun, board: str | None) -> str:
-    """Return the reason why a run cannot be played here, or "". A real board carries only the image with
+    """Return the reason why a run cannot be played on this board, or "". A real board has only the image with
     feed-forward."""
     if case.design:
         return "its motors have to be chosen first, as `femtorque reproduce` does"

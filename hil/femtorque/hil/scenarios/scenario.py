@@ -1,10 +1,10 @@
-"""Scenarios: experiments as data. Each is a TOML file in hil/scenarios, and is run by the file's name.
+"""Scenarios: experiments as data. Each scenario is a TOML file in hil/scenarios and has the name of this file.
 
-A scenario names a mechanism and a motion. The virtual board plays its [[run]]s with the articulated plant. A run may
-change the plant or let faults strike, and states the required result. [[solid]]s replace links by bodies, given by a
-form and a density. [design] chooses motors, gears and gains (hil/scenarios/design.py). [servo] lets the plant's own
+A scenario names a mechanism and a motion. The virtual board plays the [[run]]s of the file with the articulated plant.
+A run may change the plant or inject faults, and states the required result. [[solid]]s replace links by bodies, given
+by a shape and a density. [design] chooses motors, gears and gains (hil/scenarios/design.py). [servo] makes the plant's
 servo turn the arm, without a board (hil/scenarios/servo_arm.py). [contact] moves the tip along a wall
-(hil/scenarios/wall_arm.py). [scene] lets MuJoCo move the arm among the things of an MJCF file.
+(hil/scenarios/wall_arm.py). [scene] makes MuJoCo simulate the arm among the objects of an MJCF file.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,9 +32,9 @@ Array = NDArray[np.float64]
 
 FOLDER = Path(__file__).parent
 STEP, SHORT_STEP = 5e-4, 1e-3  # s, of the plant
-# Largest distance from 1 of the found share of a predicted change: the theory has no stiction and no latency.
+# Maximum deviation from 1 of the measured fraction of a predicted change; the theory has no stiction and no latency.
 SHARE = 0.08
-MISSED = 0.2  # relative rms error of a predicted error: latency, observer, rounding, stiction
+MISSED = 0.2  # relative rms error of a predicted error, due to latency, observer, rounding and stiction
 
 # ---- the file
 
@@ -42,10 +42,10 @@ MISSED = 0.2  # relative rms error of a predicted error: latency, observer, roun
 class PlannedRun(Table):
     """One run and its required result.
 
-    at_most: largest ratio of this run's rms error to the rms error of the run compared_with, at every joint.
+    at_most: maximum ratio of this run's rms error to the rms error of the run compared_with, at each joint.
     predicted_from: the run with an unchanged plant; hil/scenarios/sensitivity.py predicts the difference. ends, faults:
-    the board's last state. scene: True if the run has the things of [scene]. brief: True if the scenario's short form
-    has the run.
+    the board's last state. scene: True if the run contains the objects of [scene]. brief: True if the scenario's short
+    form contains the run.
     """
 
     name: str
@@ -64,21 +64,21 @@ class PlannedRun(Table):
 
     @property
     def references(self) -> dict[str, str]:
-        """Return the runs with which this run is compared, by key."""
+        """Return the runs that this run is compared with, by key."""
         named = {"compared_with": self.compared_with, "predicted_from": self.predicted_from}
         return {key: name for key, name in named.items() if name is not None}
 
 
 class Short(Table):
-    """A straight line in joint space instead of the motion, for a quick look."""
+    """A straight line in joint space instead of the motion, for a quick test."""
 
     to: list[float]
     seconds: Positive
 
 
 class Solid(Table):
-    """A form with a density, fixed in a link. A link can have several solids. Lengths are in m. A mesh has units of
-    `scale` m."""
+    """A shape with a density, fixed in a link. A link can have several solids. Lengths are in m. A mesh file has a
+    length unit of `scale` m."""
 
     link: str
     shape: Literal["box", "cylinder", "tube", "sphere", "mesh"]
@@ -95,7 +95,8 @@ class Solid(Table):
 
 
 class Scene(Table):
-    """An MJCF file with things that the arm may touch, and a body in it that every run moves by at least `moved` m."""
+    """An MJCF file with objects that the arm may touch, and a body in the file that each run moves by at least `moved`
+    m."""
 
     file: str
     body: str
@@ -103,9 +104,10 @@ class Scene(Table):
 
 
 class Design(Table):
-    """Choices of hil/scenarios/design.py. mass kg, continuous N m: of the motors in the mechanism file. carried:
-    {joint: the payload that is its motor}. size: range of the relative masses. gear: range of motor turns per joint
-    turn. voltage: share of the bus. margin: gain margin of the servos. damping: range for the gains."""
+    """Choices of hil/scenarios/design.py. mass kg, continuous torque N m: of the motors in the mechanism file. carried:
+    {joint: the payload that represents its motor}. size: range of the relative masses. gear: range of motor turns per
+    joint turn. voltage: fraction of the bus voltage. margin: gain margin of the servos. damping: range for the
+    gains."""
 
     mass: Positive
     continuous: Positive
@@ -126,7 +128,7 @@ class ServoRun(Table):
 
 
 class ServoTest(Table):
-    """A turn of `turn` rad in `seconds`, a quintic, then `hold` s at rest."""
+    """A rotation by `turn` rad in `seconds` (a quintic), then `hold` s at rest."""
 
     turn: float
     seconds: Positive
@@ -136,7 +138,7 @@ class ServoTest(Table):
 
 
 class ContactRun(Table):
-    """A motion along the wall in `seconds`. at_most: bound of the rms error of the force, N, or relative to the run
+    """A motion along the wall in `seconds`. at_most: bound of the force's rms error, N, or relative to the run
     compared_with."""
 
     name: str
@@ -149,7 +151,7 @@ class ContactRun(Table):
 
 class Contact(Table):
     """A wall at y = floor, m. The tip moves along the wall in x and presses on the wall with `press` N. stiffness N/m,
-    damping N s/m: of the wall. gain, sensor_hz: of the force feedback. elements: of the plant
+    damping N s/m: of the wall. gain, sensor_hz: of the force feedback. elements: number of elements of the plant's beam
     (hil/scenarios/wall_arm.py)."""
 
     floor: float
@@ -206,7 +208,7 @@ def names() -> list[str]:
 
 
 def place(scenario: Path, name: str) -> Path:
-    """Return the path of a file in the scenario's folder, or of a shipped file mechanisms/NAME."""
+    """Return the path of a file in the scenario's folder, or of an installed file mechanisms/NAME."""
     beside, ours = scenario.parent / name, MECHANISMS.parent / name
     return ours if ours.is_file() and not beside.is_file() else beside
 
@@ -253,8 +255,8 @@ def _check(path: Path, scenario: Scenario) -> None:
 
 
 def _check_reference(path: Path, key: str, name: str, brief: bool, known: Mapping[str, bool]) -> None:
-    """Raise BadInput unless the named run comes before this run. If the short form has this run, it must have the named
-    run too. known: {run before: True if in the short form}."""
+    """Raise BadInput unless the named run is listed before this run. If the short form contains this run, it must also
+    contain the named run. known: {earlier run: True if in the short form}."""
     if name not in known:
         raise BadInput(path, key, name, "no such run before this one", hint(name, known))
     if brief and not known[name]:
@@ -328,10 +330,10 @@ Runner = Callable[..., Result]
 def play_scenario(scenario: Scenario, case: PlannedRun, *, short: bool = False, fault: str | None = None,
                   chosen: Mechanism | None = None, plant: Plant | None = None,
                   runner: Runner = run_closed_loop) -> Result:
-    """Play one run: the exact image on the virtual board, the articulated plant, the host.
+    """Play one run with the exact image on the virtual board, the articulated plant and the host.
 
-    fault: strikes instead of the run's own fault. chosen: the mechanism of the design, for a run that needs it. plant:
-    a plant to inspect afterwards, by default `plant_of` the run.
+    fault: injected instead of the fault of the run. chosen: the mechanism of the design, for a run that needs it.
+    plant: a plant that the caller can inspect afterwards, by default `plant_of` the run.
     """
     mechanism = chosen if case.design and chosen is not None else scenario.mechanism
     if scenario.file.scene is not None:
@@ -354,7 +356,7 @@ def _among_things(scenario: Scenario, scene: Scene, case: PlannedRun, short: boo
 
 
 def plant_of(mechanism: Mechanism, case: PlannedRun, short: bool = False) -> Plant:
-    """Return the articulated plant of a run, with the run's changes."""
+    """Return the articulated plant of a run, with the changes that the run specifies."""
     return Plant(mechanism, mass_scale=case.mass_scale, friction_scale=case.friction_scale,
                                 max_step=SHORT_STEP if short else STEP)
 
@@ -366,7 +368,7 @@ def _image(mechanism: Mechanism, case: PlannedRun) -> Path:
 
 @dataclass(frozen=True)
 class Check:
-    """One requirement on a run, with its verdict."""
+    """One requirement on a run, and its verdict."""
 
     what: str
     found: str
@@ -408,7 +410,7 @@ def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = Fals
 
 
 def _holds(result: Result) -> bool:
-    """Return True if [safety] kept the arm held during every fault."""
+    """Return True if [safety] held the arm during all faults."""
     told = dict(reactions(result.mechanism))
     return result.state in ("FAULT", "HELD") and all(told[fault] == "hold" for fault in result.faults)
 
@@ -424,7 +426,7 @@ class Difference:
 
 def difference(scenario: Scenario, case: PlannedRun, believed: Result, changed: Result,
                short: bool = False) -> Difference:
-    """Return the difference of a run with a changed plant from a run with the plant of the file."""
+    """Return the difference between a run with a changed plant and a run with the plant of the file."""
     ticks = min(r.moving.stop - r.moving.start for r in (believed, changed))
 
     (torque, error), (torque_before, error_before) = (
@@ -446,8 +448,9 @@ def _predictions(scenario: Scenario, case: PlannedRun, believed: Result, changed
 
 
 def _share(what: str, measured: Array, theory: Array, unit: str, scale: float) -> Check:
-    """Check the share of the predicted curve in the measured curve: its coefficient in a least-squares fit. The
-    measured torque also has the noise of rounded encoders times the gains, which does not count."""
+    """Check which fraction of the predicted curve the measured curve contains. The fraction is the coefficient of a
+    least-squares fit. The measured torque also contains the noise of rounded encoder values times the gains. The
+    comparison excludes this noise."""
     share = np.sum(measured * theory, axis=0) / np.sum(theory**2, axis=0)
     found = ", ".join(f"{s * r:.3g}" for s, r in zip(share, scale * rms(theory), strict=True))
     expected = ", ".join(f"{r:.3g}" for r in scale * rms(theory))

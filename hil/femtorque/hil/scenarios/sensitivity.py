@@ -1,14 +1,15 @@
-"""Theory of tracking with a plant that differs from the mechanism file.
+"""Theory of tracking for a plant that differs from the mechanism file.
 
-The board feeds forward the torque of the mechanism file. If the plant needs d tau more along the target, only the
-feedback can supply it. With a small error e = target - actual, and the motor's back-EMF at the joint,
+The board's feed-forward is the torque that follows from the mechanism file. If the plant needs an additional torque d
+tau along the target motion, only the feedback can supply it. With a small error e = target - actual, and the motor's
+back-EMF at the joint,
 
     M' e'' + (Kv + (N K)^2 / R + D') e' + Ku e = d tau(t)
 
     masses times s:    d tau = (s - 1) tau_ID(q_d, q_d', q_d''),   M' = s M + rotors
     friction times f:  d tau = (f - 1) (D q_d' + f_c sgn q_d'),    D' = f D
 
-The board's torque then differs by Ku e + Kv e'. Latency and observer are left out.
+The board's torque differs from the planned torque by Ku e + Kv e'. The prediction omits latency and observer.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Change:
-    """Effect of a change in every tick. missing (T, n): torque that the feed-forward lacks, N m. torque (T, n): torque
+    """Effect of a change in each tick. missing (T, n): torque that the feed-forward lacks, N m. torque (T, n): torque
     that the feedback adds, N m. error (T, n): target minus actual, rad."""
 
     missing: Array
@@ -35,7 +36,7 @@ class Change:
 
 def predict(mechanism: Mechanism, motion: Motion, ticks: int, mass_scale: float = 1.0,
             friction_scale: float = 1.0) -> Change:
-    """Return the change over the first `ticks` control ticks of a motion, from rest."""
+    """Return the change in the first `ticks` control ticks of a motion that starts at rest."""
     model, joints = Model.of(mechanism), mechanism.moving
     q, qd, qdd = motion.at(np.arange(ticks) * model.dt)
     missing = (mass_scale - 1.0) * newton_euler(model, q, qd, qdd)
@@ -51,8 +52,8 @@ def predict(mechanism: Mechanism, motion: Motion, ticks: int, mass_scale: float 
 
 
 def march(M: Array, D: Array, K: Array, f: Array, dt: float) -> tuple[Array, Array]:
-    """Return x, x' (T, n) of M(t) x'' + D x' + K x = f(t) from rest, with M (T, n, n) and f (T, n), by Newmark's scheme
-    with 1/4 and 1/2."""
+    """Return x, x' (T, n) of M(t) x'' + D x' + K x = f(t), starting at rest, with M (T, n, n) and f (T, n), by
+    Newmark's scheme with 1/4 and 1/2."""
     x, v = np.zeros_like(f), np.zeros_like(f)
     a = np.linalg.solve(M[0], f[0])
     for k in range(1, len(f)):

@@ -1,13 +1,14 @@
-"""A flexible arm turned by the plant's servo, and the theory of its swing ("Flexible arm with servo-controlled
-rotation"). The tip of the arm on its servo swings slower than the tip of a beam with a clamped root, because the servo
-adds its flexibility. The uniform beam w(x, t) = w(x) exp(s t) turns with w'(0) at its root. The servo kp + s kd holds
-the root. The system also has the rotor J, a mass m at the tip, and strain-proportional damping E* = EI (1 + s damping):
+"""A flexible arm that the plant's servo turns, and the theory of its vibration ("Flexible arm with servo-controlled
+rotation"). With a servo at its root, the tip of the arm vibrates at a lower frequency than with a clamped root, because
+the servo adds its flexibility. The uniform beam w(x, t) = w(x) exp(s t) has the slope w'(0) at its root. A servo with
+the transfer function kp + s kd controls the root. The system also has the rotor inertia J, a mass m at the tip, and
+strain-proportional damping E* = EI (1 + s damping):
 
     E* w'''' + rho s^2 w = 0,   w(0) = 0,   E* w''(0) = ((kp + s kd) exp(-s T/2) + s^2 J) w'(0),
     w''(l) = 0,   E* w'''(l) = s^2 m w(l)
 
-w is the displacement from the target's direction. The servo holds its torque over a tick T. The root s of the
-determinant near the first mode gives the frequency |Im s| and the decay -Re s.
+w is the displacement relative to the target's direction. The servo keeps its torque constant over a tick T. The root s
+of the determinant near the first mode gives the frequency |Im s| and the decay -Re s.
 """
 
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ FREQUENCY, DECAY = 0.01, 0.05  # relative tolerances for frequency (elements) an
 
 @dataclass(frozen=True)
 class Swing:
-    """t (T,) s. target, hub (T,) rad. tip (T,) m: its arc from the target's direction. measured, theory: frequency Hz
-    and decay 1/s after the end of the turn. clamped: theoretical frequency of the arm with a clamped root.
+    """t (T,) s. target, hub (T,) rad. tip (T,) m: arc length from the target's direction. measured, theory: frequency
+    Hz and decay 1/s after the end of the turn. clamped: theoretical frequency of the arm with a clamped root.
     """
 
     name: str
@@ -61,7 +62,7 @@ def swings(scenario: Scenario, short: bool = False) -> list[Swing]:
 
 
 def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = False) -> Swing:
-    """Turn, hold, and measure the tip. The servo gives its torque to the hub, and the rotor turns with the hub."""
+    """Turn, hold, and measure the tip. The servo applies its torque to the hub, and the rotor turns with the hub."""
     plant, servo = Plant(mechanism), Servo(kp=run.kp, kd=run.kd)
     assert plant.loads.beams is not None
     element = plant.loads.beams.elements[-1]
@@ -83,7 +84,7 @@ def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = Fa
 
 
 def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
-    """Return s of the first mode, 1/s, of a single uniform flexible link with a point mass at its tip."""
+    """Return s of the first mode, 1/s, of a uniform flexible link with a point mass at its tip."""
     link, joint = mechanism.links[0], mechanism.moving[0]
     beam = link.beam
     assert beam is not None
@@ -101,7 +102,8 @@ def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
         k = (-rho * s**2 / stiff) ** 0.25
         b, load = k * beam.length, s**2 * tip / (stiff * k**3)
         gives = 0.0 if np.isinf(kp) else stiff * k / ((kp + s * kd) * np.exp(-0.5 * s * TICK) + s**2 * J)
-        # w = A (cos - cosh) + B sin + C sinh is 0 at 0. E* w''(0) over the servo's stiffness is w'(0).
+        # w = A (cos - cosh) + B sin + C sinh is zero at x = 0. w'(0) is E* w''(0) divided by the stiffness of the
+        # servo.
         first = [-2.0 * gives, -1.0, -1.0]
         rows = [first, [-np.cos(b) - np.cosh(b), -np.sin(b), np.sinh(b)],
                 [np.sin(b) - np.sinh(b) - load * (np.cos(b) - np.cosh(b)), -np.cos(b) - load * np.sin(b),
@@ -109,7 +111,7 @@ def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
         value = np.linalg.det(np.array(rows)) / b**2
         return np.array([value.real, value.imag])
 
-    # Start from the first mode of a rigid bar on a spring in series with the bent beam.
+    # Start from the first mode of a rigid bar on a spring in series with the beam.
     length, mass = beam.length, tip + 0.25 * link.mass
     soft = length**3 / (3.0 * beam.EI[1]) + (0.0 if np.isinf(kp) else length**2 / kp)
     found = root(determinant, [-1e-3, 1.0 / np.sqrt(mass * soft) / pace], tol=1e-12)

@@ -1,4 +1,4 @@
-"""The smooth motion law of the flexible manipulator's paper, which hardly excites vibration."""
+"""The smooth motion law of the flexible manipulator's paper, which excites little vibration."""
 
 from dataclasses import dataclass
 
@@ -8,20 +8,20 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-# of degree 11, five derivatives zero at both ends
+# polynomial of degree 11 with five derivatives zero at both ends
 SMOOTH = Polynomial([0.0] * 6 + [462.0, -1980.0, 3465.0, -3080.0, 1386.0, -252.0])
 
 
 @dataclass(frozen=True)
 class Slew:
-    """Every joint from `start` to `end` (J,), rad, in `duration` s."""
+    """All joints move from `start` to `end` (J,), rad, in `duration` s."""
 
     start: tuple[float, ...]
     end: tuple[float, ...]
     duration: float
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return positions, rates, accelerations (..., J) at times t (...)."""
+        """Return positions, velocities and accelerations (..., J) at times t (...)."""
         x = np.clip(np.asarray(t, float) / self.duration, 0.0, 1.0)[..., None]
         way = np.subtract(self.end, self.start)
         return (self.start + SMOOTH(x) * way, SMOOTH.deriv()(x) * way / self.duration,

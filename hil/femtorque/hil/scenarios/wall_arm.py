@@ -1,8 +1,9 @@
 """The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"). The tip moves
 along the wall and presses on it.
 
-As in the paper, only the torques of the boundary-value motion drive the arm. With feedback, a motor in the third joint
-adds `gain` times the lever times the missing force of its low-passed sensor, one step late.
+As in the paper, only the torques of the boundary-value motion drive the arm. With force feedback, a motor in the third
+joint adds a torque: `gain` times the lever times the missing force. The force is the low-passed signal of the force
+sensor, delayed by one step.
 """
 
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Press:
 
 @dataclass(frozen=True)
 class Pressed:
-    """One motion at the wall: the plan, and the plant under the planned torques."""
+    """One motion at the wall: the plan, and the result of the planned torques on the plant."""
 
     wall: Contact
     arm: FlexibleArm
@@ -96,7 +97,7 @@ def pressed(scenario: Scenario, seconds: float, feedback: bool = False) -> Press
 
 
 def _resting(plant: FlexiblePlant, chord: Trajectory, motion: TipMotion) -> Array:
-    """Return the state in which the plant rests at the wall under the first torques."""
+    """Return the state in which the plant is at rest against the wall under the first torques."""
 
     def left(at: Array) -> Array:
         return plant.system(np.concatenate([at, np.zeros(len(at))]))[1] + plant.driven(motion.torque[0])
@@ -106,7 +107,7 @@ def _resting(plant: FlexiblePlant, chord: Trajectory, motion: TipMotion) -> Arra
 
 
 def checks(scenario: Scenario, short: bool = False) -> list[Check]:
-    """Return the requirements on every run, each with its verdict."""
+    """Return the requirements on all runs, each with its verdict."""
     assert scenario.file.contact is not None
     found, rms = [], {}
     for case in scenario.file.contact.run:

@@ -29,7 +29,7 @@ def flexible(elements: int, *, stiffness=(EI, EI), gravity=WEIGHTLESS, beam=None
 
 
 def frequencies(plant: Plant) -> np.ndarray:
-    """Return the natural frequencies of the joined system at its start, rad/s, without its rigid motions."""
+    """Return the natural frequencies of the joined system at its start, rad/s, without the rigid-body motions."""
     s, equations, beams = plant.structure, plant.cycle.equations, plant.loads.beams
     strains = beams.forms.gradient(beams.forms.factors(equations.x))[:, 4:].reshape(-1, s.split)
     free = equations.free.mobility(strains)
@@ -46,7 +46,7 @@ def tip(plant: Plant) -> np.ndarray:
 
 
 def move(plant: Plant, field) -> None:
-    """Give the points the velocities field(x) (P, 3) and project the velocities onto the mechanisms' rows."""
+    """Set the points' velocities to field(x) (P, 3), and project the velocities onto the mechanisms' rows."""
     cycle = plant.cycle
     cycle.v[: plant.structure.split] = field(cycle.z[: plant.structure.split].reshape(-1, 3)).ravel()
     distances, others = cycle.equations.velocities(cycle.v)
@@ -64,7 +64,7 @@ def frequency(times: np.ndarray, signal: np.ndarray, near: float) -> float:
 
 
 def settle(plant: Plant, steps: int) -> None:
-    """Bring the beam to rest: stop the beam whenever its kinetic energy has passed a maximum (dynamic relaxation)."""
+    """Bring the beam to rest: stop the beam each time its kinetic energy has passed a maximum (dynamic relaxation)."""
     plant.max_step, energy = plant.stable_step, 0.0
     for _ in range(steps):
         plant.push(plant.stable_step, [])
@@ -116,7 +116,7 @@ def test_its_weight_bends_the_cantilever_into_the_elastica():
     s = np.linspace(0.0, L, 101)
     rod = solve_bvp(bend, lambda a, b: np.array([a[0], b[1]]), s, np.vstack([s / L, np.ones_like(s) / L]), tol=1e-8)
     assert rod.success
-    # The weight points upwards. So the angle grows along the rod.
+    # The weight acts upwards. Therefore the absolute angle increases along the rod.
     fine = np.linspace(0.0, L, 2001)
     angle = rod.sol(fine)[0]
     expected = np.array([np.trapezoid(np.cos(angle), fine), np.trapezoid(np.sin(angle), fine), 0.0])
@@ -133,7 +133,8 @@ def test_its_weight_bends_the_cantilever_into_the_elastica():
 
 
 def test_a_spinning_beam_is_stiffened_by_its_centrifugal_force():
-    """A beam on a heavy spinning hub flaps at the frequency of Ritz's method: int EI w''^2 + T w'^2 = W^2 int m w^2."""
+    """A beam on a heavy spinning hub vibrates at the frequency of Ritz's method: int EI w''^2 + T w'^2 = W^2 int m
+    w^2."""
     spin = 3.0 * PACE
     powers = np.arange(2, 10)
     a, b = powers[:, None], powers[None, :]
@@ -175,9 +176,9 @@ def test_a_driven_flexible_arm_gains_the_work_and_the_angular_momentum_of_its_to
 
 
 def test_a_link_that_turns_about_its_own_axis_follows_an_exact_chain():
-    """The hub is skew, and the beam bends to slopes of 0.19. The torque comes from the exact chain of
-    tests/support/flexible_chain.py. With this torque the joint follows the chain's motion of 1.57 rad. The error falls
-    with the square of the elements' length."""
+    """The hub is skew, and the slopes of the bent beam reach 0.19. The torque is that of the exact chain of
+    tests/support/flexible_chain.py. With this torque the joint moves by 1.57 rad in the same way as the exact chain.
+    The error is proportional to the square of the elements' length."""
     motion, hz, ticks = oracle.septic([0.0], [1.57], 0.4), 1000, 420
     worst = []
     for elements in (4, 8):
@@ -218,12 +219,12 @@ def test_the_root_moment_of_a_loaded_beam_is_force_times_length():
     assert values[-1, 3] < 0.02 * values[0, 3]
     assert values[0, 4] == pytest.approx(values[0, 3] * radius / second, rel=1e-3)
     report = plant.members.report()[0]
-    assert report.bending.value > 1.05 * values[0, 3]  # a sudden release swings beyond the static moment
+    assert report.bending.value > 1.05 * values[0, 3]  # after a sudden release the moment exceeds the static moment
     assert report.bending.station == 0.0
 
 
 def test_bodies_on_a_flexible_link_move_with_its_tip():
-    """A rigid body is fixed to the tip, and a pendulum is hinged to the body. The total energy is conserved."""
+    """A rigid body is fixed to the tip, and a pendulum is hinged to this body. The total energy is conserved."""
     base = flexible(4, gravity=(0.0, -9.81, 0.0))
     name = base.links[0].name
     block = Link("block", 0.1, np.array([0.02, 0.0, 0.0]), 1e-5 * np.eye(3))

@@ -15,7 +15,7 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 def wheel(inertia: float = 0.02, **joint):
-    """Return a link that turns about z through its centre of gravity. Gravity does not move the link."""
+    """Return a link that rotates about z through its centre of gravity. Gravity does not move the link."""
     base = oracle.planar_chain(1, gravity=WEIGHTLESS)
     link = replace(base.links[0], mass=1.0, com=np.zeros(3), inertia=np.diag([inertia, inertia, inertia]))
     return replace(base, links=(link,), joints=(replace(base.joints[0], **joint),))
@@ -29,7 +29,7 @@ def test_dry_friction_stops_a_wheel_as_theory_says_and_holds_it():
     assert plant.v[0] == pytest.approx(0.5 * rate, rel=1e-9)
     plant.push(stop, [0.0])
     assert plant.v[0] == 0.0 or abs(plant.v[0]) < 1e-13
-    assert plant.q[0] == pytest.approx(0.5 * rate * stop, abs=2e-6)  # the velocity lost in one step times half a step
+    assert plant.q[0] == pytest.approx(0.5 * rate * stop, abs=2e-6)  # the velocity lost in one step, times half a step
     rest = plant.q[0]
     plant.push(1.0, [0.999 * torque])
     assert plant.q[0] == pytest.approx(rest, abs=1e-12)  # sticks

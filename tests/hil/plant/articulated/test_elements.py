@@ -1,4 +1,5 @@
-"""A free solid, and each type of mechanism between two solids: freedoms, momentum and energy."""
+"""A free solid, and each type of mechanism between two solids: the tests check degrees of freedom, momentum and
+energy."""
 
 import numpy as np
 import pytest
@@ -20,12 +21,12 @@ def body(name: str, rng: np.random.Generator) -> solids.Solid:
 
 
 def pair(kind: str) -> Cycle:
-    """Join two free bodies away from their centres of gravity. Both bodies turn and drift."""
+    """Join two free bodies at points away from their centres of gravity. Both bodies rotate and drift."""
     rng = np.random.default_rng(6)
     bodies = [body("a", rng), body("b", rng)]
     R, R2 = oracle.random_rotation(rng), oracle.random_rotation(rng)
     place = 0.2 * rng.normal(size=3)
-    # Body b is rotated by R2 in the frame of body a. Body b's frame B lies at frame A.
+    # Body b is rotated by R2 in the frame of body a. Body b's frame B coincides with frame A.
     a, b = Frame(1, place, R), Frame(2, np.array([0.1, 0.0, 0.05]), R2.T @ R)
     shift = place - R2 @ b.origin + (0.3 * R[:, 2] if kind in ("slide", "planar") else 0.0)
     places = np.array([bodies[0].points, bodies[1].points @ R2.T + shift])
@@ -50,7 +51,7 @@ def test_each_row_of_a_mechanism_takes_one_freedom_and_holds_in_motion(kind):
 
 
 def test_a_free_solid_turns_as_euler_and_poinsot_say():
-    J, spin = np.diag([0.010, 0.016, 0.022]), np.array([0.3, 6.0, 0.3])  # about the middle axis: a tumbling solid
+    J, spin = np.diag([0.010, 0.016, 0.022]), np.array([0.3, 6.0, 0.3])  # about the middle axis: the solid tumbles
     body = solids.reduce("free", 1.0, np.zeros(3), J)
     system, z = build([GROUND, body], [], body.points[None], gravity=(0.0, 0.0, 0.0))
     structure = Structure(system)

@@ -1,4 +1,4 @@
-"""Closed loops: the energy of a four-bar that swings, refused loops, and accelerations of spatial loops."""
+"""Closed loops: the energy of a four-bar linkage that swings, refused loops, and accelerations of spatial loops."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from tests.support import oracle
 def four_bar(thickness: float = 1e-5) -> Mechanism:
     """Return the example without friction and motor.
 
-    thickness: moment of inertia of each rod about its axis, kg m^2."""
+    thickness: moment of inertia of each rod about its own axis, kg m^2."""
     mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
     links = (replace(link, inertia=link.inertia + np.diag([thickness, 0.0, 0.0])) for link in mechanism.links)
     joints = (replace(joint, friction=Friction(), motor=None, encoder=None) for joint in mechanism.joints)
@@ -38,7 +38,7 @@ def test_a_four_bar_that_swings_stays_closed_and_keeps_its_energy():
     (1e-5, None, 0.2, 0.9, "do not close: pin"), (0.0, None, 0.2, 0.9, "do not close"),
     (1e-5, (0.0, 0.0, 0.0), 0.3, 0.16, "singular pose: pin")])
 def test_loops_that_cannot_close_or_lie_in_a_singular_pose_are_refused(thickness, starts, coupler, rocker, words):
-    """In the last row the bars of a parallelogram lie in one line."""
+    """In the last row the links of a parallelogram are collinear."""
     mechanism = four_bar(thickness)
     starts = starts or [joint.start for joint in mechanism.joints]
     ends = (Anchor(name, np.array([x, 0.0, 0.0]), np.zeros(3))
@@ -51,8 +51,8 @@ def test_loops_that_cannot_close_or_lie_in_a_singular_pose_are_refused(thickness
 @pytest.mark.parametrize(("kind", "rows"), [("ball", 3), ("rigid", 6)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_accelerations_of_spatial_loops_equal_constrained_forward_dynamics(kind, rows, seed):
-    """Two arms of four joints each with random geometry are tied at their ends. The arms' accelerations equal
-    Pinocchio's."""
+    """Two arms of four joints each, with random geometry, are connected at their ends. The accelerations of the arms
+    equal Pinocchio's."""
     rng = np.random.default_rng(seed)
     left, right = oracle.random_chain(rng, 4), oracle.random_chain(rng, 4)
 
@@ -64,7 +64,7 @@ def test_accelerations_of_spatial_loops_equal_constrained_forward_dynamics(kind,
 
     links, joints = (a + b for a, b in zip(renamed(left, "l"), renamed(right, "r"), strict=True))
     open_chain = replace(left, links=tuple(links), joints=tuple(joints))
-    # The closure lies at the ends in a random pose, so the loop is closed in this pose.
+    # The loop connects the two ends in a random pose, so it is closed in this pose.
     q = rng.uniform(-1.0, 1.0, 8)
     model = oracle.pinocchio_of(open_chain)
     data = model.createData()
@@ -79,7 +79,7 @@ def test_accelerations_of_spatial_loops_equal_constrained_forward_dynamics(kind,
     np.testing.assert_allclose(plant.q, q, atol=1e-10)
 
     tau = rng.uniform(-3.0, 3.0, 8)
-    # M a + b = tau + J' lambda and J a = -(relative acceleration of the ends at a = 0). All terms are Pinocchio's.
+    # M a + b = tau + J' lambda and J a = -(relative acceleration of the ends at a = 0). Pinocchio computes all terms.
     frames = [model.addFrame(pin.Frame(side, model.getJointId(name), 0, anchor, pin.FrameType.OP_FRAME))
               for side, name, anchor in zip("ab", ("ljoint4", "rjoint4"), anchors, strict=True)]
     data, world = model.createData(), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED

@@ -1,4 +1,5 @@
-"""Mimic joints in the articulated plant are couplings of coordinates. Pinocchio's forward dynamics is the reference."""
+"""In the articulated plant, mimic joints are couplings of coordinates. Pinocchio's forward dynamics is the
+reference."""
 
 import numpy as np
 import pinocchio as pin
@@ -12,7 +13,7 @@ from femtorque.hil.play import run_closed_loop
 from tests.hil.plant.articulated.test_plant import accelerations
 from tests.support.mimic import gripper_in
 
-# Grip drives `other` with ratio -1, and `other` drives the thumb with ratio 0.04 and offset 0.01. Columns: shoulder,
+# `grip` drives `other` with ratio -1, and `other` drives `thumb` with ratio 0.04 and offset 0.01. Columns: shoulder,
 # grip.
 G = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [0.0, 0.04]])
 

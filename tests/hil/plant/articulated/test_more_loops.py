@@ -1,5 +1,5 @@
-"""Closed mechanisms that no example has: slider-cranks closed in three ways, and a Stewart platform with massless
-crosses."""
+"""Closed mechanisms that are in no example: slider-cranks closed in three ways, and a Stewart platform with massless
+universal joints."""
 
 from collections.abc import Sequence
 
@@ -43,8 +43,8 @@ def slider_crank(kind: str) -> Mechanism:
 
 
 def stewart() -> Mechanism:
-    """Return a platform on six legs of variable length. The platform's six freedoms are passive joints between massless
-    links."""
+    """Return a platform on six legs of variable length. The platform's six degrees of freedom are passive joints
+    between massless links."""
     links, joints, loops = [], [], []
     carrier = "base"
     for name, kind, axis, start in (("x", "prismatic", "x", 0.01), ("y", "prismatic", "y", -0.02),
@@ -73,7 +73,7 @@ def stewart() -> Mechanism:
 
 @pytest.mark.parametrize(("mechanism", "dropped", "tolerance"), [
     (slider_crank("planar"), 0, 1e-6), (slider_crank("ball"), 1, 1e-6), (slider_crank("revolute"), 3, 1e-6),
-    (stewart(), 0, 1e-4),  # each cross has a ten-thousandth of the mass
+    (stewart(), 0, 1e-4),  # each universal joint has a ten-thousandth of the mass
 ], ids=lambda x: x.name if isinstance(x, Mechanism) else None)
 def test_closed_mechanisms_start_and_accelerate_as_constrained_dynamics_says(mechanism: Mechanism, dropped: int,
                                                                 tolerance: float) -> None:

@@ -1,4 +1,4 @@
-"""The articulated plant: accelerations against Pinocchio, energy, and order of convergence."""
+"""The articulated plant: accelerations compared with Pinocchio, energy, and order of convergence."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ MECHANISMS = Path(__file__).parents[4] / "mechanisms"
 
 
 def accelerations(plant: Plant, torque) -> np.ndarray:
-    """Return the joint accelerations of the plant's present state under joint torques, computed from the plant's
+    """Return the joint accelerations for joint torques, at the plant's present state, computed from the plant's
     points."""
     cycle = plant.cycle
     points = cycle.gamma + cycle.along.responses @ np.asarray(torque, float)
@@ -26,7 +26,8 @@ def accelerations(plant: Plant, torque) -> np.ndarray:
 
 
 def check(mechanism, q, v, tau, model, within: float) -> Plant:
-    """Compare the accelerations of a plant with Pinocchio's. within: the error, of the largest acceleration."""
+    """Compare the accelerations of a plant with Pinocchio's. within: the maximum error, relative to the maximum
+    acceleration."""
     plant = Plant(mechanism, start=q, velocities=v)
     expected = oracle.aba(model, q, v, tau)
     np.testing.assert_allclose(accelerations(plant, tau), expected, atol=within * np.abs(expected).max())
@@ -77,7 +78,7 @@ def test_projection_keeps_mechanisms_closed_and_energy_without_drift():
         energy.append(plant.kinetic() + plant.potential() - start)
     assert fastest > 3.0
     assert plant.cycle.closure() < 3e-12
-    assert np.abs(energy).max() < 0.03  # J; THEORY.md section 8 has this figure for 3.5 J
+    assert np.abs(energy).max() < 0.03  # J; THEORY.md section 8 states this value for 3.5 J
 
 
 def test_fixed_and_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them():
@@ -114,7 +115,8 @@ def test_an_impossible_tensor_elsewhere_is_refused_by_name():
 
 
 def test_a_uniform_slender_chain_in_its_plane_moves_as_forward_dynamics_says():
-    """The rods are degenerate solids. The rods' added thickness lies across the plane and about the rods."""
+    """The rods are degenerate solids. The added thickness of the rods acts across the plane and about the rods'
+    axes."""
     mechanism = oracle.planar_chain(3)
     rng = np.random.default_rng(1)
     q, v, tau = rng.uniform(-2, 2, 3), rng.uniform(-2, 2, 3), rng.uniform(-0.2, 0.2, 3)

@@ -30,7 +30,7 @@ def near(one: np.ndarray, other: np.ndarray, within: float, peak: float = 0.0) -
 
 
 def motors_of(plant: Plant, h: float, volts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the torques (n,) of the motors over a step, and their dampings."""
+    """Return the torques (n,) of the motors over a step, and the damping of each motor."""
     motors = [joint.motor for joint in plant.joints]
     R, L, constant = np.array([(m.R, m.L, m.gear * m.K) if m else (1.0, 0.0, 0.0) for m in motors]).T
     live = np.where(np.isnan(volts), 0.0, constant)
@@ -41,8 +41,8 @@ def motors_of(plant: Plant, h: float, volts: np.ndarray) -> tuple[np.ndarray, np
 
 
 def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0, h: float = H) -> None:
-    """Take a step of the plant and check the step. thin: condition of the rows of the thinnest solid relative to the
-    rows of a thick one."""
+    """Compute a step of the plant and check it. thin: condition of the rows of the thinnest solid relative to the rows
+    of a thick solid."""
     cycle, s = plant.cycle, plant.structure
     within = thin * 5e-12
     z, v, gamma, q = cycle.z.copy(), cycle.v.copy(), cycle.gamma.copy(), cycle.q
@@ -50,8 +50,8 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
     driven, back = motors_of(plant, h, volts)
     active, viscous, coulomb = torque + driven, cycle.viscous + back, cycle.coulomb
     plant.move(h, volts, torque)
-    # The first half of the step is explicit. A multiple of the rows at the step's begin then brings the points onto the
-    # rows.
+    # The first half of the step is explicit. A combination of the rows at the begin of the step then moves the points
+    # back onto the rows.
     along = Along.of(start)
     half, first = v + 0.5 * h * gamma, active - viscous * (along.rows @ v)
     if coulomb.any():
@@ -68,7 +68,7 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
     distances, others = start.velocities(off)
     near(off, start.change(distances, others)[0], within, peak=1.0)
     half = half + off / h
-    # In the second half of the step, accelerations bring the velocities onto the rows.
+    # In the second half of the step, accelerations make the velocities satisfy the rows.
     end = Equations(s, cycle.z)
     near(np.sin(cycle.q - end.q), 0.0 * q, within, peak=1.0)
     assert np.all(np.abs(cycle.q - q) < np.pi)
@@ -85,15 +85,16 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
     compliance, velocity = np.linalg.solve(damped, compliance), np.linalg.solve(damped, velocity)
     dry = clamped(compliance, velocity, coulomb) if coulomb.any() else 0.0 * velocity
     total = active + dry - viscous * (velocity + compliance @ dry)
-    # The holding torques of joints in a loop are not unique. The drives' torques are one solution.
+    # The holding torques of joints in a loop are not unique. Infinitely many drive torques solve the equations; the
+    # result is one of them.
     near(along.responses @ cycle.total, along.responses @ total, within / h, peak=speed / h)
     near(cycle.v, new + 0.5 * h * (along.responses @ cycle.total), within / h, peak=speed)
     near(plant.v, end.G @ cycle.v, within / h, peak=speed)
 
 
 def shaken(plant: Plant, seed: int, count: int = 60, strength: float = 5.0, thin: float = 1.0) -> None:
-    """Return random voltages, some of which float, and random torques. In the last quarter all voltages float, as on
-    disarmed bridges."""
+    """Return random voltages, where some terminals float, and random torques. In the last quarter all terminals float,
+    as on disarmed bridges."""
     rng = np.random.default_rng(seed)
     still = plant.q
     for k in range(count):
@@ -110,7 +111,7 @@ def test_each_step_of_a_tree_is_the_cycles(seed):
     shaken(Plant(driven_tree(rng, int(rng.integers(1, 7)))), seed)
 
 
-# The arms have loops, a delta with rows of slides and universal joints, mimic joints, and thin rods.
+# The arms include loops, a delta with rows of slides and universal joints, mimic joints, and thin rods.
 @pytest.mark.parametrize(("name", "thin"), [("palletizer", 1.0), ("delta", 1.0), ("four_bar", 1e2), ("five_bar", 1e2),
                                             ("three_rrr", 1e3)])
 def test_each_step_of_a_closed_mechanism_is_the_cycles(name, thin):
@@ -118,7 +119,7 @@ def test_each_step_of_a_closed_mechanism_is_the_cycles(name, thin):
 
 
 def test_forces_of_beams_are_the_gradient_of_their_energy():
-    """The loads of C, dampers included, equal the gradient of Beams."""
+    """The loads that C computes, including dampers, equal the gradient of Beams."""
     plant = Plant(refined(load_mechanism(MECHANISMS / "flexible_link.toml"), FINER), velocities=[1.0])
     beams, s = plant.loads.beams, plant.structure
     assert beams is not None
@@ -129,7 +130,7 @@ def test_forces_of_beams_are_the_gradient_of_their_energy():
     expected = s.weight.copy()
     expected[: s.split] += beams.forces(equations.x, s.system.velocities(plant.cycle.v))[4:].ravel()
     assert np.abs(beams.forms.values(equations.x)).max() > 1e-4
-    near(plant.cycle.applied, expected, 1e-10)  # strains are differences of positions
+    near(plant.cycle.applied, expected, 1e-10)  # strains are small differences of large position values
 
 
 @pytest.mark.parametrize("inertia", [0.0, 1e-4])
@@ -180,7 +181,7 @@ def test_steps_in_another_mode_use_the_system_of_this_mode():
     handle, rows = plant.handle, []
     for mode in mechanism.modes[1::-1]:
         plant.switch(mode.name)
-        assert plant.handle is handle  # a board that holds the plant can still move it
+        assert plant.handle is handle  # a board that holds the plant can still move the plant
         rows.append(plant.structure.mass.tolist())
         shaken(plant, 4, count=12, strength=0.01, thin=1e2)
         plant.stop()
@@ -207,8 +208,8 @@ def test_a_step_that_is_too_long_is_refused():
 
 
 def parallelogram(crank: float) -> Mechanism:
-    """Return two cranks of 0.2 m, 0.3 m apart, and their coupler. The mechanism is singular when its bars lie in a
-    line."""
+    """Return two cranks of 0.2 m, 0.3 m apart, and their coupler. The mechanism is singular when its links are
+    collinear."""
     mechanism, far = four_bar(), np.array([0.3, 0.0, 0.0])
     long = {"crank": 0.2, "coupler": 0.3, "rocker": 0.2}
     links = tuple(replace(link, com=np.array([long[link.name] / 2, 0.0, 0.0])) for link in mechanism.links)

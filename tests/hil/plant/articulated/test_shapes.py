@@ -1,4 +1,4 @@
-"""Solids of a scenario file against closed formulas, and surfaces that enclose no body."""
+"""Solids of a scenario file, compared with closed formulas, and surfaces that enclose no body."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def test_shapes_are_right_to_a_thousandth(solid, mass, moments):
 
 
 def test_a_file_in_millimetres_and_two_halves_of_a_box_equal_the_box(tmp_path):
-    """The file holds one half of the box. The test joins both halves of the box."""
+    """The file contains one half of the box. The test joins the two halves of the box."""
     trimesh.creation.box(extents=[100.0, 40.0, 30.0]).export(tmp_path / "half.stl")
     box = {"link": "arm", "density": 2700.0, "shape": "box"}
     half = Solid(link="arm", density=2700.0, shape="mesh", file="half.stl", scale=1e-3, xyz=[0.05, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""A solid as four point masses, degenerate solids, and impossible bodies."""
+"""A solid as four point masses, degenerate solids, and physically impossible bodies."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def test_four_points_have_the_mass_centre_and_inertia_of_the_solid(seed):
     mass, com = rng.uniform(0.1, 5.0), rng.normal(size=3)
     inertia = oracle.random_inertia(rng, mass, rng.uniform(0.05, 2.0))
     solid = solids.reduce("body", mass, com, inertia)
-    r = solid.points - com  # from the points, without Solid's properties
+    r = solid.points - com  # from the points, without the properties of Solid
     tensor = sum(0.25 * mass * (p @ p * np.eye(3) - np.outer(p, p)) for p in r)
     np.testing.assert_allclose(r.sum(axis=0), 0.0, atol=1e-14)
     np.testing.assert_allclose(tensor, inertia, atol=1e-13 * np.abs(inertia).max())

@@ -1,4 +1,4 @@
-"""Member forces and stresses against Newton-Euler's joint forces and closed formulas."""
+"""Member forces and stresses, compared with Newton-Euler's joint forces and closed formulas."""
 
 from dataclasses import replace
 
@@ -91,8 +91,8 @@ def test_a_section_with_more_area_than_its_circle_is_refused():
 
 
 def test_sections_of_links_carry_all_bodies_beyond_them():
-    """A held chain has a link, a second link fixed to the first, a flexible link fixed to the second, and a payload.
-    Statics gives the moment at each root."""
+    """The held chain consists of a link, a second link fixed to the first, a flexible link fixed to the second, and a
+    payload. Statics determines the moment at each root."""
     base = oracle.planar_chain(1, length=0.3, mass=0.3)
     first = replace(base.links[0], section=ROUND)
     second = replace(first, name="second")
@@ -104,8 +104,8 @@ def test_sections_of_links_carry_all_bodies_beyond_them():
     load = Payload("load", "second", 0.2, np.array([0.15, 0.0, 0.0]), 1e-5 * np.eye(3))
     mechanism = replace(base, links=(first, second, third), joints=(*base.joints, *glue), payloads=(load,))
     plant = Plant(mechanism, max_step=1e-5)
-    # The arm is released for one short step. Except for the free part of the beam, the arm accelerates like a rigid
-    # body on its hinge.
+    # The test releases the arm for one short step. Except for the free part of the beam, the arm accelerates like a
+    # rigid body on its hinge.
     plant.push(1e-5, [0.0])
     gamma = plant.cycle.consistent()[0]
     points = plant.cycle.z[: plant.structure.split].reshape(-1, 3)
@@ -113,10 +113,10 @@ def test_sections_of_links_carry_all_bodies_beyond_them():
     forces = masses * (gamma[: plant.structure.split].reshape(-1, 3) - mechanism.gravity)
 
     def beyond(x: float, mass_before: float) -> tuple[float, float]:
-        """Return shear and bending at x, computed by hand from all points except the first link's part before x."""
+        """Return shear and bending at x, computed by hand from all points except the first link's points before x."""
         force, moment = forces.sum(axis=0), np.cross(points - [x, 0.0, 0.0], forces).sum(axis=0)
         if mass_before:
-            alpha = (plant.cycle.equations.G @ gamma)[0]  # at rest the points of the first link move about the hinge
+            alpha = (plant.cycle.equations.G @ gamma)[0]  # at rest the points of the first link move around the hinge
             before = mass_before * np.array([0.0, alpha * 0.15 + 9.81, 0.0])
             spin = mass_before * 0.3**2 / 12.0 * alpha
             force = force - before

@@ -1,4 +1,4 @@
-"""Changes of topology: velocities after a switch, motions afterwards, refused switches."""
+"""Changes of topology: velocities after a switch, motions afterwards, and refused switches."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def example(name: str) -> tuple[Mechanism, Trajectory]:
 
 
 def at_switch(name: str, number: int = 1, **options) -> tuple[Plant, Mechanism, str]:
-    """Return a plant at rest in the pose of its example's switch `number`, in the mode before this switch."""
+    """Return a plant at rest in the pose of the example's switch `number`, in the mode before this switch."""
     mechanism, motion = example(name)
     time, mode = motion.modes[number]
     before = mechanism.mode(motion.modes[number - 1][1])
@@ -40,7 +40,7 @@ def test_an_object_that_is_picked_up_weighs_at_once():
 
 
 def bare(mechanism: Mechanism) -> Mechanism:
-    """Return a mechanism without motors, since Pinocchio does not model the rotors."""
+    """Return a mechanism without motors, because Pinocchio does not model the rotors."""
     return replace(mechanism, joints=tuple(replace(j, motor=None, encoder=None) for j in mechanism.joints))
 
 
@@ -51,20 +51,20 @@ def bare_accelerations(plant: Plant, tau: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("velocities", [(0.05, -0.02, 0.03), (0.0, 0.1, -0.1)])
 def test_an_object_picked_up_in_motion_takes_its_share_of_the_momentum(velocities):
-    """The object is at rest before the switch. Impulses act only at the joints, so M+ v+ = M- v-. The object's part of
-    this momentum is zero."""
+    """The object is at rest before the switch. Impulses act only at the joints, so M+ v+ = M- v-. The object's
+    contribution to this momentum is zero."""
     plant, mechanism, mode = at_switch("pick_and_place", velocities=velocities)
     q, before = plant.q, plant.v
     plant.switch(mode)
     empty, loaded = (Closed(mechanism.in_mode(name)) for name in ("empty", mode))
-    # The momentum conjugate to the joints: bodies and rotors have the same momentum as before, and the object has no
-    # momentum.
+    # The switch does not change the momentum that is conjugate to the joints. This momentum includes bodies and rotors,
+    # and the object contributes none.
     expected = np.linalg.solve(loaded.mass(q, rotors=True), empty.mass(q, rotors=True) @ before)
     np.testing.assert_allclose(plant.v, expected, atol=2e-5 * np.abs(before).max())
     assert np.abs(plant.v - before).max() > 0.03 * np.abs(before).max()
     released = plant.v
     plant.switch("empty")
-    np.testing.assert_allclose(plant.v, released, atol=1e-12)  # a released object takes its momentum along
+    np.testing.assert_allclose(plant.v, released, atol=1e-12)  # a released object keeps its momentum
 
 
 def test_a_hand_too_fast_for_its_object_is_refused_and_nothing_changes():
@@ -79,7 +79,7 @@ def test_a_loop_that_closes_takes_up_the_remaining_rates():
     """M (v+ - v-) = J' impulse and J v+ = 0, with Pinocchio's mass matrix and frames."""
     mechanism, motion = example("two_arm_grasp")
     grasp = Closed(mechanism.in_mode("grasp"))
-    # The object is away from the hands, so only the closure acts.
+    # The object is away from the grippers, so only the closed loop acts.
     alone = replace(mechanism, modes=tuple(replace(m, payloads=mechanism.modes[0].payloads) for m in mechanism.modes))
     velocities = np.array([0.05, 0.02, -0.05, 0.03])
     plant = Plant(alone, start=motion.at(0.7)[0], velocities=velocities)
@@ -120,7 +120,8 @@ def test_arms_that_grasped_move_as_one_mechanism_and_as_two_again_after_release(
 
 
 def standing_on_the_right(mechanism: Mechanism) -> Mechanism:
-    """Return the biped as a chain from its right foot, built by hand. Every joint turns in the other direction."""
+    """Return the biped as a chain that starts at its right foot, written out by hand. All joints turn in the opposite
+    direction."""
     foot, leg = mechanism.link("left_foot"), mechanism.link("left_leg")
     load = mechanism.payloads[0]
     links = (replace(leg, name="right_leg"), leg, foot)

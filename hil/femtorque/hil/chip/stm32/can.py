@@ -1,4 +1,5 @@
-"""The common part of the families' CAN controllers: peripherals of a chip and nodes of a bus, in C (can.c)."""
+"""The functions that the families' CAN controllers have in common. A controller is a peripheral of a chip and a node of
+a bus, in C (can.c)."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -13,8 +14,8 @@ from femtorque.hil.clock import ChipState, Member
 
 
 class CanController(PeripheralInC, OnWire):
-    """hz: of the clock of its bits; cycles: processor cycles for one clock of its registers. asserted: its interrupt
-    requests, as bits. REFUSALS: messages, by their numbers in C."""
+    """hz: clock of its bits; cycles: processor cycles per clock of its registers. asserted: asserted interrupt
+    requests, as bits. REFUSALS: messages, indexed by their numbers in C."""
 
     asserted = Member(int, "state.can")
 
@@ -44,15 +45,15 @@ class CanController(PeripheralInC, OnWire):
         getattr(self.parts.lib, self.RESET)(self.parts.ffi.addressof(self.state))
 
     def plug(self, wire: Wire, *pins: Pin) -> None:
-        """Put the controller on a wire. While one of these pins is not switched to the controller, the controller is
-        off the wire."""
+        """Connect the controller to a CAN bus. While one of these pins is not switched to the controller, the
+        controller is disconnected from the bus."""
         self.wire, can = wire, self.state.can
         can.wire, can.pins = wire.state, len(pins)
         can.pin[0:len(pins)] = [(port.slot, pin, function) for port, pin, function in pins]
         wire.attach(self)
 
     def interrupt(self, *numbers: int) -> None:
-        """Connect the controller's interrupt requests to requests of the processor."""
+        """Connect the controller's interrupt requests to the processor."""
         self.state.can.lines[0:len(numbers)] = numbers
 
     def forget(self, *keys: str) -> None:
@@ -60,7 +61,7 @@ class CanController(PeripheralInC, OnWire):
         self.state.can.hz = -1.0
 
     def touched(self) -> None:
-        """Leave the board's description as it is. No output depends on these registers."""
+        """Keep the description of the board in C unchanged. These registers affect no output."""
 
     def _clock_switched(self) -> None:
         super()._clock_switched()
@@ -72,7 +73,7 @@ class CanController(PeripheralInC, OnWire):
 
     @abstractmethod
     def _left(self, key: str, value: int) -> None:
-        """Handle a write that C leaves to Python, or refuse the write."""
+        """Handle a write that C does not handle, or refuse it."""
 
     def _refuse(self, why: float) -> None:
         raise Unmodelled(self.name + self.REFUSALS[int(why)])

@@ -1,4 +1,4 @@
-"""Timers capture the edges of the slow oscillator LSI: every eighth edge captures the count (RM0090 18.3.5, RM0440
+"""The timers capture the edges of the slow oscillator LSI. Each eighth edge captures the count (RM0090 18.3.5, RM0440
 30.4.6)."""
 
 from collections.abc import Callable
@@ -6,17 +6,17 @@ from collections.abc import Callable
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.clock import NEVER, Events
 
-_EDGES = 8  # from one capture to the next
+_EDGES = 8  # cycles from one capture to the next
 _CEN = 1
 
 
 class LsiCapture:
-    """Captures of one channel. period(): processor cycles from one edge of LSI to the next. The phase of the edges is
-    arbitrary."""
+    """Input captures of one channel. period(): processor cycles from one edge of LSI to the next. The phase of the
+    edges is arbitrary."""
 
     def __init__(self, events: Events, period: Callable[[], float]) -> None:
         self.events, self._period = events, period
-        self.since: float | None = None  # cycle at which the capture was switched on
+        self.since: float | None = None  # cycle at which the capture was enabled
         self._seen = 0
 
     def start(self) -> None:
@@ -35,7 +35,7 @@ class LsiCapture:
 
     @property
     def settled_until(self) -> int:
-        """Cycle until which only software changes the flag; two cycles early, for rounding."""
+        """Before this cycle only software can change the flag. The value is two cycles early to allow for rounding."""
         if self.since is None or self.flag:
             return NEVER
         return int(self.since + (self._edges + 1) * _EDGES * self._period()) - 2
@@ -51,7 +51,7 @@ class LsiCapture:
 
 
 class CaptureTimer(Peripheral):
-    """A timer that can only capture LSI, by its first channel. TISEL = 6 chooses LSI (ST's stm32g4xx_hal_tim_ex.h)."""
+    """A timer that can only capture LSI, on its first channel. TISEL = 6 selects LSI (ST's stm32g4xx_hal_tim_ex.h)."""
 
     REGISTERS = {
         0x00: Register("CR1", 0, 1), 0x10: Register("SR"), 0x18: Register("CCMR1", 0, 0xF),

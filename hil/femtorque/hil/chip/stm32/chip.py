@@ -1,5 +1,5 @@
-"""The common part of the STM32 families: Cortex-M4F, memory, timers, ports, watchdog, time and resets. A family adds
-its addresses, clock controller, links and DMA."""
+"""The model that the STM32 families have in common: Cortex-M4F, memory, timers, ports, watchdog, time and resets. Each
+family adds its addresses, clock controller, links and DMA."""
 
 import struct
 from abc import ABC, abstractmethod
@@ -26,27 +26,29 @@ from femtorque.hil.chip.stm32.watchdog import Watchdog
 from femtorque.hil.clock import EventClock
 
 FLASH_START, SRAM_START = 0x08000000, 0x20000000
-SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's own memory: boot loader, one-time area, unique number
+SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's memory: boot loader, OTP area, unique device ID
 SYSTEM = Region("system", SYSTEM_START, SYSTEM_SIZE, writable=False)
 
 ADC_INTERRUPT = 18  # of all converters of an F405 (RM0090 table 62), and of ADC1 and ADC2 (RM0440 table 97)
 Gate = tuple[str, int]  # enable register and bit
 
 
-# The model of the boot loader has a vector table and sleeps.
+# The model of the boot loader contains only a vector table and a sleep instruction.
 ROM = struct.pack("<II", SRAM_START + 0x2000, SYSTEM_START + 9) + bytes.fromhex("30bf fde7")
 
 
 def unique(number: int) -> bytes:
-    """Return the 96 unique bits of a part: place on the wafer, wafer, lot in ASCII (RM0090 39.1, RM0440 48.1)."""
+    """Return the 96-bit unique device ID: position on the wafer, wafer number, lot number in ASCII (RM0090 39.1, RM0440
+    48.1)."""
     return struct.pack("<HHB7s", number & 0xFFFF, number >> 16, 0x1F, b"VIRTUAL")
 
 
 class Stm32(ABC):
-    """The chip. hse_hz: of the crystal; None if the crystal is dead. number: distinguishes this part from others.
+    """The chip. hse_hz: frequency of the crystal; None if the crystal has failed. number: distinguishes this chip from
+    others.
 
-    UNIQUE: address of the unique bits. TIMERS: base, true if on APB2, and gate, by name. PORT_BASE, PORT_GATE: base and
-    gate register of the ports.
+    UNIQUE: address of the chip's unique device ID. TIMERS: base address, true if on APB2, and clock gate, by name.
+    PORT_BASE, PORT_GATE: base address and clock gate register of the ports.
     """
 
     FAMILY: ClassVar[Chip]
@@ -58,9 +60,9 @@ class Stm32(ABC):
     WATCHDOG: ClassVar[type[Watchdog]] = Watchdog
     PORT_BASE: ClassVar[int]
     PORT_GATE: ClassVar[str]
-    converters: tuple[Any, ...]  # the first converter samples currents, the last voltages
-    adc: Any  # samples the motors' currents
-    spi: Spi  # SPI for gate drivers, in families with an SPI
+    converters: tuple[Any, ...]  # the first converter samples currents, and the last converter samples voltages
+    adc: Any  # converter that samples the motors' currents
+    spi: Spi  # SPI for gate drivers, in families with a modelled SPI
     cans: Mapping[str, CanController]
     debug: DebugUnit
     flash: FlashInterface
@@ -100,28 +102,30 @@ class Stm32(ABC):
 
     @property
     def debug_closed(self) -> bool:
-        """True if the image has switched the debug port off."""
+        """True if the image has disabled the debug port."""
         return False
 
     @abstractmethod
     def _ungated(self) -> tuple[Peripheral, ...]:
-        """Return the peripherals without a clock gate."""
+        """Return the peripherals that have no clock gate."""
 
     @abstractmethod
     def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
-        """Return the links by name; and links, DMA controllers and other peripherals by the gates of their clocks."""
+        """Return the serial links by name. Return also the links, DMA controllers and other peripherals by their clock
+        gates."""
 
     def _timer(self, name: str, base: int, cycles: Callable[[], float]) -> Timer:
         return self.TIMER(name, base, self.core.events, self.FAMILY.timers[name], cycles)
 
     def _lsi_period(self) -> float:
-        """Return processor cycles of one period of LSI."""
+        """Return the number of processor cycles in one period of LSI."""
         return self.rcc.hclk / self.lsi_hz
 
     # -- the chip's own supply ----------------------------------------------
 
     def supply(self, volts: float) -> None:
-        """Set the voltage of the supply, V. Below the power-down threshold the chip is in reset."""
+        """Set the voltage of the supply, V. While the supply is below the power-down threshold, the chip is in
+        reset."""
         self.detector.set(volts)
         if volts < POWER_DOWN and self.powered:
             self.powered, self.unpowered_at = False, self.seconds
@@ -132,8 +136,8 @@ class Stm32(ABC):
 
     @property
     def out_of_specification(self) -> bool:
-        """True if the processor runs faster than its data sheet allows at this voltage. The processor's results are
-        then undefined."""
+        """True if the processor runs faster than the data sheet allows at this supply voltage. Above this clock the
+        results of the processor are undefined."""
         return self.detector.volts < self.FULL_SPEED_VOLTS and self.rcc.hclk > self.LOW_VOLTAGE_HZ
 
     def _supply_is_low(self, low: bool) -> None:
@@ -145,7 +149,7 @@ class Stm32(ABC):
 
     @property
     def detector_breaks(self) -> bool:
-        """True if the voltage detector acts on the timers' break inputs."""
+        """True if the voltage detector is connected to the timers' break inputs."""
         return False
 
     def _break(self, active: bool) -> None:
@@ -177,7 +181,7 @@ class Stm32(ABC):
     # -- time ---------------------------------------------------------------
 
     def clock(self) -> EventClock:
-        """The chip's time, for parts outside of it."""
+        """The chip's time, for models outside of the chip."""
         return EventClock(self.core.events)
 
     @property
@@ -212,7 +216,7 @@ class Stm32(ABC):
     # -- debugging ----------------------------------------------------------
 
     def halt(self) -> None:
-        """Halt the processor like a debugger, and the parts that the debug unit freezes."""
+        """Halt the processor as a debugger does, and the peripherals that the debug unit freezes."""
         self.core.halt(True)
         for name, timer in self.timers.items():
             timer.freeze(self.debug.freezes(name))
@@ -236,11 +240,11 @@ class Stm32(ABC):
 
     @property
     def in_rom(self) -> bool:
-        """True if the processor runs ST's boot loader."""
+        """True if the processor executes ST's boot loader."""
         return SYSTEM_START <= self.core.pc < SYSTEM_START + SYSTEM_SIZE
 
     def reset(self, cause: str = "pin") -> None:
-        """Reset the chip, from outside by 'pin', 'brownout' or 'power'. Only 'power' loses the memory."""
+        """Reset the chip. The cause is 'pin', 'brownout' or 'power'. The memory loses its content only at 'power'."""
         self.resets.append(cause)
         self._why = "software"
         if cause == "power":
@@ -256,7 +260,8 @@ class Stm32(ABC):
         self.detector.look()
 
     def _scramble_memory(self) -> None:
-        """Fill memory after power-on with arbitrary bytes. The bytes are the same in every run, so that runs repeat."""
+        """Fill memory with arbitrary bytes, as after power-on. All runs use the same bytes, so that runs are
+        repeatable."""
         random = np.random.default_rng(0x5EED)
         for region in self.REGIONS:
             if region.writable:

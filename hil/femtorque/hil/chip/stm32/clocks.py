@@ -1,5 +1,5 @@
-"""The common part of the families' clock controllers: oscillators with start-up times, clock tree, gates, reset flags
-and clock security. A family names its registers and limits."""
+"""The clock controller functions that the families have in common: oscillators with start-up times, clock tree, gates,
+reset flags and clock security. Each family names its registers and limits."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -16,10 +16,11 @@ HSEON, HSERDY, CSSON, PLLON, PLLRDY = 1 << 16, 1 << 17, 1 << 19, 1 << 24, 1 << 2
 
 
 class ClockController(Peripheral):
-    """Oscillators, PLL, clock tree and gates. hse_hz: of the crystal; None on a board without one.
+    """Oscillators, PLL, clock tree and gates. hse_hz: frequency of the crystal, Hz; None on a board without a crystal.
 
-    HSION, HSIRDY: bits of CR. SOURCES: ready bits by CFGR.SW. APB_SHIFTS: of the two prescalers in CFGR. LIMITS_HZ: of
-    HCLK, APB1 and APB2. RESET_FLAGS: bits of CSR by cause; CLEAR_FLAGS: the bit that clears them.
+    HSION, HSIRDY: bits of CR. SOURCES: ready bits by the value of CFGR.SW. APB_SHIFTS: bit positions of the two APB
+    prescalers in CFGR. LIMITS_HZ: maximum of HCLK, APB1 and APB2. RESET_FLAGS: bits of CSR by cause; CLEAR_FLAGS: the
+    bit that clears these flags.
     """
 
     HSION: ClassVar[int]
@@ -31,15 +32,15 @@ class ClockController(Peripheral):
     CLEAR_FLAGS: ClassVar[int]
     FAILURE: ClassVar[tuple[str, int]]  # register and flag of the clock security system
     GATES: ClassVar[tuple[str, ...]]
-    PLL_OUTPUTS: ClassVar[int] = 0  # bits of PLLCFGR that enable its outputs; they may change at any time
+    PLL_OUTPUTS: ClassVar[int] = 0  # bits of PLLCFGR that enable its outputs; software may change them at any time
     hsi_hz = HSI_HZ  # of this individual chip
 
     def __init__(self, base: int, events: Events, flash: Any, power: Any, hse_hz: int | None) -> None:
         self.events, self.flash, self.power, self.hse_hz = events, flash, power, hse_hz
         self.hse_alive = hse_hz is not None
         self.gates: dict[tuple[str, int], Peripheral] = {}  # by enable register and bit
-        self.on_clock: Callable[[int, int], None] = lambda old, new: None  # called when HCLK changes, with Hz
-        self.on_tree: Callable[[], None] = lambda: None  # called after the clock tree has changed
+        self.on_clock: Callable[[int, int], None] = lambda old, new: None  # called with Hz when HCLK changes
+        self.on_tree: Callable[[], None] = lambda: None  # called after a change of the clock tree
         self.on_clock_failure: Callable[[], None] = lambda: None
         self.hclk = HSI_HZ
         self.reset_flags = 0
@@ -64,7 +65,7 @@ class ClockController(Peripheral):
 
     # clock tree
     def _source_hz(self, source: int) -> int:
-        """Return the frequency of one of SOURCES."""
+        """Return the frequency of a clock source of SOURCES."""
         ready = self.SOURCES[source]
         return self.hsi_hz if ready == self.HSIRDY else self.hse_hz or 0 if ready == HSERDY else self._pll_hz()
 
@@ -73,7 +74,7 @@ class ClockController(Peripheral):
 
     @abstractmethod
     def _check(self, hclk: int) -> None:
-        """Refuse a clock that flash or voltage regulator does not allow."""
+        """Refuse a clock that is too fast for the flash or the voltage regulator."""
 
     @abstractmethod
     def _pll_uses_hse(self) -> bool: ...
@@ -87,13 +88,13 @@ class ClockController(Peripheral):
         return self.hclk // APB_DIVIDERS[self.value["CFGR"] >> self.APB_SHIFTS[1] & 7]
 
     def timer_hz(self, second: bool) -> int:
-        """Return the clock of the timers of APB1, or of APB2 (second): twice the bus clock, or HCLK if the bus clock is
-        HCLK."""
+        """Return the clock of the timers on APB1, or on APB2 if `second` is true: twice the bus clock, or HCLK if the
+        bus clock equals HCLK."""
         bus = self.apb2 if second else self.apb1
         return bus if bus == self.hclk else 2 * bus
 
     def _apply(self) -> None:
-        """Switch to the clock tree of the registers. Refuse a tree beyond the limits of silicon."""
+        """Switch to the clock tree that the registers select. Refuse a clock tree above the limits of silicon."""
         status = self.value["CFGR"] >> 2 & 3
         hclk = self._source_hz(status) // AHB_DIVIDERS[self.value["CFGR"] >> 4 & 15]
         old, self.hclk = self.hclk, hclk
@@ -145,7 +146,7 @@ class ClockController(Peripheral):
         self._sources_changed()
 
     def _sources_changed(self) -> None:
-        """Withdraw published answers that depend on clocks outside of the tree."""
+        """Withdraw published answers that depend on clocks outside of the clock tree."""
         for gated in self.gates.values():
             gated.forget()
 
@@ -158,8 +159,8 @@ class ClockController(Peripheral):
         self._apply()
 
     def fail_hse(self) -> None:
-        """Stop the crystal. The clock security system, if it is on, then breaks the outputs, pends the NMI and switches
-        to HSI."""
+        """Stop the crystal. If the clock security system is enabled, it then activates the break of the timers, pends
+        the NMI and switches to HSI."""
         self.hse_alive = False
         self.forget()
         self._sources_changed()
@@ -194,7 +195,8 @@ class ClockController(Peripheral):
 
     # reset flags
     def flag_reset(self, cause: str) -> None:
-        """Note the cause of a reset. Every reset sets the pin flag too, because it pulls the reset pin."""
+        """Record the cause of a reset in the reset flags. Each reset also sets the flag of the reset pin, because every
+        reset pulls this pin low."""
         self.reset_flags |= self.RESET_FLAGS[cause] | self.RESET_FLAGS["pin"]
         if cause == "power":
             self.reset_flags |= self.RESET_FLAGS["brownout"]

@@ -10,10 +10,11 @@ IWDG, WWDG = 1 << 12, 1 << 11
 
 
 class DebugUnit(Peripheral):
-    """Settings for the time in which the processor is halted or sleeps. A system reset keeps these settings. Power-on
-    clears them.
+    """Settings for the time during which the processor is halted or sleeps. These settings keep their values over a
+    system reset. Power-on clears them.
 
-    WATCHDOG_FREEZE: the register with the watchdogs' bits; FREEZE: register and bit by timer (ST's SVD files).
+    WATCHDOG_FREEZE: the register with the watchdogs' freeze bits; FREEZE: register and bit of each timer (ST's SVD
+    files).
     """
 
     WATCHDOG_FREEZE: ClassVar[str]
@@ -27,7 +28,7 @@ class DebugUnit(Peripheral):
 
     @property
     def keeps_clocks(self) -> bool:
-        """True if SWD answers while the processor sleeps."""
+        """True if SWD responds while the processor sleeps."""
         return bool(self.value["CR"] & SLEEP)
 
     @property

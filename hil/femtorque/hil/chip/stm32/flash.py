@@ -1,6 +1,6 @@
-"""The common part of the families' flash interfaces: keys, locks, and times of erasing and programming.
+"""The flash interface that the families have in common: keys, locks, and durations of erasing and programming.
 
-Not modelled: the processor's wait for a busy bank, write protection and read protection.
+The model omits the processor's wait for a busy bank, write protection and read protection.
 """
 
 import math
@@ -13,14 +13,15 @@ from femtorque.hil.chip.registers import Peripheral
 from femtorque.hil.clock import NEVER, Events
 
 KEYS = (0x45670123, 0xCDEF89AB)  # FLASH_KEY1, FLASH_KEY2 of ST's stm32f4xx_hal_flash.h and stm32g4xx_hal_flash.h
-OPTION_KEYS = (0x08192A3B, 0x4C5D6E7F)  # FLASH_OPT_KEY1 (F4), FLASH_OPTKEY1 (G4), and the second keys
+OPTION_KEYS = (0x08192A3B, 0x4C5D6E7F)  # FLASH_OPT_KEY1 (F4), FLASH_OPTKEY1 (G4), and the second key of each
 PG, EOP, BUSY, LOCK = 1 << 0, 1 << 0, 1 << 16, 1 << 31
 EOPIE, START = 1 << 24, 1 << 16
 ERASED = b"\xff"
 
 
 class FlashInterface(Peripheral):
-    """hz: of the processor. options: option bytes, which a reset keeps. ERRORS: bits of SR."""
+    """hz: frequency of the processor. options: option bytes, which keep their values over a reset. ERRORS: bits of
+    SR."""
 
     ERRORS: ClassVar[int]
     options: int
@@ -42,7 +43,7 @@ class FlashInterface(Peripheral):
         """Program a word, or set an error flag."""
 
     def program(self, address: int, size: int, value: int) -> bool:
-        """Take a write to flash. Returns false if flash is not being programmed."""
+        """Take a write to flash. Return false if flash is not being programmed."""
         if self.value["CR"] & (LOCK | PG) != PG:
             return False
         self.forget("SR")
@@ -54,7 +55,7 @@ class FlashInterface(Peripheral):
         return self.events.now < self._until
 
     def _takes(self, seconds: float) -> None:
-        """Begin an operation that takes a number of seconds and succeeds."""
+        """Begin an operation that takes a given time, s, and succeeds."""
         self._until = self.events.now + seconds * self._hz()
         if self.value["CR"] & EOPIE:
             self.value["SR"] |= EOP
@@ -63,7 +64,7 @@ class FlashInterface(Peripheral):
         self._core.load(address, ERASED * size)
 
     def _key(self, register: str, value: int, keys: tuple[int, int], unlock: Callable[[], None]) -> None:
-        """Unlock after both keys in their order. After another key stay locked until a reset."""
+        """Clear the lock after both keys in the correct order. After a wrong key the lock stays set until a reset."""
         given = self._keys[register]
         right = given < len(keys) and value == keys[given]
         self._keys[register] = given + 1 if right else len(keys) + 1

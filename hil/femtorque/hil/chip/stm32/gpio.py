@@ -9,9 +9,9 @@ from femtorque.hil.clock import ChipState, Member
 
 
 class Gpio(PeripheralInC):
-    """Pins 0 to 15 (`port` of parts.h). sources: by pin, functions for the level of an input that changes without a
-    call. steady: by pin, functions that return true if this level stays until `forget`. asked: output pins, as bits,
-    whose levels are read only when needed, so that no call announces their changes."""
+    """Pins 0 to 15 of a port (`port` of parts.h). sources: for each pin, a function that returns an input whose changes
+    are not announced by a call. steady: for each pin, a function that returns true if this input is constant until
+    `forget`. asked: output pins, as bits, that are read only on demand, so that no call announces their changes."""
 
     asked = Member(int)
 
@@ -31,7 +31,7 @@ class Gpio(PeripheralInC):
         super().__init__(name, base, parts)
 
     def hear(self, pins: int, call: Callable[[], None]) -> None:
-        """Call a function after one of these outputs, as bits, may have changed."""
+        """Call a function when these outputs, given as bits, may have changed."""
         self._on_output, self.state.heard = call, pins
         self.parts.hear("PORT_OUTPUTS", self.slot, lambda value: call())
 
@@ -51,7 +51,7 @@ class Gpio(PeripheralInC):
         self._on_output()
 
     def drive(self, pin: int, level: bool | None) -> None:
-        """Set the level that is wired to an input; None: only its pull resistor."""
+        """Set the state of the signal that is wired to an input; None: only the pull resistor is connected."""
         self.forget("IDR")
         if level is None:
             self._wired.pop(pin, None)
@@ -59,17 +59,17 @@ class Gpio(PeripheralInC):
             self._wired[pin] = level
 
     def mode(self, pin: int) -> int:
-        """Return 0 for an input, 1 for an output, 2 for an alternate function, 3 for analogue."""
+        """Return the mode of a pin: 0 input, 1 output, 2 alternate function, 3 analogue."""
         return self.value["MODER"] >> 2 * pin & 3
 
     def alternate(self, pin: int) -> int | None:
-        """Return the number of the alternate function to which a pin is switched, or None."""
+        """Return the number of the alternate function that a pin has, or None."""
         if self.mode(pin) != 2:
             return None
         return self.value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
 
     def level(self, pin: int) -> bool:
-        """Return the level of a pin in the input register."""
+        """Return the bit of a pin in the input register."""
         if self.mode(pin) == 1:
             return bool(self.value["ODR"] >> pin & 1)
         if pin in self.sources:
@@ -79,7 +79,8 @@ class Gpio(PeripheralInC):
         return (self.value["PUPDR"] >> 2 * pin & 3) == 1
 
     def driven(self, pin: int) -> bool:
-        """Return the level of an output pin for a part outside. A resistor pulls the pin low while it is no output."""
+        """Return the state of an output pin for a component outside of the chip. While the pin is not an output, a
+        resistor pulls it low."""
         return self.mode(pin) == 1 and bool(self.value["ODR"] >> pin & 1)
 
     def read_IDR(self) -> int:
@@ -118,8 +119,8 @@ class GpioG4(Gpio):
 
 @cache
 def _pins(register: int, code: int) -> int:
-    """Return the pins, as bits, whose two bits in a register are `code`."""
+    """Return the pins, as bits, whose two-bit field in a register equals `code`."""
     return sum((register >> 2 * pin & 3 == code) << pin for pin in range(16))
 
 
-Pin = tuple[Gpio, int, int]  # port, number, and the alternate function that connects the peripheral
+Pin = tuple[Gpio, int, int]  # port, pin number, and the alternate function that connects the peripheral

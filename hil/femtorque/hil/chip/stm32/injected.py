@@ -1,6 +1,6 @@
-"""The common part of the families' converters. Software or a timer starts an injected sequence. The sequence converts
-its channels one after another. Each channel has a sampling window. The sequence ends with results, flags and an
-interrupt. C runs it (converter.c)."""
+"""The converter functions that the families have in common. An injected sequence is started by software or a timer. The
+channels of the sequence are converted one after another. Each channel is sampled during a window. At the end of the
+sequence the converter sets the results, the flags and an interrupt request. C runs it (converter.c)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RESULTS = ("JDR1", "JDR2", "JDR3", "JDR4")
 
 
 class ConverterClock(Peripheral):
-    """The common registers of converters, which set their clock."""
+    """The converters' common registers, which select their clock."""
 
     SIZE = 1 << 8
 
@@ -31,9 +31,9 @@ class ConverterClock(Peripheral):
 
 
 class Injected(PeripheralInC):
-    """A converter. volts(channel): V on the channel's pin; during the call `window` is the time (from, to), cycles, in
-    which the channel is sampled. interrupt: number of its request, or -1. dead: true if it converts nothing any more.
-    busy: true during a sequence."""
+    """A converter. volts(channel): voltage on the channel's pin, V; during the call `window` is the time (from, to),
+    cycles, in which the channel is sampled. interrupt: number of its interrupt request, or -1. dead: true if the
+    converter has failed and converts nothing. busy: true during a sequence."""
 
     dead, interrupt, busy = Member(bool), Member(int), Member(bool, "state.end", "armed")
     SIZE = 1 << 8
@@ -79,7 +79,7 @@ class Injected(PeripheralInC):
         self._changed()
 
     def _changed(self) -> None:
-        """Pass settings on to C after a possible change."""
+        """Pass settings to C if they may have changed."""
         self.state.known = False
         self.state.by_trigger, self.state.asks, self.state.plain = self._by_trigger(), self._asks(), self._plain()
 
@@ -87,30 +87,31 @@ class Injected(PeripheralInC):
 
     @abstractmethod
     def _cycles(self) -> float:
-        """Return processor cycles of one clock of the converter."""
+        """Return the number of processor cycles in one clock of the converter."""
 
     @abstractmethod
     def _channels(self) -> list[tuple[int, float]]:
-        """Return the channels of the sequence, each with its sampling time in clocks."""
+        """Return the channels of the sequence with their sampling times in clocks."""
 
     @abstractmethod
     def _asks(self) -> bool:
-        """Return true if its interrupt is enabled."""
+        """Return true if the interrupt of this exception is enabled."""
 
     @abstractmethod
     def _by_trigger(self) -> bool:
         """Return true if the timer's trigger starts the sequence."""
 
     def _plain(self) -> bool:
-        """Return true if the converter is ready and only a start can change it."""
+        """Return true if the converter is ready and can change state only by a start."""
         return True
 
     def _staleness(self) -> float:
-        """Return the cycles without a conversion after which the first result is wrong, or -1."""
+        """If a converter is idle for too long, its first result is wrong. Return this number of idle cycles, or -1 if
+        there is no limit."""
         return -1.0
 
     CONVERSION: ClassVar[float]  # clocks from the end of a sample to its result
-    LATENCY: ClassVar[float]  # most clocks from a timer's trigger to the first sample
+    LATENCY: ClassVar[float]  # maximum number of clocks from a timer's trigger to the first sample
     STATUS: ClassVar[str]  # name of the status register; converter.h explains it and the following constants
     CONTROL: ClassVar[str]
     ENDED: ClassVar[int]
@@ -136,7 +137,7 @@ class Injected(PeripheralInC):
         state.known = True
 
     def _sampled(self, i: float) -> float:
-        """Return V on the pin of the i-th channel of the sequence."""
+        """Return the voltage on the pin of the sequence's i-th channel, V."""
         at = int(i)
         self.window = getattr(self.state, "from")[at], self.state.to[at]
         return self.volts(self.state.channel[at])
@@ -152,7 +153,7 @@ class Injected(PeripheralInC):
         return bool(self.parts.lib.converter_armed(self._here))
 
     def _ask(self) -> None:
-        """Update the interrupt request."""
+        """Assert or clear the interrupt request."""
         self.state.asks = self._asks()
         self.parts.do("converter_ask", self._here)
 

@@ -5,19 +5,19 @@ from femtorque.hil.chip.stm32.debug import IWDG, SLEEP, STANDBY, STOP, WWDG
 
 
 class NoAnswer(Exception):
-    """Error: the chip does not answer on SWD."""
+    """Raised if the chip does not respond on SWD."""
 
 
 class Probe:
-    """A debugger without a reset line, set up as by OpenOCD's stm32f4x.cfg and stm32g4x.cfg. A connected debugger
+    """A debugger without a reset line, configured as in OpenOCD's stm32f4x.cfg and stm32g4x.cfg. A connected debugger
     freezes the watchdogs with the processor, and keeps the clocks on while the processor sleeps."""
 
     def __init__(self, chip: Stm32) -> None:
         self.chip = chip
 
     def attach(self) -> None:
-        """Connect. Raises NoAnswer if the flash interface has switched SWD off, or if the processor sleeps and its
-        clocks have stopped."""
+        """Connect. Raises NoAnswer if the image has disabled SWD, or if the processor sleeps and the debug clocks have
+        stopped."""
         debug = self.chip.debug
         if self.chip.debug_closed:
             raise NoAnswer("the access port was switched off: FLASH_ACR.DBG_SWEN is 0")

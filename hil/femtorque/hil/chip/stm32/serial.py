@@ -1,6 +1,6 @@
-"""The common part of the families' serial links and of the DMA streams that serve them. C runs both (link.c). This
-module has the registers, the refusals, and the connection to half-duplex wires. Only the interrupts for an idle line
-and for errors are modelled; others are refused."""
+"""The functions that the families' serial links, and the DMA streams of the links, have in common. C runs both
+(link.c). This module contains the registers, the refusals, and the connection to half-duplex buses. The model supports
+only the interrupts for idle line and errors, and refuses other interrupts."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -18,15 +18,16 @@ PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))
 ERRORS = PE | FE | NE | ORE
 EIE, HDSEL, DMAR, DMAT, DEM = 1 << 0, 1 << 3, 1 << 6, 1 << 7, 1 << 14
 _BITS = 10  # start, eight data, stop
-_LEAST_ROOM = 1024  # bytes on the wire at first; C asks for more when it needs them
+_LEAST_ROOM = 1024  # initial capacity for bytes on the line; C asks for more capacity when necessary
 
 
 class Serial(PeripheralPartlyInC):
-    """A link with 8 data bits, no parity, one stop bit. A family names its registers and UE. STEPS: of BRR per clock.
+    """A link with 8 data bits, no parity, one stop bit. Each family names its registers and the bit UE. STEPS: of BRR
+    per clock.
 
-    interrupt: number of its request, or -1. dma_cycles: for which a byte waits in the data register until DMA takes it.
-    On silicon DMA takes some cycles, and more while the bus is busy (AN4031, total transfer time). Here the default is
-    0.
+    interrupt: number of its interrupt request, or -1. dma_cycles: cycles for which a byte waits in the data register
+    for DMA. On silicon a DMA transfer takes some cycles, and more while the bus is busy (AN4031, total transfer time).
+    Here the default is 0.
     """
 
     interrupt, dma_cycles = Member(int), Member(int)
@@ -34,9 +35,9 @@ class Serial(PeripheralPartlyInC):
     UE: ClassVar[int]
     STEPS: ClassVar[int] = 1
     LEAST: ClassVar[int] = 16
-    BY_READING: ClassVar[bool]  # true if reading the flags and then the data register clears the flags
-    DATA: ClassVar[dict[str, int]]  # offsets of the data registers that DMA accesses, by side
-    PLACES: ClassVar[dict[int, str]]  # by offset, names in C (link.h) of the registers that C answers
+    BY_READING: ClassVar[bool]  # true if a read of the flags and then of the data register clears the flags
+    DATA: ClassVar[dict[str, int]]  # offsets of the data registers that DMA accesses, by direction
+    PLACES: ClassVar[dict[int, str]]  # names in C (link.h) of the registers that C handles, by offset
 
     def __init__(self, name: str, base: int, events: Events, cycles_per_clock: Callable[[], float]) -> None:
         self.events, self._cycles_per_clock = events, cycles_per_clock
@@ -76,7 +77,7 @@ class Serial(PeripheralPartlyInC):
         return 0.0, 0.0
 
     def settings_changed(self) -> None:
-        """Pass the settings and the length of a byte to C."""
+        """Pass the settings and the duration of a byte to C."""
         state, on, requests = self.state, self.value["CR1"], self.value["CR3"]
         state.receives, state.transmits = on & (self.UE | RE) == self.UE | RE, on & (self.UE | TE) == self.UE | TE
         state.takes, state.gives, state.wired = requests & DMAR, requests & DMAT, requests & (HDSEL | DEM)
@@ -86,13 +87,14 @@ class Serial(PeripheralPartlyInC):
     # -- the wire -----------------------------------------------------------
 
     def line_in(self, data: bytes, errors: int = 0) -> None:
-        """Send bytes from the other side, one after another from now on. errors: flags FE, NE of each byte."""
+        """Send bytes from the other node of the link, one after another from now on. errors: flags FE, NE of each
+        byte."""
         self.parts.do("link_line_in", self._here, data, len(data), errors)
 
     def plug(self, line: OneWire, *pins: Pin) -> None:
-        """Put the link on a half-duplex wire. While one of these pins is not switched to the link, the link is off the
-        wire. pins: the link's pin. With a transceiver: the pins for the transceiver's input, for the enabling of its
-        driver, and for its output."""
+        """Connect the link to a half-duplex bus. While one of these pins is not switched to the link, the link is
+        disconnected from the bus. pins: the link's pins. For a link with a transceiver: the pins of the transceiver's
+        input, its driver enable, and its output."""
         self.state.pins = len(pins)
         self.state.pin[0:len(pins)] = [(port.slot, pin, function) for port, pin, function in pins]
         self._line = line  # keeps its state
@@ -100,11 +102,11 @@ class Serial(PeripheralPartlyInC):
 
     @property
     def sends_on_line(self) -> bool:
-        """True if sent bytes reach the half-duplex wire."""
+        """True if bytes that the link sends reach the half-duplex bus."""
         return bool(self.parts.do("link_sends_on_line", self._here))
 
     def _make_room(self, more: int) -> None:
-        """Give C room for more bytes on the wire."""
+        """Allocate more memory in C for bytes on the line."""
         state, new, kinds = self.state, self.parts.ffi.new, {"arrives": "double[]", "coming": "uint8_t[]",
                                                              "errors": "uint8_t[]"}
         numbers = range(state.first, state.last)
@@ -117,7 +119,7 @@ class Serial(PeripheralPartlyInC):
         self._rows, state.room = rows, room
 
     def line_out(self) -> bytes:
-        """Return the bytes that have left since the last call."""
+        """Return the bytes that have been sent since the last call."""
         self.catch_up()
         self._collect()
         data, self._out = bytes(self._out), bytearray()
@@ -131,7 +133,7 @@ class Serial(PeripheralPartlyInC):
 
     @property
     def waiting(self) -> int:
-        """Number of bytes on the wire that have not arrived yet."""
+        """Number of bytes that are on the line and have not arrived yet."""
         return int(self.state.last - self.state.first)
 
     def catch_up(self) -> None:
@@ -166,8 +168,8 @@ _WORDS = {"STREAM_CONTROL": "control changed", "STREAM_LEFT": "left written",
 
 
 class Controller(PeripheralPartlyInC):
-    """A DMA controller that serves links by streams, which are in C (link.h). streams: their state. GROUP: number of
-    streams that have their flags in one register."""
+    """A DMA controller that serves links with streams, which are in C (link.h). streams: the state of the streams.
+    GROUP: number of streams whose flags share one register."""
 
     WRITABLE: ClassVar[int]  # bits of a control word
     CIRCULAR: ClassVar[int]
@@ -179,7 +181,7 @@ class Controller(PeripheralPartlyInC):
     def __init__(self, name: str, base: int, parts: ChipState) -> None:
         self.requests: dict[Any, tuple[Serial, str]] = {}
         self._slots, self.streams = zip(*(parts.member("streams") for _ in range(8)), strict=True)
-        self._words: dict[int, tuple[int, str]] = {}  # by the offset of a register: its stream, and its name in C
+        self._words: dict[int, tuple[int, str]] = {}  # the stream and the register name in C, by offset of the register
         for i, stream in enumerate(self.streams):
             stream.writable, stream.circular, stream.group = self.WRITABLE, self.CIRCULAR, self.GROUP
             self._describe(i, stream)
@@ -192,10 +194,10 @@ class Controller(PeripheralPartlyInC):
 
     @abstractmethod
     def _describe(self, number: int, stream: Any) -> None:
-        """Describe the flags of a stream to C, and note its registers."""
+        """Describe the flags of a stream to C, and record the stream's registers."""
 
     def _note(self, number: int, at: int) -> None:
-        """Note the registers of a stream. The first register is at an offset."""
+        """Record the registers of a stream. The first register has the given offset."""
         for i, word in enumerate(_WORDS):
             self._words[at + 4 * i] = number, word
 
@@ -216,7 +218,7 @@ class Controller(PeripheralPartlyInC):
         return f"{self.name} {self.WORD} {number}"
 
     def _written(self, offset: int, value: int) -> None:
-        """Write in C. If C refuses the value, start the stream or raise."""
+        """Write in C. If C does not accept the value, start the stream or raise an error."""
         number, word = self._words[offset]
         if self.tell_c(offset, value):
             return
@@ -236,4 +238,4 @@ class Controller(PeripheralPartlyInC):
 
     @abstractmethod
     def _served(self, number: int, stream: Any, value: int) -> tuple[Serial, str]:
-        """Return the link and the direction that a stream serves with a control word."""
+        """Return the link and the direction that a stream with this control word serves."""

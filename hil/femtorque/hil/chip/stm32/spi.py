@@ -12,7 +12,8 @@ _DATA = 0x0C
 
 
 class Spi(PeripheralInC):
-    """The master. exchange(word, mode): returns the word of the selected slave; mode: CPOL and CPHA as bits 1 and 0."""
+    """The SPI master. exchange(word, mode): returns the word of the selected slave; mode: CPOL and CPHA as bits 1 and
+    0."""
 
     REGISTERS = {0x00: Register("CR1", 0, 0x0FFF), 0x04: Register("CR2", 0, 0), 0x08: Register("SR", TXE, 0),
                  _DATA: Register("DR", 0, 0xFFFF)}
@@ -36,7 +37,7 @@ class Spi(PeripheralInC):
         self.state.cycles = 0.0
 
     def touched(self) -> None:
-        """Leave the board's description as it is. No output depends on these registers."""
+        """Keep the description of the board in C unchanged. These registers affect no output."""
 
     def _clock(self, value: float) -> None:
         self.state.cycles = self._cycles_per_clock()

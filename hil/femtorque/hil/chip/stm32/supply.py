@@ -1,7 +1,7 @@
-"""The chip's supply: voltage, voltage detector, and external interrupt line 16.
+"""The chip's supply: voltage, voltage detector (PVD), and external interrupt line 16.
 
-Thresholds are typical values of the F405's data sheet (embedded reset and power control block characteristics). The
-G474's thresholds are the same within 0.05 V, but its level 7 is an external input.
+Thresholds are typical values from the F405's data sheet (embedded reset and power control block characteristics). The
+G474's thresholds are the same within 0.05 V, but its setting 7 is an external input.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ _PVD_INTERRUPT = 1
 
 
 class ExternalInterrupts(Peripheral):
-    """External interrupts: only line 16, of the voltage detector. Writing 1 clears PR. suffix: of the registers' names
-    in the family."""
+    """External interrupts: only line 16, of the voltage detector, is modelled. Writing 1 clears a bit of PR. suffix:
+    suffix of the registers' names in the family."""
 
     def __init__(self, base: int, nvic: Nvic, suffix: str = "") -> None:
         self.nvic, self._mask, self._rising, self._pending = nvic, f"IMR{suffix}", f"RTSR{suffix}", f"PR{suffix}"
@@ -30,7 +30,7 @@ class ExternalInterrupts(Peripheral):
         super().__init__("EXTI", base)
 
     def edge(self) -> None:
-        """Set the line's flag at a rising edge of the detector's output."""
+        """Set the flag of the EXTI line at a rising edge of the detector's output."""
         if self.value[self._rising] & LINE:
             self.value[self._pending] |= LINE
         self._ask()
@@ -52,8 +52,8 @@ class ExternalInterrupts(Peripheral):
 
 
 class VoltageDetector:
-    """The comparator of the supply with a level. level(): PLS, or None while the detector is off. on_low: called at
-    each change of its output."""
+    """The comparator that compares the supply with a threshold. level(): PLS, or None while the detector is off.
+    on_low: called at each change of the comparator's output."""
 
     def __init__(self, level: Callable[[], int | None]) -> None:
         self._level = level
@@ -66,7 +66,7 @@ class VoltageDetector:
         self.look()
 
     def look(self) -> None:
-        """Compare, after a change of the supply or of the level."""
+        """Compare again after a change of the supply or the threshold."""
         level = self._level()
         threshold = None if level is None else FALLING[level] + (HYSTERESIS if self.low else 0.0)
         low = threshold is not None and self.volts < threshold

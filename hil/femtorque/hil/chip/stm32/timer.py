@@ -1,6 +1,7 @@
 """Timers (RM0090 sections 17 to 19, RM0440 sections 28 to 30): time base with repetition, PWM, break, encoder mode.
 
-Timers run in C (timer.c). This module has rare operations: refusals, starts and stops, modes, the debug unit."""
+Timers run in C (timer.c). This module handles rare operations: refusals, starts and stops, modes, and the debug
+unit."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ _FORCED_LOW, _PWM1, _PWM2 = 4, 6, 7
 
 
 class _Heard:
-    """A function that C calls, or None. what: the question in C. bit: of `hears`. given: true if the function takes the
-    value of the question."""
+    """A function that C calls, or None. what: name of the callback in C. bit: bit of `hears`. given: true if C passes a
+    value to the function."""
 
     def __init__(self, what: str, bit: str, given: bool = False) -> None:
         self._what, self._bit, self._given = what, bit, given
@@ -42,16 +43,16 @@ class _Heard:
 
 
 class Timer(PeripheralInC):
-    """A timer. kind: its width, outputs, encoder mode and centred counting. Timers with a repetition counter have break
-    and MOE too.
+    """A timer. kind: type of the timer: its width, outputs, encoder mode and centred counting. Timers with a repetition
+    counter also have break and MOE.
 
-    The board reads outputs by `duty(channel)` and `outputs_on`. The board gives encoder counts by `counts` and the
-    level of the break pin by `set_break`. The timer announces to the board changes of outputs and reads of an encoder's
-    count.
+    The board reads outputs by `duty(channel)` and `outputs_on`. The board provides encoder counts by `counts` and sets
+    the break pin by `set_break`. Before outputs change or an encoder's count is read, the timer informs the board.
 
-    on_trigger: called with the cycle of each update that is put out as trigger (TRGO, CR2.MMS = update). triggers: slot
-    of the converter that the trigger starts, or -1. on_update: called at every update, if set. request: called with the
-    level of the update interrupt. updates_at_bottom: true for silicon whose repetition starts in the other direction.
+    on_trigger: called with the cycle of each update that appears on the trigger output (TRGO, CR2.MMS = update).
+    triggers: number of the converter that the trigger starts, or -1. on_update: called at each update, if set. request:
+    called with 1 or 0 when the update interrupt request changes. updates_at_bottom: true for silicon whose repetition
+    starts in the other direction.
     """
 
     triggers = Member(int)
@@ -69,7 +70,7 @@ class Timer(PeripheralInC):
         0x30: Register("RCR", 0, 0xFFFF), 0x34: Register("CCR1"), 0x38: Register("CCR2"), 0x3C: Register("CCR3"),
         0x40: Register("CCR4"), 0x44: Register("BDTR", 0, 0xFF7F),
     }
-    LOCKED = {0: 0, 1: 0x73FF, 2: 0x7FFF, 3: 0x7FFF}  # bits of BDTR that a LOCK level freezes
+    LOCKED = {0: 0, 1: 0x73FF, 2: 0x7FFF, 3: 0x7FFF}  # bits of BDTR that each LOCK level freezes
 
     def __init__(self, name: str, base: int, events: Events, kind: TimerKind,
                  cycles_per_clock: Callable[[], float]) -> None:
@@ -113,7 +114,7 @@ class Timer(PeripheralInC):
 
     @property
     def counts(self) -> Callable[[], int]:
-        """Function for an encoder's counts, used if C has no plant."""
+        """Function that returns the counts of an encoder. It is used if the plant is not in C."""
         return self._counts
 
     @counts.setter
@@ -123,11 +124,11 @@ class Timer(PeripheralInC):
     # -- time base ----------------------------------------------------------
 
     def settle(self) -> None:
-        """Account for updates that have passed without an event."""
+        """Account for updates that have passed without a scheduled event."""
         self.parts.do("timer_settle", self._here)
 
     def schedule(self) -> None:
-        """Plan an event for the next update, if the update has an effect."""
+        """Schedule an event for the next update, if the update has an effect."""
         self.parts.do("timer_schedule", self._here)
 
     @property
@@ -151,7 +152,7 @@ class Timer(PeripheralInC):
         self.touched()
 
     def freeze(self, frozen: bool) -> None:
-        """Stop the counter for the debug unit, or let it go on."""
+        """Stop the counter for the debug unit, or let it continue."""
         state = self.state
         if frozen == (state.frozen_at >= 0):
             return
@@ -167,7 +168,7 @@ class Timer(PeripheralInC):
 
     @property
     def settled_until(self) -> int:
-        """Cycle before which every update has an event. Events withdraw published answers."""
+        """Before this cycle each update has an event. Events withdraw published answers."""
         state = self.state
         return int(state.phase + state.period) if state.period and not state.update.armed else NEVER
 
@@ -200,7 +201,7 @@ class Timer(PeripheralInC):
         return int(self.parts.do("timer_counts", self._here))
 
     def read_CR1(self) -> int:
-        """Return the value with DIR, the present direction of a centred timer."""
+        """Return the register value with DIR, the present direction of a centred timer."""
         state = self.state
         if not self.value["CR1"] & CMS or not self.value["CR1"] & CEN:
             return self.value["CR1"]
@@ -243,17 +244,17 @@ class Timer(PeripheralInC):
     # -- outputs ------------------------------------------------------------
 
     def _output_mode(self, channel: int) -> int:
-        """Return the CCMR byte of a channel: CCxS, OCxFE, OCxPE, OCxM, OCxCE."""
+        """Return the byte of CCMR for a channel: CCxS, OCxFE, OCxPE, OCxM, OCxCE."""
         return self.value["CCMR1" if channel < 3 else "CCMR2"] >> (8 if channel % 2 == 0 else 0) & 0xFF
 
     @property
     def outputs_on(self) -> bool:
-        """True if outputs are on. While the debug unit stops a timer with MOE, the outputs are off as with MOE = 0
-        (RM0440 28.3.31). ODrive's firmware relies on this on the F405."""
+        """True if outputs are on. While the debug unit stops a timer with MOE, the outputs are disabled as with MOE = 0
+        (RM0440 28.3.31). ODrive's firmware relies on this behaviour of the F405."""
         return not self.advanced or bool(self.value["BDTR"] & MOE) and self.state.frozen_at < 0
 
     def describe(self, pin: Any, channel: int, connected: bool = True) -> None:
-        """Describe to C how a pin follows the compare value of a channel (`pin` of timer.h)."""
+        """Describe to C how a pin depends on the compare value of a channel (`pin` of timer.h)."""
         value, state = self.value, self.state
         pin.timer, pin.channel, pin.follows, pin.stays = self.slot, channel - 1, False, 0.0
         if not connected or not value["CCER"] >> 4 * (channel - 1) & 1 or not self.outputs_on:
@@ -270,7 +271,7 @@ class Timer(PeripheralInC):
             pin.stays = float((self.read_CNT() < state.compare[channel - 1]) != bool(pin.inverted))
 
     def halves_on(self, channel: int) -> bool:
-        """Return true if a channel and its complement switch a half bridge."""
+        """Return true if a channel and its complementary output switch a half bridge."""
         if self.value["CCER"] >> 4 * (channel - 1) & 5 != 5 or not self.outputs_on:
             return False
         if not self.value["BDTR"] & 0x7F:
@@ -278,7 +279,7 @@ class Timer(PeripheralInC):
         return True
 
     def duty(self, channel: int) -> float:
-        """Return the share of time, 0 to 1, for which the pin of a channel (1 to 4) is high."""
+        """Return the fraction of time, 0 to 1, for which the pin of a channel (1 to 4) is high."""
         pin = self.parts.ffi.new("pin *")
         self.describe(pin, channel)
         return float(self.parts.lib.pin_share(self.parts.state.timers, pin))
@@ -289,19 +290,19 @@ class Timer(PeripheralInC):
         self.parts.do("timer_sense_break", self._here)
 
     def set_system_break(self, active: bool) -> None:
-        """Set the level of the break sources within the chip."""
+        """Activate or deactivate the break sources within the chip."""
         self.state.system_break = active
         self._sense_break()
 
     def set_break(self, low: bool) -> None:
-        """Set the level of the break pin. low: the active level."""
+        """Set the break pin high or low. low: true if the pin is active low."""
         self.state.break_low = low
         self._sense_break()
         self.settle()
         self.schedule()
 
     def clock_failed(self) -> None:
-        """Break the outputs by the clock security system."""
+        """Activate the break of the timers, as the clock security system does."""
         if self.advanced and self.value["BDTR"] & BKE:
             self.parts.announce()
             self.value["SR"] |= BIF

@@ -1,5 +1,5 @@
-"""The independent watchdog (RM0090 section 21, RM0440 section 43). The watchdog has its own 32 kHz oscillator and
-resets the chip."""
+"""The independent watchdog (RM0090 section 21, RM0440 section 43). The watchdog runs from a separate 32 kHz oscillator
+and resets the chip."""
 
 from collections.abc import Callable
 
@@ -11,8 +11,8 @@ _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 
 
 class Watchdog(Peripheral):
-    """The watchdog. on_bite: called when the image has not fed the watchdog in time. Only a reset stops it. C takes the
-    writes that feed it (`watchdog` of parts.h)."""
+    """The watchdog. on_bite: called when the watchdog has expired. Only a reset stops it. C handles the writes that
+    feed the watchdog (`watchdog` of parts.h)."""
 
     REGISTERS = {0x0: Register("KR", 0, 0xFFFF), 0x4: Register("PR", 0, 7), 0x8: Register("RLR", 0, 0xFFF),
                  0xC: Register("SR", 0, 0)}
@@ -26,7 +26,7 @@ class Watchdog(Peripheral):
         self.reset()
 
     def attached(self) -> None:
-        """Let C take the writes that feed it."""
+        """Let C handle the writes that feed the watchdog."""
         assert self._bus is not None
         place, kinds = self._bus.place(self.base), self._bus.kinds
         place.kind, place.value = kinds.OF_A_PART, kinds.THE_WATCHDOG << kinds.KIND
@@ -35,10 +35,10 @@ class Watchdog(Peripheral):
         self.clear()
         self._state.bite.armed, self._state.timeout = False, 0
         self._running = self._unlocked = False
-        self._left: int | None = None  # cycles to a bite, while the watchdog is held
+        self._left: int | None = None  # cycles until the watchdog expires, while it is stopped
 
     def hold(self, held: bool) -> None:
-        """Stop the watchdog for the debug unit, or let it go on."""
+        """Stop the watchdog for the debug unit, or let it continue."""
         bite, now = self._state.bite, self.events.now
         if held and bite.armed:
             self._left, bite.armed = bite.at - now, False
@@ -69,7 +69,7 @@ class Watchdog(Peripheral):
 
 
 class WatchdogG4(Watchdog):
-    """A watchdog with a window. The window keeps its reset value, which is open (RM0440 section 43.4.5). Other windows
-    are refused."""
+    """A watchdog with a window. The window keeps its reset value, which disables the window (RM0440 section 43.4.5).
+    The model refuses other windows."""
 
     REGISTERS = Watchdog.REGISTERS | {0x10: Register("WINR", 0xFFF, 0)}

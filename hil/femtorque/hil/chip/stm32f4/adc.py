@@ -6,7 +6,7 @@ from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.injected import ConverterClock, Injected
 from femtorque.hil.clock import Events
 
-_EOCS = 1 << 10  # concerns regular conversions, which are not modelled
+_EOCS = 1 << 10  # for regular conversions, which are not modelled
 _ADON, _JSWSTART, _SCAN, _JEOCIE, _JEOC, _JSTRT = 1 << 0, 1 << 22, 1 << 8, 1 << 7, 1 << 2, 1 << 3
 _JEXTSEL, _JEXTEN = 15 << 16, 3 << 20
 _TIM1_TRGO, _RISING = 1 << 16, 1 << 20  # RM0090 table 70
@@ -15,7 +15,8 @@ _FASTEST_HZ = 36_000_000
 
 
 class AdcCommon(ConverterClock):
-    """The converters' common registers. deaf: true if writes are ignored, as by a part without a clock."""
+    """The converters' common registers. deaf: true if the model ignores writes, as a peripheral without a clock
+    does."""
 
     REGISTERS = {0x00: Register("CSR", 0, 0), 0x04: Register("CCR", 0, 0x00030000)}
     deaf = False
@@ -26,16 +27,16 @@ class AdcCommon(ConverterClock):
 
     @property
     def divider(self) -> int:
-        """Clock of the bus, divided by the clock of the converters."""
+        """Ratio of the bus clock to the clock of the converters."""
         return 2 * (self.value["CCR"] >> 16) + 2
 
 
 class Adc(Injected):
-    """A converter. hz: of its bus."""
+    """A converter. hz: frequency of its bus."""
 
     CONVERSION = 12.0
-    # DS8626, table of the ADC, injection trigger conversion latency, quoted from memory. RM0090 13.3.9 draws the
-    # latency and refers to that table for the longest value. No second source for the number was found.
+    # DS8626, ADC characteristics, injection trigger conversion latency; from memory, not looked up. RM0090 13.3.9 shows
+    # the latency in a figure and refers to that table for the maximum. The number has only one source.
     LATENCY = 3.0
     IN_C = (0x00, 0x08, 0x3C, 0x40, 0x44, 0x48)
     STATUS, CONTROL, ENDED, ASKING, START = "SR", "CR2", _JEOC | _JSTRT, _JEOC, _JSWSTART

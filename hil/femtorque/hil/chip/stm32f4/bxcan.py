@@ -32,7 +32,7 @@ def _filter_registers() -> dict[int, Register]:
 
 
 class BxCan(CanController):
-    """A controller. filters: the controller with the filters of both controllers."""
+    """A controller. filters: the controller that contains the filters of both controllers."""
 
     KIND, MEMBER, BEGIN, RESET = "A_BXCAN", "bxcans", "bxcan_begin", "bxcan_reset"
     REGISTERS = _registers()
@@ -51,7 +51,7 @@ class BxCan(CanController):
             raise Unmodelled(f"{self.name} used while the clock of {self.filters.name}, which has its memory, is off")
 
     def _left(self, key: str, value: int) -> None:
-        """Reset the controller, as MCR.RESET demands."""
+        """Reset the controller, as MCR.RESET requests."""
         self.reset()
 
 

@@ -23,9 +23,10 @@ _USARTS = {
     "USART6": (0x40011400, True, ("APB2ENR", 5)),
 }
 _DMA = {"DMA1": (0x40026000, ("AHB1ENR", 21)), "DMA2": (0x40026400, ("AHB1ENR", 22))}
-# name: class, base, gate, first of its four interrupts (ST's stm32f405xx.h: CAN1_TX_IRQn and so on)
+# name: class, base address, clock gate, number of the first of four interrupts (ST's stm32f405xx.h: CAN1_TX_IRQn and so
+# on)
 _CANS = {"CAN1": (Filters, 0x40006400, ("APB1ENR", 25), 19), "CAN2": (BxCan, 0x40006800, ("APB1ENR", 26), 63)}
-# controller, stream, channel: USART and side (RM0090 tables 42 and 43)
+# controller, stream, channel: USART and direction (RM0090 tables 42 and 43)
 _REQUESTS = {
     ("DMA1", 5, 4): ("USART2", "receive"), ("DMA1", 6, 4): ("USART2", "transmit"),
     ("DMA1", 1, 4): ("USART3", "receive"), ("DMA1", 3, 4): ("USART3", "transmit"),
@@ -51,7 +52,7 @@ class Stm32F405(Stm32):
         "TIM13": (0x40001C00, False, ("APB1ENR", 7)), "TIM14": (0x40002000, False, ("APB1ENR", 8)),
     }
     PORT_BASE, PORT_GATE = 0x40020000, "AHB1ENR"
-    # wait states by the data sheet: 30 MHz each from 2.7 V on, 24 MHz below; images run with 5
+    # wait states of the data sheet: 30 MHz each from 2.7 V on, 24 MHz below; images use 5
     FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 2.7, 144_000_000
 
     def _timer(self, name: str, base: int, cycles: Callable[[], float]) -> Timer:
@@ -90,7 +91,7 @@ class Stm32F405(Stm32):
         return usarts, gated | {_DMA[name][1]: dma for name, dma in dmas.items()}
 
     def _controllers(self) -> dict[Gate, Peripheral]:
-        """Make the CAN controllers, and return them by their gates."""
+        """Create the CAN controllers, and return them by their clock gates."""
         cans = {name: kind(name, base, self.core.parts, lambda: self.rcc.apb1, self._bus_cycles(False))
                 for name, (kind, base, _, _) in _CANS.items()}
         self.cans = cans

@@ -11,14 +11,14 @@ _SER, _MER, _PGPERR, _OPTLOCK, _OPTSTRT = 1 << 1, 1 << 2, 1 << 6, 1 << 0, 1 << 1
 # address and bytes of each sector (RM0090 table 5)
 _SECTORS = [(0x08000000 + (at << 10), size << 10) for at, size in (
     *((16 * i, 16) for i in range(4)), (64, 64), *((128 * i, 128) for i in range(1, 8)))]
-# DS8626, flash memory programming, by words, typical: quoted from memory
+# DS8626, flash memory programming, by words, typical: from memory, not looked up
 _PROGRAM_S, _ERASE_S, _MASS_ERASE_S = 16e-6, {16: 0.25, 64: 0.55, 128: 1.0}, 8.0
-_LOW_VOLTAGE_HZ = 144_000_000  # fastest HCLK with PWR_CR.VOS = 0
+_LOW_VOLTAGE_HZ = 144_000_000  # maximum HCLK with PWR_CR.VOS = 0
 
 
 class Flash(FlashInterface):
-    """The flash interface: wait states, caches, sectors and option bytes. options: as delivered (RM0090 section
-    3.9.5)."""
+    """The flash interface: wait states, caches, sectors and option bytes. options: option bytes as delivered (RM0090
+    section 3.9.5)."""
 
     REGISTERS = {0x00: Register("ACR", 0, 0x1F07), 0x04: Register("KEYR"), 0x08: Register("OPTKEYR"),
                  0x0C: Register("SR"), 0x10: Register("CR", LOCK, 0x8301037F), 0x14: Register("OPTCR")}
@@ -29,7 +29,7 @@ class Flash(FlashInterface):
         return self.options
 
     def write_OPTCR(self, value: int) -> None:
-        """Set OPTLOCK, or program the other bits at OPTSTRT. Only the keys clear OPTLOCK."""
+        """Set OPTLOCK, or program the other option bits if OPTSTRT is set. OPTLOCK is cleared only by the keys."""
         if not self.options & _OPTLOCK:
             self.options = value & ~_OPTSTRT
             if value & _OPTSTRT:
@@ -57,7 +57,7 @@ class Flash(FlashInterface):
             self._takes(_ERASE_S[_SECTORS[number][1] >> 10])
 
     def _program(self, address: int, size: int, value: int) -> None:
-        """Program bits, which can only change from 1 to 0."""
+        """Program bits of flash. A bit can only change from 1 to 0."""
         if size != 1 << (self.value["CR"] >> 8 & 3):
             self.value["SR"] |= _PGPERR
             return
@@ -71,10 +71,10 @@ class Flash(FlashInterface):
 
 
 class Power(Peripheral):
-    """The scale of the voltage regulator and the level of the voltage detector."""
+    """The voltage scale of the regulator and the threshold of the voltage detector."""
 
     REGISTERS = {0x00: Register("CR", 0, 0x40F0), 0x04: Register("CSR", 0, 0)}
-    on_level: Callable[[], None] = staticmethod(lambda: None)  # called when the level was set
+    on_level: Callable[[], None] = staticmethod(lambda: None)  # called when the threshold has been set
     is_low: Callable[[], bool] = staticmethod(lambda: False)
 
     def level(self) -> int | None:

@@ -18,10 +18,10 @@ class Usart(Serial):
     }
 
 
-_FLAG_SHIFT = (0, 6, 16, 22)  # of a stream's FEIF 0, DMEIF 2, TEIF 3, HTIF 4, TCIF 5
+_FLAG_SHIFT = (0, 6, 16, 22)  # flags of a stream: FEIF 0, DMEIF 2, TEIF 3, HTIF 4, TCIF 5
 
 
-CONTROL_BITS = 0x0E030541  # CHSEL, PL, MINC, CIRC, DIR to peripheral, EN
+CONTROL_BITS = 0x0E030541  # CHSEL, PL, MINC, CIRC, DIR to peripheral, EN: bits that software may set
 
 
 def _dma_registers() -> dict[int, Register]:

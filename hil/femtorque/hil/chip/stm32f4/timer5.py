@@ -1,4 +1,4 @@
-"""TIM5 of the STM32F405, whose fourth channel can capture the slow oscillator (RM0090 18.4.21)."""
+"""TIM5 of the STM32F405. Its channel 4 can capture the slow oscillator LSI (RM0090 18.4.21)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ _STATUS, _CAPTURE = 0x10, 0x40  # offsets of SR and CCR4
 
 
 class Timer5(Timer):
-    """A timer with LSI on channel 4."""
+    """A timer whose channel 4 can capture LSI."""
 
     REGISTERS = Timer.REGISTERS | {0x50: Register("OR", 0, 0xC0)}
 

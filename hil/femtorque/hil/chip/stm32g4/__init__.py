@@ -1,1 +1,1 @@
-"""The STM32G474: the parts in which it differs from `femtorque.hil.chip.stm32`."""
+"""The STM32G474: its differences from the common model `femtorque.hil.chip.stm32`."""

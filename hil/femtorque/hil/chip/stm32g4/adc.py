@@ -8,19 +8,19 @@ from femtorque.hil.clock import Events
 
 _ADEN, _ADDIS, _JADSTART, _JADSTP = 1 << 0, 1 << 1, 1 << 3, 1 << 5
 _ADVREGEN, _DEEPPWD, _ADCAL = 1 << 28, 1 << 29, 1 << 31
-_OVRMOD, _JQDIS = 1 << 12, 1 << 31  # of CFGR: concerns regular conversions, which are not modelled; no queue
+_OVRMOD, _JQDIS = 1 << 12, 1 << 31  # bits of CFGR: for regular conversions, which are not modelled; no queue
 _ADRDY, _JEOC, _JEOS = 1 << 0, 1 << 5, 1 << 6
 _JEOSIE = 1 << 6
-_JEXTSEL, _JEXTEN, _RISING = 31 << 2, 3 << 7, 1 << 7  # JEXTSEL 0 is TIM1's TRGO (RM0440 table 164)
+_JEXTSEL, _JEXTEN, _RISING = 31 << 2, 3 << 7, 1 << 7  # JEXTSEL 0 selects TIM1's TRGO (RM0440 table 164)
 _SAMPLING = (2.5, 6.5, 12.5, 24.5, 47.5, 92.5, 247.5, 640.5)  # clocks
 _CALIBRATION = 116  # clocks
 _REGULATOR_S = 20e-6
-_STALE_S = 1e-3  # s without a conversion, after which the next may be wrong (erratum)
-_STALE = 0.9  # share of _STALE_S after which this model is wrong, so that ticks of 1 kHz are affected
+_STALE_S = 1e-3  # s without a conversion after which the next result may be wrong (erratum)
+_STALE = 0.9  # fraction of _STALE_S after which this model returns a wrong result, so that ticks of 1 kHz are affected
 
 
 class AdcCommon(ConverterClock):
-    """The common registers of ADC1 and ADC2. The bus clock is their only modelled clock."""
+    """The common registers of ADC1 and ADC2. The model supports only the bus clock as the clock of the converters."""
 
     REGISTERS = {0x00: Register("CSR", 0, 0), 0x08: Register("CCR", 0, 0x00030000)}
 
@@ -33,15 +33,15 @@ class AdcCommon(ConverterClock):
 
 
 class Adc(Injected):
-    """A converter. hz: of its bus. After a long time without a conversion the first result may be wrong on silicon
-    (erratum), and is always wrong here."""
+    """A converter. hz: frequency of its bus. After a long time without a conversion, silicon may return a wrong first
+    result (erratum). In this case the model always returns a wrong result."""
 
     CONVERSION = 12.5
     IN_C = (0x00, 0x08, 0x80, 0x84, 0x88, 0x8C)
     STATUS, CONTROL, ENDED, ASKING, START = "ISR", "CR", _JEOC | _JEOS, _JEOS, _JADSTART
     KEPT = _ADEN | _ADCAL
     ONES_CLEAR = LATCHED = True
-    LATENCY = 3.125  # DS12288 rev 4 table 66, injected channels, clock of the bus divided by four, longest
+    LATENCY = 3.125  # DS12288 rev 4 table 66, injected channels, bus clock divided by four, maximum
     REGISTERS = {
         0x00: Register("ISR", 0, 0x7FF), 0x04: Register("IER", 0, _JEOSIE),
         0x08: Register("CR", _DEEPPWD, _ADEN | _ADDIS | _JADSTART | _JADSTP | _ADVREGEN | _ADCAL),
@@ -63,7 +63,7 @@ class Adc(Injected):
     def reset(self) -> None:
         self._awake: float | None = None  # cycle at which the regulator is ready
         self._calibrated: float | None = None
-        self._ready: float | None = None  # cycle at which it is ready to convert
+        self._ready: float | None = None  # cycle from which the converter is ready to convert
         super().reset()
 
     def _clock_switched(self) -> None:
@@ -137,7 +137,7 @@ class Adc(Injected):
             self._start()
 
     def _stop(self, off: bool) -> None:
-        """End a sequence or the wait for its trigger. off: switch the converter off."""
+        """End a sequence or the wait for its trigger. off: disable the converter."""
         if off and self.value["CR"] & _JADSTART:
             raise Unmodelled(f"{self.name} switched off while it converts or waits to")
         self.value["CR"] &= ~(_JADSTART | (_ADEN if off else 0))
@@ -169,7 +169,7 @@ class Adc(Injected):
 
 
 class SecondAdc(Adc):
-    """The second converter, which is behind the clock gate of the first."""
+    """The second converter, which shares the clock gate of the first."""
 
     def __init__(self, first: Adc, name: str, base: int) -> None:
         self._first = first

@@ -18,7 +18,8 @@ from femtorque.hil.chip.stm32g4.fdcan import Block, Fdcan, FirstFdcan, MessageRa
 from femtorque.hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
 from femtorque.hil.chip.stm32g4.timer import FilteredTimer
 
-# name: class, base, true on APB2, gate, request to receive; the next request is to transmit (RM0440 table 91)
+# name: class, base address, true on APB2, clock gate, DMA request to receive; the next DMA request is to transmit
+# (RM0440 table 91)
 _USARTS = {
     "USART1": (Usart, 0x40013800, True, ("APB2ENR", 14), 24),
     "USART2": (Usart, 0x40004400, False, ("APB1ENR1", 17), 26),
@@ -26,7 +27,7 @@ _USARTS = {
     "LPUART1": (LpUart, 0x40008000, False, ("APB1ENR2", 0), 34),
 }
 
-# name: base, first of its two interrupts (ST's stm32g474xx.h: FDCAN1_BASE, FDCAN1_IT0_IRQn and so on)
+# name: base address, number of the first of two interrupts (ST's stm32g474xx.h: FDCAN1_BASE, FDCAN1_IT0_IRQn and so on)
 _CANS = {"FDCAN1": (0x40006400, 21), "FDCAN2": (0x40006800, 86), "FDCAN3": (0x40006C00, 88)}
 _MESSAGE_RAM = 0x4000A400  # SRAMCAN_BASE
 
@@ -44,7 +45,7 @@ class Stm32G474(Stm32):
     }
     WATCHDOG = WatchdogG4
     PORT, PORT_BASE, PORT_GATE = GpioG4, 0x48000000, "AHB2ENR"
-    FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 1.71, 170_000_000  # the data sheet allows all speeds down to this voltage
+    FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 1.71, 170_000_000  # minimum voltage for maximum clocks
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash = Flash("FLASH", 0x40022000, self.core.events, lambda: self.rcc.hclk, self.core)
@@ -92,7 +93,7 @@ class Stm32G474(Stm32):
         return usarts, gated | {("AHB1ENR", i): dma for i, dma in enumerate(dmas)}
 
     def _controllers(self) -> Block:
-        """Make the CAN controllers, and return them as a block behind one gate."""
+        """Create the CAN controllers, and return them as a block behind one clock gate."""
         self._message_ram = MessageRam(_MESSAGE_RAM, self.core.parts)
         cans: dict[str, Fdcan] = {}
         for name, (base, interrupt) in _CANS.items():

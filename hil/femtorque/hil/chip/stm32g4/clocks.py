@@ -11,25 +11,26 @@ _HZ_PER_WAIT_STATE = {False: 30_000_000, True: 34_000_000}  # range 1 without an
 _PER, _MER1, _MER2, _OPTSTRT, _LAUNCH, _OPTLOCK = 1 << 1, 1 << 2, 1 << 15, 1 << 17, 1 << 27, 1 << 30  # of CR
 _PROGERR, _SIZERR, _PGSERR = 1 << 3, 1 << 6, 1 << 7  # of SR
 _BANKS, _PAGE, _PAGES = (0x08000000, 0x08040000), 2 << 10, 128  # DBANK = 1, as delivered (RM0440 table 4)
-_PROGRAM_S, _ERASE_S = 81.7e-6, 22e-3  # DS12288, flash memory characteristics, typical: from memory; a bank as a page
-_NORMAL_HZ = 150_000_000  # fastest HCLK without boost
+_PROGRAM_S, _ERASE_S = 81.7e-6, 22e-3  # DS12288, flash memory characteristics, typical: from memory; bank as page
+_NORMAL_HZ = 150_000_000  # maximum HCLK without boost
 DBG_SWEN = 1 << 18  # of ACR
-_SLOW_HZ = 80_000_000  # HPRE must divide while the clock is switched to a faster PLL
+_SLOW_HZ = 80_000_000  # HPRE must divide the clock during the switch to a faster PLL
 
 
 class Flash(FlashInterface):
-    """The flash interface: wait states, caches, two banks of pages, option bytes and the switch of the debug port. A 0
-    written to DBG_SWEN disables SWD (Klipper's pull request 5927). options: as delivered (RM0440 section 3.4.1)."""
+    """The flash interface: wait states, caches, two banks of pages, option bytes and the bit that disables the debug
+    port. Writing 0 to DBG_SWEN disables SWD (Klipper's pull request 5927). options: option bytes as delivered (RM0440
+    section 3.4.1)."""
 
     REGISTERS = {0x00: Register("ACR", 0, 0x71F0F), 0x08: Register("KEYR"), 0x0C: Register("OPTKEYR"),
                  0x10: Register("SR"), 0x14: Register("CR", LOCK | _OPTLOCK, 0xCB038BFF), 0x20: Register("OPTR")}
     ERRORS = 0xC3FA  # OPERR, PROGERR, WRPERR, PGAERR, SIZERR, PGSERR, MISERR, FASTERR, RDERR, OPTVERR
     options = 0xFFEFF8AA
-    on_launch: Callable[[], None] = staticmethod(lambda: None)  # called to load option bytes, which resets the chip
+    on_launch: Callable[[], None] = staticmethod(lambda: None)  # called to load the option bytes, which resets the chip
 
     def reset(self) -> None:
         super().reset()
-        self._first: tuple[int, int] | None = None  # address and value of the first word of a pair
+        self._first: tuple[int, int] | None = None  # address and value of the first word of a double word
         self.value["OPTR"] = self.options
 
     def _unlock_options(self) -> None:
@@ -41,7 +42,8 @@ class Flash(FlashInterface):
             self.value["OPTR"] = value
 
     def write_CR(self, value: int) -> None:
-        """Set the locks, erase, program option bytes or load option bytes. Only the keys clear the locks."""
+        """Handle a write that sets the locks, erases, programs option bytes or loads option bytes. The locks are
+        cleared only by the keys."""
         if self.value["CR"] & LOCK:
             return
         locked = self.value["CR"] & _OPTLOCK
@@ -60,7 +62,7 @@ class Flash(FlashInterface):
             self.on_launch()
 
     def _program(self, address: int, size: int, value: int) -> None:
-        """Program two words at once. The place must be erased, unless both words are zero (RM0440 3.3.7)."""
+        """Program a double word. The words must be erased, unless both new words are zero (RM0440 3.3.7)."""
         first, self._first = self._first, None
         if size != 4:
             self.value["SR"] |= _SIZERR
@@ -78,16 +80,17 @@ class Flash(FlashInterface):
 
 
 class Power(Peripheral):
-    """The voltage regulator, which R1MODE = 0 boosts. CR3.UCPD1_DBDIS releases PB4 and PB6."""
+    """The voltage regulator. R1MODE = 0 selects boost. CR3.UCPD1_DBDIS releases PB4 and PB6."""
 
     REGISTERS = {0x00: Register("CR1", 0, 0x0700), 0x04: Register("CR2", 0, 0xFF),
                  0x08: Register("CR3", 0, 0xE000), 0x14: Register("SR2", 0, 0), 0x80: Register("CR5", 0, 0x0100)}
-    on_level: Callable[[], None] = staticmethod(lambda: None)  # called when the voltage detector was set
+    on_level: Callable[[], None] = staticmethod(lambda: None)  # called when the voltage detector has been configured
     is_low: Callable[[], bool] = staticmethod(lambda: False)
     locked: Callable[[], bool] = staticmethod(lambda: False)
 
     def level(self) -> int | None:
-        """Return PLS of the voltage detector, or None while the detector is off. 7 is an external input."""
+        """Return the setting PLS of the voltage detector, or None while the detector is off. The setting 7 selects an
+        external input."""
         return self.value["CR2"] >> 1 & 7 if self.value["CR2"] & 1 else None
 
     def write_CR2(self, value: int) -> None:
@@ -106,7 +109,8 @@ class Power(Peripheral):
 
 
 class SystemConfiguration(Peripheral):
-    """SYSCFG. CFGR2.PVDL lets the voltage detector break the timers' outputs, and locks the level until a reset."""
+    """SYSCFG. CFGR2.PVDL connects the voltage detector to the break inputs of the timers, and locks the threshold until
+    a reset."""
 
     REGISTERS = {0x1C: Register("CFGR2", 0, 0xF)}
     on_change: Callable[[], None] = staticmethod(lambda: None)
@@ -145,7 +149,8 @@ class Rcc(ClockController):
         return self.value["PLLCFGR"] & 3 == 3
 
     def _pll_hz(self, lets_out: int = 24, divides: int = 25) -> int:
-        """Return the frequency of an output of the PLL. lets_out, divides: its bits in PLLCFGR."""
+        """Return the frequency of an output of the PLL. lets_out, divides: its enable bit and divider bits in
+        PLLCFGR."""
         pll = self.value["PLLCFGR"]
         m, n, divider = (pll >> 4 & 15) + 1, pll >> 8 & 0x7F, 2 * (pll >> divides & 3) + 2
         vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else self.hsi_hz) / m
@@ -154,8 +159,8 @@ class Rcc(ClockController):
         return round(vco_in * n / divider)
 
     def fdcan_hz(self) -> int:
-        """Return the frequency of the FDCANs' clock, as CCIPR.FDCANSEL chooses: the crystal, the PLL's Q, or APB1. The
-        frequency is 0 if the crystal has died."""
+        """Return the frequency of the FDCAN clock that CCIPR.FDCANSEL selects: the crystal, output Q of the PLL, or
+        APB1. The frequency is 0 if the crystal has died."""
         chosen = self.value["CCIPR"] >> 24 & 3
         if chosen == 1:
             return self._pll_hz(20, 21)

@@ -1,5 +1,5 @@
-"""FDCAN of the STM32G474 (RM0440 section 44): three controllers with one clock. Each controller has a fixed part of
-message RAM. The controllers are in C (fdcan.c)."""
+"""FDCAN of the STM32G474 (RM0440 section 44): three controllers with one clock. Each controller has a fixed region of
+the message RAM. The controllers are in C (fdcan.c)."""
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from femtorque.hil.clock import ChipState
 
 
 class MessageRam(PeripheralPartlyInC):
-    """Message RAM. Writes must be whole words. Reads may have any size. The content is arbitrary after power-on."""
+    """Message RAM. Only writes of whole words are allowed. Reads may have any size. The content is arbitrary after
+    power-on."""
 
     def __init__(self, base: int, parts: ChipState) -> None:
         self._words, self._count = parts.state.message_ram, parts.lib.FDCAN_RAM_WORDS
@@ -62,7 +63,7 @@ def _registers() -> dict[int, Register]:
 
 
 class Fdcan(CanController):
-    """A controller. hz: of the clock of all three controllers, before CKDIV."""
+    """A controller. hz: the common clock of the three controllers, before CKDIV."""
 
     KIND, MEMBER, BEGIN, RESET = "AN_FDCAN", "fdcans", "fdcan_begin", "fdcan_reset"
     REGISTERS = _registers()
@@ -82,7 +83,7 @@ class FirstFdcan(Fdcan):
 
 
 class Block(Peripheral):
-    """Peripherals behind one clock gate and one reset bit. The block has no addresses."""
+    """Peripherals that share one clock gate and one reset bit. The block has no addresses."""
 
     SIZE = 0
 

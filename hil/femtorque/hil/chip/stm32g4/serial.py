@@ -9,16 +9,16 @@ from femtorque.hil.chip.stm32.serial import (
     DEM, DMAR, DMAT, EIE, ERRORS, HDSEL, IDLE, IDLEIE, RE, TC, TE, TXE, Controller, Serial)
 from femtorque.hil.clock import ChipState
 
-TEACK, REACK = 1 << 21, 1 << 22  # of ISR: transmitter and receiver are on
+TEACK, REACK = 1 << 21, 1 << 22  # bits of ISR: transmitter and receiver are enabled
 DEDT, DEAT, GUARD = 16, 21, 0x1F  # CR1: lowest bits of a driver's times after and before, and mask of a time (37.8.1)
 GUARDS = GUARD << DEDT | GUARD << DEAT
 
 
-_PARTS = 160  # of a byte: sixteenths of ten bits
+_PARTS = 160  # duration of a byte: sixteenths of ten bits
 
 
 class Usart(Serial):
-    """A USART with 16 times oversampling and without FIFO. ICR clears flags."""
+    """A USART with 16 times oversampling and no FIFO. ICR clears flags."""
 
     UE, BY_READING, DATA = 1 << 0, False, {"receive": 0x24, "transmit": 0x28}
     PLACES = {0x1C: "LINK_STATUS", 0x20: "LINK_CLEAR", 0x24: "LINK_DATA", 0x28: "LINK_SENDS"}
@@ -33,7 +33,7 @@ class Usart(Serial):
     @property
     def guards(self) -> tuple[float, float]:
         """Cycles for which a transceiver's driver is on before the first byte and after the last byte. The registers
-        have sixteenths of a bit (37.5.20)."""
+        give the bit duration in sixteenths of a clock (37.5.20)."""
         step, control = self.byte_cycles / _PARTS, self.value["CR1"] if self.value["CR3"] & DEM else 0
         return step * (control >> DEAT & GUARD), step * (control >> DEDT & GUARD)
 
@@ -61,8 +61,8 @@ CONTROL_BITS = 0x30B1  # PL, MINC, CIRC, DIR to peripheral, EN
 
 
 class DmaMux(PeripheralPartlyInC):
-    """The requests of the channels: 0 to 7 of DMA1, 8 to 15 of DMA2. Synchronisation is not modelled. So CSR shows no
-    overrun, and CFR has no effect."""
+    """DMA request of each channel: channels 0 to 7 are of DMA1, 8 to 15 of DMA2. The model leaves out synchronisation
+    between clock domains. Therefore CSR never reports an overrun, and writes to CFR have no effect."""
 
     REGISTERS = {4 * i: Register(f"C{i}CR", 0, 0x7F) for i in range(16)} | {
         0x80: Register("CSR", 0, 0), 0x84: Register("CFR", 0, 0xFFFF)}
@@ -83,7 +83,7 @@ class DmaMux(PeripheralPartlyInC):
         return self._named("A_STREAM", offset >> 2, self.parts.lib.STREAM_REQUEST)
 
     def write_CFR(self, value: int) -> None:
-        """Do nothing: there is no overrun."""
+        """Do nothing: overruns do not occur."""
 
 
 def _registers() -> dict[int, Register]:

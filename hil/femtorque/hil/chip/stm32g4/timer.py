@@ -5,17 +5,18 @@ from femtorque.hil.chip.stm32.timer import Timer
 from femtorque.hil.clock import Event
 
 _BKF = 15 << 16
-# Timer clocks for which the pin must be stable, by BKF, if DTS is not divided. ST's stm32g4xx_ll_tim.h has them as
-# LL_TIM_BREAK_FILTER_*: FDIV8_N6 is six samples, one in eight clocks.
+# Number of timer clocks for which the pin must be stable, by BKF, if DTS is not divided. ST's stm32g4xx_ll_tim.h names
+# them LL_TIM_BREAK_FILTER_*: FDIV8_N6 needs six samples, one in eight clocks.
 _CLOCKS = (0, 2, 4, 8, 2 * 6, 2 * 8, 4 * 6, 4 * 8, 8 * 6, 8 * 8, 16 * 5, 16 * 6, 16 * 8, 32 * 5, 32 * 6, 32 * 8)
 
 
 class FilteredTimer(Timer):
-    """A timer with a filter at its break input. Break sources within the chip (clock, supply) bypass the filter."""
+    """A timer with a filter at its break input. Break sources within the chip (clock security, voltage detector) bypass
+    the filter."""
 
     REGISTERS = {**Timer.REGISTERS, 0x44: Register("BDTR", 0, 0xFFF7F)}
     LOCKED = {level: bits | (_BKF if level else 0) for level, bits in Timer.LOCKED.items()}  # RM0440's note at BKF
-    _passing: Event | None = None  # a level on its way through the filter
+    _passing: Event | None = None  # a change of the break pin that has not passed the filter yet
 
     def set_break(self, low: bool) -> None:
         if self._passing:

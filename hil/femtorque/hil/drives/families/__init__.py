@@ -1,5 +1,5 @@
-"""Families of virtual drives. Each family is a package with its description in FAMILY. `femtorque.hil.drives.catalogue`
-finds families here and below the folders that FEMTORQUE_FAMILIES names."""
+"""Families of virtual drives. Each family is a package. The constant FAMILY of the package describes the family.
+`femtorque.hil.drives.catalogue` finds families in this folder and in the folders of FEMTORQUE_FAMILIES."""
 
 from femtorque.codegen.drive import elsewhere
 

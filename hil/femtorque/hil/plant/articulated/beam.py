@@ -1,24 +1,24 @@
 """Deformable beams: cells with mass, joined by elastic elements.
 
-A beam of E elements has E + 1 nodes. The mass of half an element on each side of a node is that node's cell, a slender
-solid with rotary inertia. So the whole beam has exactly the mass, the centre of gravity and the inertia of a uniform
-beam, and the mass matrix stays diagonal. A mechanism joins a node like any solid.
+A beam of E elements has E + 1 nodes. The cell of a node has the mass of half an element on each side; it is a slender
+solid with rotary inertia. Therefore the beam as a whole has exactly the mass, the centre of gravity and the inertia of
+a uniform beam, and the mass matrix stays diagonal. A mechanism connects to a node in the same way as to a solid.
 
-Between two nodes lies an elastic element in the co-rotational frame of its chord c = pB - pA of length l. The element's
-strains are the slopes of the nodes' sections against the chord, and the twist,
+Between two nodes there is an elastic element. Its strains are measured in the co-rotational frame of its chord c = pB -
+pA of length l. The strains of the element are the slopes of the nodes' sections relative to the chord, and the twist,
 
     phi_Az = -c . a2 / l   phi_Bz = -c . b2 / l   phi_Ay = c . a3 / l   phi_By = c . b3 / l   twist = a2 . b3
 
-The strains are bilinear in the points and invariant under any rigid motion. So they hold for large rotations with small
-strains in each element: the sine replaces the slope, 0.2 % at 0.1 rad. The elastic energy is a quadratic form of the
-strains,
+The strains are bilinear in the points and do not change under a rigid motion. Therefore they are valid for large
+rotations with small strains in each element: the sine replaces the slope, an error of 0.2 % at 0.1 rad. The elastic
+energy is a quadratic form of the strains,
 
-    U = EI/l (2 phi_A^2 + 2 phi_A phi_B + 2 phi_B^2)  a plane,   GJ/(2 l) twist^2
+    U = EI/l (2 phi_A^2 + 2 phi_A phi_B + 2 phi_B^2) per plane, GJ/(2 l) twist^2
 
-The force on the points is its exact gradient, so that energy is conserved. With shear (Timoshenko) the shear force V =
-(M_A + M_B) / l has the energy V^2 l / (2 GA_s), which adds 1 / (GA_s l) to all entries of the bending flexibility. A
-row keeps the chord's length: an inextensible beam has no axial waves, which would otherwise set the stability step.
-Damping is proportional to the strain rate: moments K (phi + damping dphi/dt).
+The force on the points is the exact gradient of the energy, so energy is conserved. With shear (Timoshenko), the shear
+force V = (M_A + M_B) / l has the energy V^2 l / (2 GA_s). Therefore each element of the bending flexibility matrix
+increases by 1 / (GA_s l). A row keeps the chord's length constant. An inextensible beam has no axial waves, which would
+otherwise limit the stable step. Damping is proportional to the strain rate: moments K (phi + damping dphi/dt).
 """
 
 from collections.abc import Sequence
@@ -35,15 +35,16 @@ from femtorque.hil.plant.articulated.solids import Solid
 
 Array = NDArray[np.float64]
 
-POISSON = 0.3  # of a round section, if the file gives no torsional stiffness: GJ = EI / (1 + nu)
-UNIFORM = 1e-6  # of M L^2: tolerance for the mass of a uniform beam
+POISSON = 0.3  # torsional stiffness of a round section, if the file gives none: GJ = EI / (1 + nu)
+UNIFORM = 1e-6  # fraction of M L^2: tolerance for the mass of a uniform beam
 STRAINS = ("slope of a about 3", "slope of b about 3", "slope of a about 2", "slope of b about 2", "twist")
-BENDING = np.array([[2.0, -1.0], [-1.0, 2.0]])  # times l / (6 EI): end slopes per end moments, without shear
+BENDING = np.array([[2.0, -1.0], [-1.0, 2.0]])  # times l / (6 EI): end slopes per end moment, without shear
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The mass around node `node` at x, up to `end`: mass, com (3,), inertia (3, 3) about com, link frame."""
+    """The mass around node number `node` at x, up to `end`: mass, com (3,), inertia (3, 3) about com, in the link
+    frame."""
 
     node: int
     x: float
@@ -67,7 +68,7 @@ class Element:
     GA_s: tuple[float, float]  # in the planes of EI
 
     def bending(self, about: int) -> Array:
-        """Return end moments (2, 2), N m, of end slopes in the plane of bending about axis 2 or 3."""
+        """Return the end moments (2, 2), N m, for the end slopes in the plane of bending about axis 2 or 3."""
         EI, GA_s = self.EI[about - 2], self.GA_s[about - 2]
         return np.linalg.inv(self.length / (6.0 * EI) * BENDING + 1.0 / (GA_s * self.length))
 
@@ -79,7 +80,7 @@ def _beam(link: Link) -> Beam:
 
 
 def cells(link: Link) -> list[Cell]:
-    """Return the cells of a flexible link. Raises BadInput if the link is not a uniform beam along x, by its mass."""
+    """Return the cells of a flexible link. Raises BadInput if the link's mass does not match a uniform beam along x."""
     beam = _beam(link)
     across = link.mass * beam.length**2 / 12.0
     if np.abs(link.com - np.array([0.5 * beam.length, 0.0, 0.0])).max() > UNIFORM * beam.length:
@@ -104,10 +105,11 @@ def cells(link: Link) -> list[Cell]:
 
 
 def _least_around(link: Link, share: float) -> float:
-    """Return a cell's inertia about the beam that keeps an element's torsion no faster than its bending.
+    """Return the rotary inertia of a cell about the beam's axis at which the element's torsion is no faster than its
+    bending.
 
-    A slender beam's inertia about its axis is far smaller, or unknown. This inertia would set the stability step by a
-    motion without energy. The returned inertia is never more than a cell of this length can have.
+    The inertia of a slender beam about its axis is far smaller, or unknown. Otherwise this motion, which has no energy,
+    would determine the stable step. The returned inertia is at most the maximum that a cell of this length can have.
     """
     beam = _beam(link)
     h, m = beam.length / beam.elements, link.mass * share
@@ -118,7 +120,7 @@ def _least_around(link: Link, share: float) -> float:
 
 
 def rigid_torsion(link: Link) -> bool:
-    """Return True if the beam twists. A beam that bends in one plane twists only if its GJ is given."""
+    """Return True if the beam twists. A beam that bends in one plane twists only if the file gives its GJ."""
     beam = _beam(link)
     return beam.GJ is None and not np.isfinite(beam.EI).all()
 
@@ -141,9 +143,9 @@ def elements(link: Link, frames: list[Frame]) -> list[Element]:
 
 
 def rows(element: Element, solids: Sequence[Solid]) -> list[Row]:
-    """Return the rows of an element: its chord keeps its length, and infinitely stiff strains stay zero."""
+    """Return the rows of an element: the length of its chord is constant, and infinitely stiff strains stay zero."""
     chord = _chord(element, solids)
-    # (c . c) / (2 l) has the dimension of a length
+    # (c . c) / (2 l) has the unit of a length
     result = [Row(element.name, "length", chord, _scaled(chord, 0.5 / element.length), 0.5 * element.length)]
     rigid = ~np.isfinite([element.EI[1], element.EI[1], element.EI[0], element.EI[0], element.GJ])
     pairs = _strains(element, solids)
@@ -157,7 +159,7 @@ class Beams:
         self.elements = elements
         self.forms = Forms.of([pair for element in elements for pair in _strains(element, solids)], len(solids))
         self.stiffness = np.zeros((len(elements), 5, 5))
-        for k, e in enumerate(elements):  # rows hold infinitely stiff strains
+        for k, e in enumerate(elements):  # row that keeps an infinitely stiff strain at zero
             if np.isfinite(e.EI[1]):
                 self.stiffness[k, 0:2, 0:2] = e.bending(3)
             if np.isfinite(e.EI[0]):
@@ -167,11 +169,13 @@ class Beams:
         self.damping = np.array([e.damping for e in elements])[:, None]
 
     def moments(self, x: Array, v: Array) -> Array:
-        """Return generalised moments (E, 5) conjugate to the strains at points x and velocities v (P, 3), N m."""
+        """Return the generalised moments (E, 5) that are conjugate to the strains at points x and velocities v (P, 3),
+        N m."""
         return self._moments(self.forms.factors(x), v)
 
     def forces(self, x: Array, v: Array, share: ArrayLike = 1.0) -> Array:
-        """Return elastic and damping forces on the points (P, 3). share (E,): the counted share of each element."""
+        """Return the elastic and damping forces on the points (P, 3). share (E,): the fraction of each element that is
+        counted."""
         factors = self.forms.factors(x)
         moments = np.asarray(share, float).reshape(-1, 1) * self._moments(factors, v)
         return -self.forms.forces(factors, moments.ravel())

@@ -1,9 +1,9 @@
-"""Coordinates along mechanisms: the angle of a hinge, the travel of a slide.
+"""Coordinates along mechanisms: the angle of a hinge, the translation of a slide.
 
 Each coordinate is a function of two bilinear forms (elements.coordinate). The angle of a hinge is atan2 of sine and
-cosine. The travel of a slide is one form, and its second form is zero. A torque times the gradient of a coordinate is
-"applying the torque about the hinge axis in the local frame": equal and opposite on the two solids, with the work
-torque times velocity.
+cosine. The translation of a slide is one form, and its second form is zero. The paper calls this "applying the torque
+about the hinge axis in the local frame". The torque times the gradient of a coordinate is equal and opposite on the two
+solids, and its power is torque times velocity.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coordinates:
-    """n coordinates of 2 n forms: first n cosines (or travels), then n sines (zero for slides).
+    """n coordinates have 2 n forms: first n cosines (or translations), then n sines (zero for slides).
 
     turning (n,): True for the angle of a hinge.
     """
@@ -39,13 +39,13 @@ class Coordinates:
         return len(self.turning)
 
     def values(self, forms: Array) -> Array:
-        """Return coordinates (n,) from the forms (2 n,); angles within half a turn of zero."""
+        """Return the coordinates (n,) from the forms (2 n,); angles are within half a turn of zero."""
         n = len(self)
         return np.where(self.turning, np.arctan2(forms[n:], forms[:n]), forms[:n])
 
     def weights(self, forms: Array) -> Array:
         """Return the derivatives of the coordinates with respect to their two forms (2 n,): (-sin, cos) / (cos^2 +
-        sin^2) of an angle, (1, 0) of a travel."""
+        sin^2) for an angle, (1, 0) for a translation."""
         n = len(self)
         cos, sin = forms[:n], forms[n:]
         square = np.where(self.turning, cos * cos + sin * sin, 1.0)
@@ -53,20 +53,21 @@ class Coordinates:
         return np.concatenate([first, np.where(self.turning, cos, 0.0) / square])
 
     def curvature(self, forms: Array, curvatures: Array) -> Array:
-        """Return second time derivatives (n,) from the forms and their second derivatives, (2 n,) each."""
+        """Return the second time derivatives (n,) of the coordinates from the forms and the second derivatives of the
+        forms, (2 n,) each."""
         n = len(self)
         weighted = self.weights(forms) * curvatures
         return weighted[:n] + weighted[n:]
 
 
 def pairs(elements: Sequence[Element], solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
-    """Return the 2 n forms of the coordinates along some elements."""
+    """Return the 2 n forms of the coordinates along the given elements."""
     each = [coordinate(element, solids) for element in elements]
     none: tuple[Combination, Combination] = ({}, {})
     return [forms[0] for forms in each] + [forms[1] if len(forms) == 2 else none for forms in each]
 
 
 def unwrap(values: Array, near: Array, turning: NDArray[np.bool_]) -> Array:
-    """Return angles shifted by whole turns to the branch nearest to `near`, and travels unchanged."""
+    """Return angles shifted by whole turns to the branch that is nearest to `near`, and translations unchanged."""
     turns = np.rint((near - values) / (2.0 * np.pi))
     return values + 2.0 * np.pi * (turns * turning)

@@ -1,17 +1,17 @@
-"""The explicit cycle ("Complementary equations"), with positions projected onto the rows.
+"""The explicit cycle ("Complementary equations"). The positions are projected onto the rows.
 
     v(n+1/2) = v(n) + t/2 gamma(n)
     x(n+1)   = x(n) + t v(n+1/2)
     C(n+1) gamma(n+1) = -2/t C(n+1) v(n+1/2)          so that C(n+1) v(n+1) = 0
     v(n+1)   = v(n+1/2) + t/2 gamma(n+1)
 
-The paper leaves the start undefined: gamma(0) follows from C gamma = -Cdot v. The paper's cycle keeps the velocities on
-the rows but not the positions, which drift. The projection moves x(n+1) back along M^-1 C(n)' and adds the same
-displacement over t to v(n+1/2). The cycle is then the RATTLE scheme (Andersen, J. Comput. Phys. 52, 1983): symplectic,
-without drift of closure or energy. The correction is a modified Newton iteration with the factor of the last cycle. Two
-or three rounds suffice. The scheme is of second order: a solid that turns by a in a step turns (1 + a^2/6) times the
-angle of its velocity. Forces along coordinates are added to both half steps. hil/plant/articulated/point_steps.c takes
-the step.
+The paper does not define the first step: gamma(0) follows from C gamma = -Cdot v. In the paper's cycle only the
+velocities satisfy the rows; the positions drift. The projection moves x(n+1) back along M^-1 C(n)' and adds the same
+displacement, divided by t, to v(n+1/2). With the projection the cycle equals the RATTLE scheme (Andersen, J. Comput.
+Phys. 52, 1983): symplectic, without drift of loop closure or energy. The correction is a modified Newton iteration that
+reuses the factor of the last cycle. Two or three rounds of this iteration are enough. The scheme is of second order:
+when the velocity turns a solid by the angle a in a step, the solid actually turns by (1 + a^2/6) a. Forces along
+coordinates are added in both half steps. hil/plant/articulated/point_steps.c computes the step.
 """
 
 from itertools import accumulate
@@ -35,18 +35,18 @@ Array = NDArray[np.float64]
 
 CLOSURE = 1e-12  # relative to the extent of the system
 ROUNDED = 1e-10  # relative tolerance for thin solids, whose rows have large coefficients
-ROW = 4  # solids that one row can touch
+ROW = 4  # maximum number of solids in a row
 STRAINS = 5
 
 
 class Cycle:
-    """The state of a system and its march in time.
+    """The state of a system and its time integration.
 
     z, v (size,): degrees of freedom and velocities. gamma (size,): accelerations without the drives. q, velocities
     (n,): coordinates, unwrapped from `near` (n,), and their velocities. applied (size,): forces. multipliers (K,): of
-    the mechanisms' rows, without the drives. torque (n,): of other sources than the motors. viscous, coulomb (n,):
-    coefficients. total (n,): torque of all drives at the end of the last step, friction included. arm: C's struct
-    (point_steps.h).
+    the mechanisms' rows, without the drives. torque (n,): torque that does not come from the motors. viscous, coulomb
+    (n,): coefficients. total (n,): torque of all drives at the end of the last step, including friction. arm: the C
+    struct (point_steps.h).
     """
 
     z, v, gamma, applied, multipliers = Row(), Row(), Row(), Row(), Row()
@@ -65,7 +65,7 @@ class Cycle:
         self._held: list[Any] = []  # memory to which C points
         self.arm = self._arm()
         self.z, self.v = z, v
-        self._equations: Equations | None = None  # formed on first use, at _at
+        self._equations: Equations | None = None  # computed when first used, at _at
         self._along: Along | None = None
         self._at: Array = np.zeros(0)
         self.q = self.equations.q if near is None else unwrap(self.equations.q, near, system.coordinates.turning)
@@ -74,8 +74,8 @@ class Cycle:
         self.restart()
 
     def restart(self) -> None:
-        """Form accelerations consistent with the present velocities and forces: C gamma = -Cdot v. Call this after a
-        jump of the state or of a force."""
+        """Compute accelerations that are consistent with the present velocities and forces: C gamma = -Cdot v. Call
+        this function after the state or a force has jumped."""
         distances, others = self.equations.curvature(self.v)
         at = {name: self.rows.pointers(name)[name] for name in ("z", "q", "v", "applied")}
         _, lib = library()
@@ -89,11 +89,11 @@ class Cycle:
         return library()[0].addressof(self.arm, member)
 
     def consistent(self) -> tuple[Array, Array]:
-        """Return accelerations (size,) and multipliers (K,) of the present state, drives included, from C gamma = -Cdot
-        v.
+        """Return the accelerations (size,) and multipliers (K,) of the present state, including the drives, from C
+        gamma = -Cdot v.
 
-        The accelerations of the cycle bring the velocity onto the rows, so they belong to the velocity in the middle of
-        the step. These accelerations are right for the march, but as forces they are only of first order.
+        The accelerations of the cycle make the velocity satisfy the rows, so they belong to the mid-step velocity.
+        These accelerations are correct for the time integration, but as forces they are only of first order.
         """
         distances, others = self.equations.curvature(self.v)
         gamma, multipliers = self.equations.solve(self.applied, -distances, -others)
@@ -109,7 +109,7 @@ class Cycle:
 
     @property
     def along(self) -> Along:
-        """Return the forces along the coordinates, formed once per position."""
+        """Return the forces along the coordinates, which are computed once per position."""
         equations = self.equations
         if self._along is None:
             self._along = Along.of(equations)
@@ -125,12 +125,12 @@ class Cycle:
         self.arm.time = seconds
 
     def step(self, t: float) -> None:
-        """Take one cycle of t seconds with the present voltages of the motors."""
+        """Compute one cycle of t seconds with the present voltages of the motors."""
         if library()[1].point_steps(self.arm, t, 1) != 1:
             raise self.refusal()
 
     def refusal(self) -> Refused:
-        """Return the reason why a step could not be taken."""
+        """Return the reason why a step failed."""
         for z in (self.z, np.array(list(self.arm.moved[0:len(self.z)]))):
             try:
                 Equations(self.structure, z)
@@ -180,7 +180,7 @@ class Cycle:
             **room(half=size, moved=size, middle=size, wanted=size, change=size, distances=6 * S, others=K, before=n)})
 
     def _keep(self, kind: str, content: Any) -> Any:
-        """Return C memory that lives as long as this object."""
+        """Return C memory that exists as long as this object."""
         self._held.append(library()[0].new(kind, content))
         return self._held[-1]
 
@@ -216,12 +216,12 @@ class Cycle:
 
 
 def _solids(vector: Array) -> list[int]:
-    """Return the moving solids, numbered from 0, whose points contribute to a vector of a form (P,)."""
+    """Return the moving solids, numbered from 0, whose points occur in a vector of a form (P,)."""
     return [int(s) for s in np.flatnonzero(vector.reshape(-1, 4)[1:].any(axis=1))]
 
 
 def _touched(structure: Structure) -> list[list[int]]:
-    """Return the solids of each row: rows of mechanisms, rotors, couplings, then coordinates."""
+    """Return the solids of each row: first rows of mechanisms, then rotors, couplings and coordinates."""
     system, m = structure.system, structure.m
     of_forms = [_solids(np.abs(u) + np.abs(w)) for u, w in zip(system.forms.U, system.forms.W, strict=True)]
     n = len(system.coordinates)
@@ -231,9 +231,9 @@ def _touched(structure: Structure) -> list[list[int]]:
 
 
 def _runs(rows: list[list[int]], K: int) -> list[list[tuple[int, int]]]:
-    """Return the runs of columns [from, to) of each row of the factor (point_equations.c), left of the diagonal and of
-    column K. The runs are columns of rows that share a solid, and the fill-in of earlier columns. rows: the solids of
-    each row."""
+    """Return the ranges of columns [from, to) of each row of the factor (point_equations.c), left of the diagonal and
+    of column K. The ranges contain the columns of rows that share a solid, and the fill-in of earlier columns. rows:
+    the solids of each row."""
     touched = np.zeros((len(rows), 1 + max((s for row in rows for s in row), default=0)), bool)
     for row, solids in enumerate(rows):
         touched[row, solids] = True

@@ -1,9 +1,9 @@
-"""Mechanisms: elements with two points, each in a frame fixed in a solid ("MECHANISMS").
+"""Mechanisms: elements with two points. Each point belongs to a frame that is fixed in a solid ("MECHANISMS").
 
-The rows of a mechanism are written in its local frame, where their form is simple. Frame A lies in one solid, and frame
-B in the other. Both frames coincide at the mechanism's zero. Axis 3 (z) is the axis of a hinge, the direction of a
-slide or the normal of a plane. A universal joint turns about axis 3 of A and about axis 1 of B. Every row is a bilinear
-form that keeps its value in the assembled mechanism:
+The rows of a mechanism are written in its local frame, where they are simple. Frame A is fixed in one solid, and frame
+B in the other. The two frames coincide at the zero position of the mechanism. Axis 3 (z) is the rotation axis of a
+hinge, the direction of a slide or the normal of a plane. A universal joint rotates about axis 3 of A and about axis 1
+of B. Each row is a bilinear form whose value is constant in the assembled mechanism:
 
     fixed      3 coincidence rows, 3 orientation rows
     hinge      3 coincidence rows, 2 that keep B's axis normal to A's first two axes
@@ -12,7 +12,7 @@ form that keeps its value in the assembled mechanism:
     universal  3 coincidence rows, 1 that keeps the two axes of the cross normal
     planar     2 rows: B's point stays on the line through A's point along its axis 3
 
-Coincidence rows are constant and linear, because they are written along the ground's directions.
+Coincidence rows are constant and linear, because they use the ground's directions.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,8 @@ GROUND_AXES: tuple[Combination, ...] = tuple(
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame fixed in solid number `solid`: origin (3,) and axes (3, 3, one per column) in that solid's frame."""
+    """A frame that is fixed in solid number `solid`: origin (3,) and axes (3, 3, one per column) in the frame of that
+    solid."""
 
     solid: int
     origin: Array
@@ -44,7 +45,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Element:
-    """One mechanism between two solids."""
+    """One mechanism that connects two solids."""
 
     name: str
     type: str
@@ -54,7 +55,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Row:
-    """One kinematic row, u . w = target. element and label name it in messages."""
+    """One kinematic row, u . w = target. Messages use `element` and `label`."""
 
     element: str
     label: str
@@ -85,7 +86,8 @@ def rows(element: Element, solids: Sequence[Solid]) -> list[Row]:
 
 
 def coordinate(element: Element, solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
-    """Return the forms of the coordinate along a mechanism: cosine and sine of a hinge, or the travel of a slide."""
+    """Return the forms of the coordinate along a mechanism: cosine and sine of a hinge, or the translation of a
+    slide."""
     a, b = (directions(frame, solids) for frame in (element.a, element.b))
     if element.type == "hinge":
         return [(a[0], b[0]), (a[1], b[0])]
@@ -109,7 +111,7 @@ def directions(frame: Frame, solids: Sequence[Solid]) -> list[Combination]:
 
 
 def subtract(p: Combination, q: Combination) -> Combination:
-    """Return p - q. Points p and q may lie in the same solid."""
+    """Return p - q. Points p and q may belong to the same solid."""
     result = dict(p)
     for solid, coefficients in q.items():
         result[solid] = result.get(solid, 0.0) - coefficients

@@ -2,9 +2,9 @@
 
     lambda = H^-1 (S - C M^-1 F),   gamma = M^-1 (F + C' lambda),   H = C M^-1 C'
 
-H is inverted in two steps. The six distances of a solid couple to no other distances, so their multipliers are
-eliminated solid by solid (all 6 x 6 blocks at once, FreeSolids). A dense matrix with one row per row of the mechanisms
-remains: the Cholesky factor of C W C'.
+H is inverted in two stages. The six distance multipliers of a solid couple to no other distances, so the code
+eliminates them for each solid separately (all 6 x 6 blocks together, FreeSolids). The remaining dense matrix has one
+row per row of the mechanisms: the Cholesky factor of C W C'.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from femtorque.hil.plant.articulated.system import FreeSolids, Structure
 
 Array = NDArray[np.float64]
 
-SINGULAR = 1e-12  # pivot of a row relative to its mobility, below which multipliers are rounding errors
+SINGULAR = 1e-12  # pivot of a row, relative to its mobility, below which multipliers are only rounding errors
 
 
 class Equations:
-    """Rows and factor at degrees of freedom z (size,).
+    """The rows and their factor at degrees of freedom z (size,).
 
-    C: (K, size) rows of mechanisms and rotors. Y: (size, K) = W C'. q: (n,) coordinates, angles within half a turn.
+    C: (K, size) rows of mechanisms and rotors. Y: (size, K) = W C'. q: (n,) coordinates; angles are within half a turn.
     G: (n, size) gradient of the coordinates.
     """
 
@@ -53,15 +53,15 @@ class Equations:
                 raise Refused(f"singular pose: {system.row_names[row]} depends on the other rows here")
 
     def solve(self, forces: Array, distances: Array, others: Array) -> tuple[Array, Array]:
-        """Return gamma (size,) and lambda (K,) for forces (size,) and the right-hand sides S, (S, 6) and (K,)."""
+        """Return gamma (size,) and lambda (K,) for forces (size,) and the two right-hand sides S, (S, 6) and (K,)."""
         free = self.structure.inverse * forces
         have = self.velocities(free)
         change, multipliers = self.change(distances - have[0], others - have[1])
         return free + change, multipliers
 
     def change(self, distances: Array, others: Array) -> tuple[Array, Array]:
-        """Return M^-1 C' H^-1 of (S, 6) and (K,), and the multipliers (K,). The first (size,) is the smallest
-        mass-weighted change that changes the rows by these values."""
+        """Return M^-1 C' H^-1 of (S, 6) and (K,), and the multipliers (K,). The first result (size,) is the
+        mass-weighted minimum change that changes the rows by these values."""
         s = self.structure
         result = np.zeros(s.system.size)
         result[: s.split] = (self.free.P.transpose(0, 2, 1) @ distances[:, :, None]).ravel()
@@ -76,7 +76,7 @@ class Equations:
         return lapack.dpotrs(self.factor, right, lower=1)[0].reshape(right.shape)
 
     def velocities(self, v: Array) -> tuple[Array, Array]:
-        """Return C v of the distances (S, 6) and of the other rows (K,) at velocities v (size,)."""
+        """Return C v for velocities v (size,): the rates of the distances (S, 6) and of the other rows (K,)."""
         s = self.structure
         return (self.free.Cs @ v[: s.split].reshape(s.S, 12, 1))[:, :, 0], self.C @ v
 
@@ -91,17 +91,18 @@ class Equations:
         return distances, others
 
     def turning(self, v: Array) -> Array:
-        """Return accelerations (n,) of the coordinates at velocities v (size,) if no point accelerates."""
+        """Return the accelerations (n,) of the coordinates that velocities v (size,) cause when no point
+        accelerates."""
         s, system = self.structure, self.structure.system
         return system.coordinates.curvature(self.forms[s.m:], system.forms.curvature(system.velocities(v))[s.m:])
 
 
 @dataclass(frozen=True)
 class Along:
-    """The system seen along its coordinates at one configuration.
+    """The system as a function of its coordinates, at one configuration.
 
-    rows (n, size): gradients. responses (size, n): accelerations under unit torques. multipliers (K, n): of the rows
-    under unit torques. compliance (n, n): rows times responses, the inverse of the joint-space inertia.
+    rows (n, size): gradients. responses (size, n): accelerations for unit torques. multipliers (K, n): multipliers of
+    the rows for unit torques. compliance (n, n): rows times responses, the inverse of the joint-space inertia.
     """
 
     rows: Array

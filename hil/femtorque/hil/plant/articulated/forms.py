@@ -1,7 +1,7 @@
-"""Bilinear forms of the points. Rows, coordinates and strains are all made from this kind of equation. A form is b = (U
-x) . (W x), the scalar product of two vectors. Each vector is a constant linear combination of points x (P, 3).
-Directions and lever arms fixed in a solid are constant combinations of its four points. The ground is a solid whose
-four points never move. So one expression serves mechanisms, coordinates along mechanisms, and beams:
+"""Bilinear forms of the points. Rows, coordinates and strains are all built from this type of equation. A form is b =
+(U x) . (W x), the scalar product of two vectors. Each vector is a constant linear combination of points x (P, 3). A
+direction or lever arm that is fixed in a solid is a constant combination of the solid's four points. The ground is a
+solid whose four points never move. Therefore one expression serves mechanisms, coordinates along mechanisms, and beams:
 
     |x1 - x2|^2                  the distance of two points           (rigidity)
     (pB - pA) . e                coincidence along a global direction (U x and the ground's e)
@@ -9,7 +9,7 @@ four points never move. So one expression serves mechanisms, coordinates along m
     cos, sin of a hinge          nA . mB, oA . mB
     slopes of a beam             chord . director
 
-The gradient W'u + U'w and the second derivative along the motion, 2 (U v) . (W v), are exact and cheap.
+The gradient W'u + U'w, and the second derivative along the motion, 2 (U v) . (W v), are exact and cheap.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Forms:
 
     @staticmethod
     def of(pairs: list[tuple[Combination, Combination]], solids: int) -> Forms:
-        """Return forms from pairs of combinations of the points of `solids` solids, four points each."""
+        """Return forms from pairs of combinations of the points of `solids` solids with four points each."""
         return Forms(_matrix([u for u, _ in pairs], solids), _matrix([w for _, w in pairs], solids))
 
     def __len__(self) -> int:
@@ -50,18 +50,19 @@ class Forms:
         return np.einsum("kc,kc->k", u, w)
 
     def gradient(self, factors: tuple[Array, Array]) -> Array:
-        """Return derivatives with respect to the points (K, P, 3), from `factors` at those points."""
+        """Return the derivatives with respect to the points (K, P, 3), from the `factors` at those points."""
         u, w = factors
         return self.U[:, :, None] * w[:, None, :] + self.W[:, :, None] * u[:, None, :]
 
     def forces(self, factors: tuple[Array, Array], conjugate: Array) -> Array:
-        """Return the sum of conjugate (K,) times gradient: the forces (P, 3) with the power of `conjugate` on the
-        forms."""
+        """Return the sum of conjugate (K,) times gradient: the forces (P, 3) that do the same work as `conjugate` does
+        on the forms."""
         u, w = factors
         return self.U.T @ (conjugate[:, None] * w) + self.W.T @ (conjugate[:, None] * u)
 
     def curvature(self, v: Array) -> Array:
-        """Return the second time derivatives (K,) of the forms at velocities v (P, 3) without accelerations: Cdot v."""
+        """Return the second time derivatives (K,) of the forms at velocities v (P, 3) when no point accelerates: Cdot
+        v."""
         u, w = self.factors(v)
         return 2.0 * np.einsum("kc,kc->k", u, w)
 

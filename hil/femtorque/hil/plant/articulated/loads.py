@@ -1,4 +1,4 @@
-"""The applied forces of a system: weight, springs at joints, beams."""
+"""The applied forces of a system: weight, springs at joints, and beams."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,8 @@ Array = NDArray[np.float64]
 
 
 class Loads:
-    """springs: stiffness, N m/rad or N/m, and rest of each coordinate, (n,) each. torques: (n,) of the springs at the
-    last evaluation (point_loads.c)."""
+    """springs: stiffness, N m/rad or N/m, and rest position of each coordinate, (n,) each. torques: (n,) of the springs
+    at the last evaluation (point_loads.c)."""
 
     stiffness, rest, torques = Row(), Row(), Row()
 
@@ -24,7 +24,8 @@ class Loads:
             self.stiffness, self.rest = springs
 
     def potential(self, z: Array, q: Array) -> float:
-        """Return the potential energy, J; zero with all weight at the origin and springs and beams at rest."""
+        """Return the potential energy, J; it is zero with all masses at the origin and with springs and beams
+        unloaded."""
         s = self.structure
         result = -float(s.weight @ z) + 0.5 * float(self.stiffness @ (q - self.rest) ** 2)
         if self.beams is not None:

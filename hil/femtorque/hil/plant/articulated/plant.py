@@ -1,8 +1,9 @@
-"""The load of the motor board as articulated point masses: solids, beams, joints, loops and motors of a mechanism file.
+"""The mechanism that a motor board drives, as articulated point masses: solids, beams, joints, loops and motors of a
+mechanism file.
 
-This plant can replace femtorque.hil.plant.rigid.Plant and shares no equation of motion with it. The equations are the
-paper's, and joint angles are read from the points. Both plants share motors, encoders and the friction law along a
-joint.
+This plant can replace femtorque.hil.plant.rigid.Plant and has no equation of motion in common with it. The equations
+are those of the paper, and joint angles are computed from the points. The two plants have the same motors, encoders and
+friction law.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ MAX_STEP = 5e-4  # s
 
 
 class Plant(Stepped):
-    """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s, all read only.
+    """The state of a mechanism. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s, all read only.
 
     mass_scale and friction_scale make the plant differ from the mechanism file. start: (n,) joint positions, by default
-    the file's. If loops need another pose, they close near `start`, with the actuated joints unchanged if possible.
-    With modes, the plant begins in the first mode. max_step: s, shortened to what stability allows.
+    those of the file. If loops need another pose, the solver closes them near `start`. The actuated joints keep their
+    positions if possible. A plant with modes starts in the first mode. max_step: s, reduced to the stable step.
     """
 
     cycle: Cycle
@@ -64,7 +65,7 @@ class Plant(Stepped):
         first = self._scaled.in_mode(self.mode)
         assembly = tree.assemble(first, start, self._loose)
         elements = assembly.joints + assembly.loops + self._held(first, assembly, assembly.places)
-        # The encoders' zero is the start pose. Loops may move passive joints away from the start pose.
+        # The encoders read zero at the start pose. When loops close, passive joints may move away from the start pose.
         given = self._names if start is not None else [joint.name for joint in first.moving if joint.actuated]
         system, z = build(assembly.solids, elements, assembly.places, near=assembly.starts,
                           held=given if first.constrained else (), **self._parts(assembly))
@@ -75,7 +76,7 @@ class Plant(Stepped):
         self.counts = self.encoders.counts
 
     def _parts(self, assembly: tree.Assembly) -> dict[str, Any]:
-        """Return the common part of the systems of all modes."""
+        """Return the data that the systems of all modes have in common."""
         return {"coordinates": self._names, "rotors": dict(zip(self._names, self.motors.inertia, strict=True)),
                 "gravity": self.mechanism.gravity, "couplings": self._couplings(),
                 "extra_rows": [row for element in assembly.beams for row in beam.rows(element, assembly.solids)]}
@@ -86,7 +87,7 @@ class Plant(Stepped):
                 for k, joint in enumerate(self.joints) if joint.mimic]
 
     def _held(self, mechanism: Mechanism, assembly: tree.Assembly, places: Array) -> tuple[Element, ...]:
-        """Return the rows that hold the mode's root link on the ground. Mechanisms have these rows if they have a mode
+        """Return the rows that fix the mode's root link to the ground. Mechanisms get these rows if they have a mode
         whose root is not the base."""
         if not self._loose:
             return ()
@@ -95,7 +96,7 @@ class Plant(Stepped):
 
     def _enter(self, mechanism: Mechanism, assembly: tree.Assembly, system: System, z: Array, v: Array, near: Array,
                time: float = 0.0) -> None:
-        """Continue with another system, from degrees of freedom z and velocities v (size,)."""
+        """Continue with another system, starting at degrees of freedom z and velocities v (size,)."""
         self.system, self.structure, self._assembly = system, Structure(system), assembly
         beams = beam.Beams(assembly.beams, assembly.solids) if assembly.beams else None
         self.loads = Loads(self.structure, beams, self._springs)
@@ -111,8 +112,7 @@ class Plant(Stepped):
             self.watch(lambda: self.members.record(self.cycle, self.cycle.total + self.loads.torques))
 
     def switch(self, name: str) -> None:
-        """Switch to a mode at once. Raises Refused if the mode does not fit (see switching.py); nothing changes
-        then."""
+        """Switch to a mode at once. If the mode does not fit (see switching.py), raise Refused and change nothing."""
         if name == self.mode:
             return
         before, old, moving = self._scaled.in_mode(self.mode), self._assembly, self.system.moving
@@ -128,7 +128,7 @@ class Plant(Stepped):
         fresh = [loop.name for loop in after.loops if loop not in before.loops]
         if self._loose and before.modes[0].root != after.modes[0].root:
             fresh.append(switching.GROUND)
-        # First check for a payload that is picked up too fast, because its jolt makes closures slip too.
+        # First check the velocity of payloads that are picked up: the jolt of a fast payload makes loops slip too.
         alone = switching.carried(old.solids[1:], new.solids[1:], new.solids[1:], x, v)[1]
         switching.check_pick_up(kept.solids[1:], new.solids[1:], alone, name)
         switching.check(system, z, still, fresh, name)
@@ -162,7 +162,7 @@ class Plant(Stepped):
         self.cycle.restart()
 
     def set_velocities(self, velocities: ArrayLike) -> None:
-        """Give the joints the velocities (n,). In loops the nearest possible velocities count, by least squares."""
+        """Set the joint velocities (n,). In loops the least-squares solution for the velocities is used."""
         cycle, along = self.cycle, self.cycle.along
         impulse = np.linalg.lstsq(along.compliance, np.asarray(velocities, float) - cycle.velocities, rcond=1e-12)[0]
         cycle.v = cycle.v + along.responses @ impulse
@@ -174,7 +174,7 @@ class Plant(Stepped):
     # -- bookkeeping --------------------------------------------------------
 
     def kinetic(self) -> float:
-        """Return the kinetic energy, rotors included, J."""
+        """Return the kinetic energy, including the rotors, J."""
         return self.cycle.kinetic_energy()
 
     def potential(self) -> float:

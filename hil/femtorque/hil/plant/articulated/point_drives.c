@@ -1,13 +1,15 @@
-/* The torques of actuators, motors, viscous and dry friction within a step.
- * These torques may jump from one step to the next, so the accelerations that
- * the cycle keeps do not contain them. The torques enter each half step through
- * the compliance of the joined system. The compliance is the velocities along
- * all coordinates under unit torques. Viscous terms (friction, back-EMF) are
- * explicit in the first half and implicit in the second. Both halves together
- * are the trapezoidal rule, which is stable for any coefficient. Dry friction
- * is a clamped multiplier in each half. So a stuck coordinate stays still, and
- * no sign of a velocity near zero is needed. Coordinates that may stick come to
- * rest in the middle of the step, because the rows turn until then. */
+/* The torques of actuators, motors, viscous friction and dry friction within a
+ * step. These torques may jump from one step to the next, so the stored
+ * accelerations of the cycle exclude them. The torques act in each half step
+ * through the compliance of the joined system. The compliance gives the
+ * velocities along all coordinates for unit torques. Viscous terms (friction,
+ * back-EMF) are explicit in the first half step and implicit in the second.
+ * Together the two halves are the trapezoidal rule, which is stable for any
+ * coefficient. Dry friction is a multiplier in each half step that is clamped
+ * to the Coulomb torque. Therefore a stuck coordinate does not move, and the
+ * solver never needs the sign of a velocity near zero. Coordinates that may
+ * stick come to rest in the middle of the step, because the rows change
+ * direction until then. */
 #include "point_drives.h"
 
 #include "dry_friction.h"
@@ -26,7 +28,7 @@ static int any(int64_t n, const double *a)
     return 0;
 }
 
-/* Add the effect of torques along the coordinates in half a step. */
+/* Add the effect of torques along the coordinates during half a step. */
 static void drive(const point_system *s, const point_equations *e, double t,
                   const double *torque, double *v)
 {
@@ -52,9 +54,9 @@ static int may_stick(int64_t n, const double *compliance,
     return 0;
 }
 
-/* Add the effect of the drives in the first half to the velocities of the
- * middle, half. v: the velocities of the start. Return 0 if the sticking
- * coordinates cannot be found. */
+/* Add the effect of the drives in the first half step to the mid-step
+ * velocities, half. v: the velocities at the start. Return 0 if no set of
+ * sticking coordinates is found. */
 int point_first_half(const point_system *s, const point_equations *e,
                      const point_drives *d, const double *v, double t,
                      double *half)
@@ -83,7 +85,7 @@ int point_first_half(const point_system *s, const point_equations *e,
     return 1;
 }
 
-/* Make viscous friction implicit: divide by 1 + compliance viscous. */
+/* Treat viscous friction implicitly: divide by 1 + compliance viscous. */
 static int damp(int64_t n, const double *viscous, double *compliance,
                 double *velocity)
 {
@@ -107,8 +109,8 @@ static int damp(int64_t n, const double *viscous, double *compliance,
     return 1;
 }
 
-/* Add the effect of the drives in the second half to the velocities of the end,
- * v. Return 0 if the sticking coordinates cannot be found. */
+/* Add the effect of the drives in the second half step to the velocities at the
+ * end, v. Return 0 if no set of sticking coordinates is found. */
 int point_second_half(const point_system *s, const point_equations *e,
                       const point_drives *d, double t, double *v)
 {

@@ -1,4 +1,4 @@
-/* Torques along coordinates within a step. */
+/* Torques along the coordinates within a step. */
 #ifndef POINT_DRIVES_H
 #define POINT_DRIVES_H
 
@@ -6,7 +6,8 @@
 #include "point_system.h"
 
 /* Torques and coefficients of this step for each coordinate. total: the torque
- * at the step's end, friction included. dry: mean friction over the step. */
+ * at the end of the step, including friction. dry: mean friction over the
+ * step. */
 typedef struct {
     double *active, *viscous;
     const double *coulomb;

@@ -1,17 +1,12 @@
-/* The equations of motion. hil/plant/articulated/equations.py explains the
- * equations.
- *
- * C are the K rows of mechanisms, rotors and couplings. G are the n gradients
- * of the coordinates. W are the accelerations of free solids under unit forces.
- * The matrix
- *
- *     C W C'  C W G'                 L
- *     G W C'  G W G'   is factored:  B  compliance,   L L' = C W C'
- *
- * The factor ends after the first K columns. The remainder of G W G' is the
- * compliance of the joined system. A row touches one or two solids, so most of
- * the factor is zero. Each row has runs of columns that are not zero. The other
- * columns are never written. */
+/* The equations of motion, as hil/plant/articulated/equations.py explains them.
+ * C contains the K rows of mechanisms, rotors and couplings. G contains the n
+ * gradients of the coordinates. W gives the accelerations of free solids for
+ * unit forces. The matrix C W C' C W G' L G W C' G W G' is factorised as: B
+ * compliance, L L' = C W C' The factorisation ends after the first K columns.
+ * The matrix that remains of G W G' is the compliance of the joined system. A
+ * row depends on one or two solids, so most elements of the factor are zero.
+ * Each row has ranges of non-zero columns. The other columns are never
+ * assigned. */
 #include "point_equations.h"
 
 #include "point_forms.h"
@@ -33,8 +28,8 @@ static double *reduced(const point_equations *e, int64_t row, int64_t block)
 
 /* -- rows ---------------------------------------------------------------- */
 
-/* Add `by` times the gradient of one factor of a form, for the points of a.
- * other: the other factor, which weighs the gradient. */
+/* Add `by` times the gradient with respect to one factor of a form, for the
+ * points of a. other: the other factor, which weights the gradient. */
 static void add_side(const point_row *r, const point_vector *a, double by,
                      const double *other, double *blocks)
 {
@@ -71,7 +66,7 @@ static void add_coordinate(const point_system *s, point_equations *e,
     add_form(s, e, row, second, by * weights[1]);
 }
 
-/* Form factors and values of the forms. */
+/* Compute the factors and the values of the forms. */
 static void form_forms(const point_system *s, point_equations *e)
 {
     int64_t f, i;
@@ -85,7 +80,8 @@ static void form_forms(const point_system *s, point_equations *e)
                                    e->form[s->rows + s->n + i]);
 }
 
-/* Fill the constraint rows. A rotor's entry is always -1 and is not stored. */
+/* Fill the constraint rows. The coefficient of a rotor is always -1 and is not
+ * stored. */
 static void form_rows(const point_system *s, point_equations *e)
 {
     int64_t k, row = s->rows;
@@ -104,7 +100,7 @@ static void form_rows(const point_system *s, point_equations *e)
         add_coordinate(s, e, row++, k, 1.0);
 }
 
-/* Form a row's product with velocities or forces (size). */
+/* Compute a row's product with velocities or forces (size). */
 double point_row_times(const point_system *s, const point_equations *e,
                        int64_t row, const double *v)
 {
@@ -125,13 +121,13 @@ double point_row_times(const point_system *s, const point_equations *e,
 
 /* -- the factor ---------------------------------------------------------- */
 
-/* Begin a row's runs of columns, and end the runs of the row before. */
+/* Finish the previous row's ranges of columns, and begin those of a row. */
 static const point_run *runs_of(const point_system *s, int64_t row)
 {
     return s->run + s->runs[row];
 }
 
-/* Form W between all rows that share a solid. */
+/* Compute W for all rows that share a solid. */
 static void form_mobility(const point_system *s, point_equations *e)
 {
     int64_t width = s->K + s->n, i, j, k;
@@ -168,7 +164,8 @@ static void form_mobility(const point_system *s, point_equations *e)
             s->inverse[BLOCK * s->solids + k];
 }
 
-/* Subtract from element j of a row the columns left of it. other: row j. */
+/* From element j of a row, subtract the contributions of the columns that are
+ * left of column j. other: row j. */
 static double left(const point_system *s, const double *one, int64_t j,
                    const double *other)
 {
@@ -186,8 +183,8 @@ static double left(const point_system *s, const double *one, int64_t j,
     return one[j] - (even + odd);
 }
 
-/* Factor one row as far as the first K columns. Return 0 if the row depends on
- * rows before it. */
+/* Factorise one row, up to the first K columns. Return 0 if the row depends on
+ * earlier rows. */
 static int factor_row(const point_system *s, point_equations *e, int64_t i)
 {
     int64_t width = s->K + s->n, j;
@@ -209,7 +206,7 @@ static int factor_row(const point_system *s, point_equations *e, int64_t i)
     return 1;
 }
 
-/* Factor all rows as far as the first K columns. Return 0 if a row depends on
+/* Factorise all rows, up to the first K columns. Return 0 if a row depends on
  * other rows. */
 static int factor(const point_system *s, point_equations *e)
 {
@@ -220,7 +217,7 @@ static int factor(const point_system *s, point_equations *e)
     return 1;
 }
 
-/* Solve L' x = b; x holds b at first. */
+/* Solve L' x = b; initially x contains b. */
 static void substitute_back(const point_system *s, const point_equations *e,
                             double *x)
 {
@@ -236,7 +233,7 @@ static void substitute_back(const point_system *s, const point_equations *e,
     }
 }
 
-/* Solve L x = b; x holds b at first. */
+/* Solve L x = b; initially x contains b. */
 static void substitute(const point_system *s, const point_equations *e,
                        double *x)
 {
@@ -249,8 +246,8 @@ static void substitute(const point_system *s, const point_equations *e,
 
 /* -- what the system answers --------------------------------------------- */
 
-/* Add W times the rows of C times multipliers (K), and the rows of G, if given,
- * times torques (n). */
+/* Add W times (rows of C times multipliers (K), plus rows of G, if given, times
+ * torques (n)). */
 static void add_answers(const point_system *s, const point_equations *e,
                         const double *multipliers, const double *torque,
                         double *out)
@@ -278,7 +275,7 @@ static void add_answers(const point_system *s, const point_equations *e,
     }
 }
 
-/* Form the equations at degrees of freedom z. Return 0 if the pose is
+/* Set up the equations at degrees of freedom z. Return 0 if the pose is
  * singular. */
 int point_equations_at(const point_system *s, point_equations *e,
                        const double *z)
@@ -300,9 +297,9 @@ int point_equations_at(const point_system *s, point_equations *e,
     return e->known != 0;
 }
 
-/* Form the smallest mass-weighted change (size) of velocities that changes the
- * distances, six per solid, and the other rows (K) by given values. Form its
- * multipliers, too. */
+/* Compute the mass-weighted minimum change (size) of velocities that changes
+ * the rates of the distances, six per solid, and of the other rows (K) by given
+ * values. Compute its multipliers too. */
 void point_change(const point_system *s, const point_equations *e,
                   const double *distances, const double *others, double *change,
                   double *multipliers)
@@ -320,7 +317,7 @@ void point_change(const point_system *s, const point_equations *e,
     add_answers(s, e, multipliers, 0, change);
 }
 
-/* Form `by` times the accelerations (n, n) along the coordinates under unit
+/* Compute `by` times the accelerations (n, n) along the coordinates for unit
  * torques along the coordinates. */
 void point_compliance(const point_system *s, const point_equations *e,
                       double by, double *compliance)
@@ -351,7 +348,7 @@ void point_answer(const point_system *s, const point_equations *e,
     add_answers(s, e, e->push, torque, v);
 }
 
-/* Form the second time derivative of a form at velocities v if no point
+/* Compute the second time derivative of a form at velocities v when no point
  * accelerates. */
 static double curvature(const point_system *s, const double *v, int64_t f)
 {
@@ -361,7 +358,7 @@ static double curvature(const point_system *s, const double *v, int64_t f)
     return 2.0 * point_dot(du, dw);
 }
 
-/* Form the acceleration of a coordinate at velocities v if no point
+/* Compute the acceleration of a coordinate at velocities v when no point
  * accelerates. */
 double point_turning(const point_system *s, const point_equations *e,
                      const double *v, int64_t coordinate)

@@ -5,18 +5,20 @@
 #include "point_solids.h"
 #include "point_system.h"
 
-/* The caller's memory. known: the other members belong to degrees of freedom
- * z. */
+/* The caller owns the memory. known: the other members are valid for degrees of
+ * freedom z. */
 typedef struct {
     int64_t known;
     double *z;
     free_solid *solid;
-    double *u, *w, *form; /* of the forms: factors, three each, and values */
-    double *q;            /* of the coordinates, angles within half a turn */
-    double *gradient;     /* TOUCHED blocks of 12 for each row */
+    double *u, *w, *form; /* of the forms: their factors, three each, and their
+                           * values */
+    double *q;            /* values of the coordinates; angles within half a
+                           * turn */
+    double *gradient;     /* blocks for each row, TOUCHED blocks of 12 */
     double *reduced;      /* N times the gradient: blocks of 6 */
-    double *factor;       /* (K + n, K + n), zeros at first, see .c */
-    double *push;         /* (K) multipliers under torques */
+    double *factor;       /* (K + n, K + n), initially zeros, see .c */
+    double *push;         /* (K) multipliers due to torques */
 } point_equations;
 
 int point_equations_at(const point_system *s, point_equations *e,

@@ -4,7 +4,7 @@
 
 #define TURN 6.283185307179586
 
-/* Form a vector's shares of the points at z. */
+/* Add a vector's coefficients to the gradient at the points of z. */
 static void shares(const point_vector *a, const double *z, double *out)
 {
     double first = out[0], second = out[1], third = out[2];
@@ -23,7 +23,7 @@ static void shares(const point_vector *a, const double *z, double *out)
     out[2] = third;
 }
 
-/* Form a vector at degrees of freedom z. */
+/* Compute a vector at degrees of freedom z. */
 void point_place(const point_vector *a, const double *z, double *out)
 {
     int c;
@@ -32,7 +32,7 @@ void point_place(const point_vector *a, const double *z, double *out)
     shares(a, z, out);
 }
 
-/* Form a vector's velocity at velocities v. */
+/* Compute a vector's rate at velocities v. */
 void point_move(const point_vector *a, const double *v, double *out)
 {
     out[0] = out[1] = out[2] = 0.0;
@@ -44,7 +44,7 @@ double point_dot(const double *a, const double *b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* Form u . w at degrees of freedom z. */
+/* Compute u . w at degrees of freedom z. */
 double point_value(const point_form *f, const double *z)
 {
     double u[3], w[3];
@@ -53,14 +53,14 @@ double point_value(const point_form *f, const double *z)
     return point_dot(u, w);
 }
 
-/* Read a coordinate from its two forms. Angles are within half a turn of
+/* Compute a coordinate from its two forms. Angles are within half a turn of
  * zero. */
 double coordinate_value(int64_t turns, double first, double second)
 {
     return turns ? atan2(second, first) : first;
 }
 
-/* Form a coordinate's derivatives with respect to its two forms. */
+/* Compute a coordinate's derivatives with respect to its two forms. */
 void coordinate_weights(int64_t turns, double first, double second,
                         double *weights)
 {
@@ -69,7 +69,7 @@ void coordinate_weights(int64_t turns, double first, double second,
     weights[1] = turns ? first / square : 0.0;
 }
 
-/* Shift an angle by whole turns to the branch nearest to `near`. */
+/* Shift an angle by whole turns to the branch that is nearest to `near`. */
 double coordinate_near(int64_t turns, double value, double near)
 {
     if (!turns)

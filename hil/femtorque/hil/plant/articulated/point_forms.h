@@ -1,5 +1,5 @@
-/* Bilinear forms of the points, and the coordinates that are read from the
- * forms. forms.py and coordinates.py explain both. */
+/* Bilinear forms of the points, and the coordinates that are computed from the
+ * forms. forms.py and coordinates.py explain the two. */
 #ifndef POINT_FORMS_H
 #define POINT_FORMS_H
 

@@ -1,4 +1,4 @@
-/* Applied forces: weight, springs along coordinates, beams. */
+/* Applied forces: weight, springs along coordinates, and beams. */
 #ifndef POINT_LOADS_H
 #define POINT_LOADS_H
 
@@ -8,7 +8,7 @@
 #define STRAINS 5
 
 /* An elastic element of hil/plant/articulated/beam.py, with its moments and the
- * forces of its strains. */
+ * forces that its strains cause. */
 typedef struct {
     point_form strain[STRAINS];
     double stiffness[STRAINS][STRAINS], damping;
@@ -19,7 +19,7 @@ typedef struct {
     const point_beam *beam;
     const double *weight;           /* (size) */
     const double *stiffness, *rest; /* of the springs, (n) each */
-    double *torques;                /* of the springs, (n), at the last
+    double *torques;                /* torques of the springs, (n), at the last
                                      * evaluation */
 } point_loads;
 

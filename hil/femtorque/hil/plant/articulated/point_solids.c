@@ -1,13 +1,11 @@
-/* A free solid. The four points of a solid have equal masses, 1 / w each, and
- * six distance rows D hold them together. The solid gives two matrices.
- *
- * W = w (1 - D' (D D')^-1 D): accelerations under unit forces. The points move
- * as one body, so W = w N' N. The rows of N are an orthonormal basis of the six
- * rigid motions. Products with N are cheap, and exact to rounding for solids of
- * any thickness.
- *
- * D' (D D')^-1: the smallest change of velocities that changes the distances by
- * given values, by a Cholesky factor. */
+/* A free solid. A solid has four points of equal mass, 1 / w each. Six rows D
+ * of constraints keep their distances constant. For each solid there are two
+ * matrices. W = w (1 - D' (D D')^-1 D): accelerations for unit forces. The
+ * points move as a rigid body, so W = w N' N. The rows of N are an orthonormal
+ * basis of the six rigid-body motions. Products with N are cheap, and their
+ * only error is rounding, for solids of any thickness. D' (D D')^-1: the
+ * minimum change of velocities that changes the rates of the distances by given
+ * values, from a Cholesky factor. */
 #include "point_solids.h"
 
 #include "point_forms.h"
@@ -26,7 +24,7 @@ static void add_cross(double *out, const double *a, const double *b)
     out[2] += a[0] * b[1] - a[1] * b[0];
 }
 
-/* Place the points about their centre. */
+/* Set the positions of the points about their centre. */
 static void spread(free_solid *s, const double *x)
 {
     int p, c;
@@ -37,7 +35,8 @@ static void spread(free_solid *s, const double *x)
     }
 }
 
-/* Factor the inertia of unit masses, row by row. Return 0 if it is singular. */
+/* Factorise the inertia for unit masses, row by row. Return 0 if the matrix is
+ * singular. */
 static int factor_spin(free_solid *s)
 {
     double j[6] = {0.0}, *l = s->spin;
@@ -60,14 +59,14 @@ static int factor_spin(free_solid *s)
     return l[0] > 0.0 && l[2] > 0.0 && l[5] > 0.0;
 }
 
-/* Return the number of points, with signs, that two edges share. */
+/* Return the number of points that two edges share, counted with signs. */
 static double meet(int e, int f)
 {
     const int *a = ENDS[e], *b = ENDS[f];
     return (a[0] == b[0]) + (a[1] == b[1]) - (a[0] == b[1]) - (a[1] == b[0]);
 }
 
-/* Factor D D'. Return 0 if its rows are dependent. */
+/* Factor D D'. Return 0 if the solid's rows are dependent. */
 static int factor_edges(free_solid *s)
 {
     int i, j, k;
@@ -85,8 +84,8 @@ static int factor_edges(free_solid *s)
     return 1;
 }
 
-/* Prepare a solid with its points at x (12). Return 0 if they do not span
- * space. */
+/* Prepare a solid whose points are at x (12). Return 0 if the points do not
+ * span space. */
 int free_solid_at(free_solid *s, const double *x, const double *lengths)
 {
     int e, c;
@@ -98,7 +97,7 @@ int free_solid_at(free_solid *s, const double *x, const double *lengths)
     return factor_spin(s) && factor_edges(s);
 }
 
-/* Form N row', 6 numbers, of a row (12). */
+/* Compute N row', 6 numbers, of a row (12). */
 void free_solid_reduce(const free_solid *s, const double *row, double *out)
 {
     const double *l = s->spin;
@@ -131,7 +130,7 @@ void free_solid_expand(const free_solid *s, double by, const double *reduced,
     }
 }
 
-/* Form D v, of velocities (12). */
+/* Compute D v for velocities (12). */
 void free_solid_distances(const free_solid *s, const double *v, double *out)
 {
     int e, c;
@@ -144,8 +143,8 @@ void free_solid_distances(const free_solid *s, const double *v, double *out)
     }
 }
 
-/* Form the smallest change (12) of velocities that changes the distances by
- * given values. */
+/* Compute the minimum change (12) of velocities that changes the rates of the
+ * distances by given values. */
 void free_solid_change(const free_solid *s, const double *distances,
                        double *out)
 {
@@ -170,7 +169,7 @@ void free_solid_change(const free_solid *s, const double *distances,
         }
 }
 
-/* Form the residual, m, of an edge's length for points at x (12). */
+/* Compute the residual of an edge's length for points at x (12), m. */
 double free_solid_residual(const double *x, double length, int64_t edge)
 {
     const double *from = x + 3 * ENDS[edge][0], *to = x + 3 * ENDS[edge][1];

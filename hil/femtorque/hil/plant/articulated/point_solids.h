@@ -1,4 +1,4 @@
-/* Free solids of four points each. */
+/* Rigid solids without mechanisms, of four points each. */
 #ifndef POINT_SOLIDS_H
 #define POINT_SOLIDS_H
 
@@ -6,10 +6,12 @@
 
 /* A free solid at one configuration. */
 typedef struct {
-    double arm[4][3];  /* of its points, from their centre */
-    double spin[6];    /* Cholesky factor of their inertia at unit masses */
-    double edge[6][3]; /* between two points, divided by their distance */
-    double keep[6][6]; /* Cholesky factor of D D', D the distance rows */
+    double arm[4][3];  /* vectors from the centre of the points to each point */
+    double spin[6];    /* Cholesky factor of the inertia for unit masses */
+    double edge[6][3]; /* between two points, divided by the distance of these
+                        * points */
+    double keep[6][6]; /* Cholesky factor of D D', where D contains the distance
+                        * rows */
 } free_solid;
 
 int free_solid_at(free_solid *s, const double *x, const double *lengths);

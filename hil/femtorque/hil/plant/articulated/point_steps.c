@@ -1,4 +1,4 @@
-/* The cycle that hil/plant/articulated/cycle.py explains, with motors. The
+/* The integration cycle of hil/plant/articulated/cycle.py, with motors. The
  * cycle is in C because a control tick has several steps. */
 #include "point_steps.h"
 
@@ -12,8 +12,8 @@
 
 /* -- positions onto the rows --------------------------------------------- */
 
-/* Read a coordinate at degrees of freedom z. Angles are within half a turn of
- * zero. */
+/* Compute a coordinate at degrees of freedom z. Angles are within half a turn
+ * of zero. */
 static double coordinate_at(const point_system *s, int64_t i, const double *z)
 {
     const point_form *first = s->forms + s->rows + i, *second = first + s->n;
@@ -21,7 +21,7 @@ static double coordinate_at(const point_system *s, int64_t i, const double *z)
                             point_value(second, z));
 }
 
-/* Form the residuals of the rows that are not distances, with changed sign. */
+/* Compute the negative residuals of the rows that are not distances. */
 static void form_others(const point_system *s, const double *z, double *others)
 {
     int64_t k, i;
@@ -40,7 +40,7 @@ static void form_others(const point_system *s, const double *z, double *others)
     }
 }
 
-/* Form the residuals of all rows, with changed sign. Return the largest. */
+/* Compute the negative residuals of all rows. Return the largest. */
 static double form_residual(point_arm *a)
 {
     const point_system *s = a->system;
@@ -57,7 +57,7 @@ static double form_residual(point_arm *a)
     return off;
 }
 
-/* Bring positions back onto the rows. Return 0 on failure. */
+/* Project positions back onto the rows. Return 0 on failure. */
 static int project(point_arm *a)
 {
     const point_system *s = a->system;
@@ -66,7 +66,8 @@ static int project(point_arm *a)
     int round;
     for (round = 0; round < ROUNDS; round++) {
         double off = form_residual(a);
-        /* a round that no longer halves the residual has reached rounding */
+        /* a round that reduces the residual by less than half has reached the
+         * rounding error */
         if (off < a->tolerance || (last < 2.0 * off && off < a->rounded))
             return 1;
         last = off;
@@ -80,8 +81,8 @@ static int project(point_arm *a)
 
 /* -- one step ------------------------------------------------------------ */
 
-/* Move positions to the end of the step and velocities to its middle. Return 0
- * on failure. */
+/* Advance positions to the end of the step and velocities to its middle. Return
+ * 0 on failure. */
 static int advance(point_arm *a, double t)
 {
     const point_system *s = a->system;
@@ -101,8 +102,9 @@ static int advance(point_arm *a, double t)
     return 1;
 }
 
-/* Form accelerations, gamma, that bring the velocities of the middle onto the
- * rows at the end, and their multipliers. */
+/* Compute accelerations gamma that make the mid-step velocities satisfy the
+ * rows at the end of the step. Compute also the multipliers of these
+ * accelerations. */
 static void accelerate(point_arm *a, double t, double *gamma)
 {
     const point_system *s = a->system;
@@ -123,8 +125,8 @@ static void accelerate(point_arm *a, double t, double *gamma)
         gamma[i] += a->middle[i];
 }
 
-/* Take one step. Return 0, with the state unchanged, if the step is
- * impossible. */
+/* Take one step. If the step is impossible, return 0 and leave the state
+ * unchanged. */
 static int take_step(point_arm *a, double t)
 {
     const point_system *s = a->system;

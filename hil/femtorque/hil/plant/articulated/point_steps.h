@@ -1,4 +1,4 @@
-/* Steps of an articulated arm with motors, springs and friction. */
+/* Integration steps of an articulated arm with motors, springs and friction. */
 #ifndef POINT_STEPS_H
 #define POINT_STEPS_H
 
@@ -9,10 +9,10 @@
 #include "point_system.h"
 
 /* State: z, v, gamma (size) and q (n), which hil/plant/articulated/cycle.py
- * explains. The last step leaves applied (size), multipliers (K), and rate (n),
+ * explains. After the last step: applied (size), multipliers (K), and rate (n),
  * the velocities along the coordinates. torque: added to the motors' torque.
- * The steps' memory: half, moved, middle, wanted, change (size), distances (6
- * per solid), others (K), before (n). */
+ * Working memory of the steps: half, moved, middle, wanted, change (size),
+ * distances (6 per solid), others (K), before (n). */
 typedef struct {
     const point_system *system;
     point_equations equations;
@@ -21,7 +21,7 @@ typedef struct {
     motors motors;
     double *z, *v, *gamma, *q, *applied, *multipliers, *rate;
     const double *torque, *viscous;
-    double tolerance, rounded; /* of positions against the rows, m */
+    double tolerance, rounded; /* residual of the rows at the positions, m */
     double time; /* s */
     double *half, *moved, *middle, *wanted, *change, *distances, *others, *before;
 } point_arm;

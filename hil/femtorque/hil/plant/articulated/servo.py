@@ -1,8 +1,8 @@
-"""PD servo of a coordinate ("Motor torque"), as a torque or as the voltage of a DC motor.
+"""PD servo of a coordinate ("Motor torque"). The output is a torque, or the voltage of a DC motor.
 
     C = Ko - Kp (theta - theta_c) - Kd (dtheta/dt - dtheta_c/dt),   |C| <= limit
 
-The paper's integral is left out: no experiment here needs it.
+The integral term of the paper is omitted, because no experiment here needs it.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass
 class Servo:
-    """kp, kd, ko, limit: (n,) or a number; kp per rad, kd per rad/s, in N m or V."""
+    """kp, kd, ko, limit: (n,) or a scalar; kp per rad, kd per rad/s, in N m or V."""
 
     kp: ArrayLike
     kd: ArrayLike = 0.0
@@ -24,7 +24,7 @@ class Servo:
 
     def command(self, angle: ArrayLike, velocity: ArrayLike, target: ArrayLike,
                 target_velocity: ArrayLike = 0.0) -> Array:
-        """Return the output (n,) for angles, velocities and their targets, (n,) each."""
+        """Return the output (n,) of the servos for angles, velocities and the setpoints of both, (n,) each."""
         error, slip = np.subtract(angle, target), np.subtract(velocity, target_velocity)
         wanted = np.asarray(self.ko) - np.multiply(self.kp, error) - np.multiply(self.kd, slip)
         return np.clip(wanted, -np.asarray(self.limit), self.limit)

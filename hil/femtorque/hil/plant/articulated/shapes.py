@@ -1,4 +1,4 @@
-"""Mass, centre of gravity and inertia of solids that are given as trimesh surfaces with a density."""
+"""Mass, centre of gravity and inertia of solids that are given by a triangulated surface and a density."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from femtorque.codegen.common import BadInput
 
 Array = NDArray[np.float64]
 
-SIDES = 128  # of a circle: enough for 1e-3 of the inertia
+SIDES = 128  # number of segments of a circle; with this number the inertia has an error of 1e-3
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MassProperties:
 
 
 def read(path: str | Path, scale: float = 1.0) -> trimesh.Trimesh:
-    """Return the surface in a mesh file, in m. scale: m per unit of the file."""
+    """Return the surface in a mesh file, in m. scale: length of the file's unit, m."""
     try:
         mesh = trimesh.load_mesh(str(path))
     except (OSError, ValueError) as problem:
@@ -47,7 +47,7 @@ def of_mesh(name: str, mesh: trimesh.Trimesh, density: float) -> MassProperties:
 
 
 def union(bodies: Sequence[MassProperties]) -> MassProperties:
-    """Return the body that several bodies make when they are fixed to one another."""
+    """Return the body that several bodies form when they are fixed to one another."""
     mass = sum(body.mass for body in bodies)
     com = np.sum([body.mass * body.com for body in bodies], axis=0) / mass
     inertia = np.zeros((3, 3))

@@ -1,16 +1,17 @@
 """A rigid solid as four point masses M/4 ("Reduction of a solid").
 
-In the principal frame, with the principal moments jx, jy, jz and the mass M,
+In the principal frame, with principal moments jx, jy, jz and mass M,
 
     m1 = (0, -b, -c)    a = sqrt((-jx + jy + jz) / M)
     m2 = (0,  b, -c)    b = sqrt(( jx - jy + jz) / M)
     m3 = (-a, 0,  c)    c = sqrt(( jx + jy - jz) / (2 M))
     m4 = ( a, 0,  c)
 
-have the solid's mass, centre of gravity and inertia. The six distances between the points are its rigidity rows. The
-lengths are real if and only if a body can have the tensor. For a lamina, a slender rod or a point, one or more lengths
-vanish. The four points then no longer span space, and the rows become dependent (H singular). A thin solid gets the
-least thickness that keeps the rows well independent. A note states the added thickness.
+have the mass, the centre of gravity and the inertia of the solid. The six distances between the points are the solid's
+rigidity rows. The lengths are real if and only if a physical body can have this tensor. For a lamina, a slender rod or
+a point, one or more of these lengths are zero. In that case the four points do not span space, and the rows become
+dependent (H singular). A thin solid gets the minimum thickness that keeps the rows well independent. A note reports the
+added thickness.
 """
 
 from dataclasses import dataclass
@@ -25,15 +26,17 @@ Array = NDArray[np.float64]
 EDGES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
 EDGE_MATRIX = np.array([[float(k == j) - float(k == i) for k in range(4)] for i, j in EDGES])  # (6, 4)
 
-# Radius of gyration over size of the thinnest solid. The added inertia is the square of this ratio, 1e-6 of the solid's
-# largest inertia. The condition number of H grows as its inverse square, 1e6, which leaves ten digits.
+# Ratio of the radius of gyration to the extent for the thinnest solid that is allowed. The added inertia is 1e-6 (the
+# square of this ratio) times the maximum inertia of the solid. The condition number of H is the inverse square of this
+# ratio, 1e6, which leaves ten correct digits.
 THINNEST = 1e-3
-TRIANGLE_TOLERANCE = 1e-6  # share of the trace: allowed rounding of a printed tensor in the triangle inequality
+TRIANGLE_TOLERANCE = 1e-6  # fraction of the trace: rounding of a printed tensor that the triangle inequality tolerates
 
 
 @dataclass(frozen=True)
 class Solid:
-    """points (4, 3): masses of M/4 each, in the solid's frame. note: the change that the reduction needed, or empty."""
+    """points (4, 3): positions of masses of M/4 each, in the solid's frame. note: the change that the reduction needed,
+    or empty."""
 
     name: str
     mass: float
@@ -46,21 +49,22 @@ class Solid:
 
     @property
     def inertia(self) -> Array:
-        """Return the inertia (3, 3) of the four points about the centre of gravity, in the solid's axes."""
+        """Return the inertia (3, 3) of the four points about their centre of gravity, in the solid's axes."""
         r = self.points - self.com
         return 0.25 * self.mass * (np.sum(r * r) * np.eye(3) - r.T @ r)
 
     @property
     def lengths(self) -> Array:
-        """Return the distances (6,) that rigidity conserves, in the order of EDGES."""
+        """Return the six distances (6,) that are constant in a rigid solid, in the order of EDGES."""
         return np.linalg.norm(EDGE_MATRIX @ self.points, axis=1)
 
     def at(self, place: ArrayLike) -> Array:
-        """Return coefficients (4,) of the four points for the material point at `place` (3,) in the solid's frame."""
+        """Return coefficients (4,) of the four points for the body-fixed point at `place` (3,) in the solid's frame."""
         return self._affine() @ np.append(np.asarray(place, float), 1.0)
 
     def along(self, direction: ArrayLike) -> Array:
-        """Return coefficients (4,), of sum zero, for the material vector `direction` (3,) in the solid's frame."""
+        """Return coefficients (4,), with sum zero, of the body-fixed vector `direction` (3,), given in the solid's
+        frame."""
         return self._affine() @ np.append(np.asarray(direction, float), 0.0)
 
     def _affine(self) -> Array:
@@ -73,8 +77,8 @@ GROUND = Solid("base", np.inf, np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0,
 def reduce(name: str, mass: float, com: ArrayLike, inertia: ArrayLike, size: float = 0.0) -> Solid:
     """Return the four points of a solid: mass kg, com (3,) m, inertia (3, 3) kg m^2 about com, in the solid's axes.
 
-    size: distance of the solid's mechanisms from the centre of gravity, m. This distance sets the thickness of a solid
-    without size. Raises BadInput with the solid's name if no set of point masses exists.
+    size: distance from the centre of gravity to the solid's mechanisms, m. This distance determines the thickness of a
+    solid that has no extent. Raises BadInput with the solid's name if no set of point masses can represent the solid.
     """
     com, inertia = np.asarray(com, float), np.asarray(inertia, float)
     if not (np.isfinite(mass) and mass > 0.0):

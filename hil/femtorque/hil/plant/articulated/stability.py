@@ -1,10 +1,11 @@
-"""The stability step of the explicit cycle: 2 / omega. omega is the fastest oscillation that springs and beams allow.
+"""The maximum stable step of the explicit cycle is 2 / omega. omega is the highest natural frequency that springs and
+beams allow.
 
-The bound of omega comes from the joined solids, set free of one another. A mechanism only adds constraints, and a
-constraint never raises the largest frequency. So the bound holds in every pose with the same lever arms of the springs.
-A margin covers other poses. Dampers act on the velocity extrapolated from the last cycle, v + t gamma. With dampers the
-step falls to (2 / omega) (sqrt(1 + 4 zeta^2) - 2 zeta), the root where the cycle's amplification leaves the unit
-circle.
+The upper bound of omega comes from the joined solids without any mechanism between them. Adding a mechanism only adds
+constraints, and a constraint never raises the maximum frequency. Therefore the bound is valid in each pose in which the
+springs have the same lever arms. A safety factor allows for other poses. Dampers act on v + t gamma, the velocity
+extrapolated from the last cycle. With dampers the step decreases to (2 / omega) (sqrt(1 + 4 zeta^2) - 2 zeta). At this
+step the cycle's amplification leaves the unit circle.
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ MARGIN = 0.8
 
 
 def largest_step(equations: Equations, loads: Loads) -> float:
-    """Return the largest step, s, with its margin; infinite if nothing is elastic."""
+    """Return the maximum step, including a safety factor, s; infinite if nothing is elastic."""
     structure, x = equations.structure, equations.x
     rows: list[Array] = []
     stiffness: list[Array] = []
@@ -49,6 +50,6 @@ def largest_step(equations: Equations, loads: Loads) -> float:
 
 
 def _largest(compliance: Array, blocks: list[Array]) -> float:
-    """Return the largest eigenvalue of compliance times the block-diagonal matrix: the largest of B' K B against the
-    mass."""
+    """Return the maximum eigenvalue of the compliance times the block-diagonal matrix: the maximum of B' K B relative
+    to the mass."""
     return float(np.max(np.linalg.eigvals(compliance @ block_diag(*blocks)).real, initial=0.0))

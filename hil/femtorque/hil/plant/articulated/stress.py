@@ -1,19 +1,20 @@
 """Member forces and stresses of links with a section, and their maxima over the motion.
 
-At a section of a rigid link the inboard part pulls the outboard part with the wrench
+At a section of a rigid link the inboard side exerts on the outboard side the wrench
 
-    F = sum m (gamma - g) - (forces of the mechanisms outboard),   M likewise about the section's centre,
+    F = sum m (gamma - g) - (forces of the outboard mechanisms), M likewise about the section's centre,
 
-the sum over the outboard mass. Accelerations of a solid are linear in its four points, like positions. So the sum is a
-fixed combination of the points. With alpha(r) the coefficients of the material point r, and p the section,
+summed over the outboard mass. The accelerations of a solid are linear in the accelerations of its four points.
+Therefore the sum is a fixed combination of the points. With alpha(r) the coefficients of the body-fixed point r, and p
+the section,
 
     a = int alpha dm (4,),   B = int (alpha(r) - alpha(p)) alpha(r)' dm (4, 4)
     F = sum_k a_k (gamma_k - g),   M = sum_kl B_kl x_k x (gamma_l - g)
 
-At the root of a link this is exact. Between root and tip the link's mass is spread along the line between them, with
-the linear density that gives its mass and centre of gravity. A flexible link has the moments of its elastic elements. A
-section is a round tube of the given area and outer radius. The stress is the stress of the outer fibre: |N|/A + M r/I
-from axial force and bending, T r/(2 I) from torsion, combined after von Mises.
+At the root of a link this sum is exact. Between root and tip the link's mass is distributed along a straight line. The
+linear density matches the mass and the centre of gravity. For a flexible link, the forces are the moments of its
+elastic elements. A section is a round tube of the given area and outer radius. The stress is that of the outer fibre:
+|N|/A + M r/I from axial force and bending, and T r/(2 I) from torsion, combined by von Mises' criterion.
 """
 
 from __future__ import annotations
@@ -35,13 +36,12 @@ from femtorque.hil.plant.articulated.tree import Assembly, Place
 
 Array = NDArray[np.float64]
 
-STATIONS = 5  # sections along a rigid link, root and tip included
+STATIONS = 5  # number of sections along a rigid link, including root and tip
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest value of a member force over the motion, its place along the link (m from the root) and its time
-    (s)."""
+    """The maximum of a member force over the motion, its position along the link (m from the root) and its time (s)."""
 
     value: float
     station: float
@@ -62,21 +62,22 @@ class Member:
 
 @dataclass(frozen=True)
 class Station:
-    """A section of a rigid link as combinations (4,) of its solid's points. outboard: names of the elements beyond the
-    station."""
+    """A section of a rigid link, described by combinations (4,) of its solid's points. outboard: names of the elements
+    on the far side of the station."""
 
     link: int
     solid: int
     s: float
     p: Array
-    frame: Array  # (3, 4): combinations of the points for the member's axis and two normals
+    frame: Array  # (3, 4): combinations of the points for the member's axis and its two normals
     a: Array
     B: Array
     outboard: tuple[str, ...]
 
 
 class Members:
-    """The links with a section. values (stations, 5): axial, shear, torsion, bending and stress of the last record."""
+    """The links with a section. values (stations, 5): axial force, shear, torsion, bending and stress at the last
+    record."""
 
     def __init__(self, system: System, links: Sequence[Link], stations: Sequence[Station],
                  beams: Beams | None, flexible: Sequence[tuple[int, int]]) -> None:
@@ -85,7 +86,7 @@ class Members:
         names = system.coordinate_names
         owners = [row.element for row in system.rows] + [names[c] for c in system.geared]
         owners += [names[c.follower] for c in system.couplings] + list(names)
-        # Rows of [C; G] that belong to the elements outboard of each station.
+        # Rows of [C; G] of the elements that are outboard of each station.
         self._beyond = np.array([[owner in st.outboard for owner in owners] for st in self.stations], float)
         self._beyond = self._beyond.reshape(len(self.stations), len(owners))
         elastic = beams.elements if beams else ()
@@ -121,7 +122,7 @@ class Members:
         return Members(system, links, stations, beams, flexible)
 
     def record(self, cycle: Cycle, torques: Array) -> None:
-        """Record the present state. torques (n,): of drives and springs along the coordinates."""
+        """Record the present state. torques (n,): torques of drives and springs along the coordinates."""
         if not len(self.owner):
             return
         self.values[:, :4] = np.vstack([self._rigid(cycle, torques), self._elastic(cycle)])
@@ -134,7 +135,7 @@ class Members:
         self._when = np.where(larger, cycle.time, self._when)
 
     def report(self) -> tuple[Member, ...]:
-        """Return the maxima of each link so far."""
+        """Return the maxima of each link up to now."""
         result = []
         for k, link in enumerate(self.links):
             at = np.flatnonzero(self.owner == k)
@@ -183,7 +184,7 @@ class Members:
 
 
 def tube(link: Link) -> tuple[float, float, float]:
-    """Return area, outer radius and second moment of area of a section's round tube."""
+    """Return the area, the outer radius and the second moment of area of the round tube that represents a section."""
     section = link.section
     assert section is not None
     inner = section.radius**2 - section.area / np.pi
@@ -219,7 +220,8 @@ def _stations(k: int, link: Link, mechanism: Mechanism, assembly: Assembly) -> l
 
 
 def _hung(link: Link, fixed: list[str], mechanism: Mechanism, assembly: Assembly) -> list[tuple[str, Array]]:
-    """Return the elements that hang on a link or on a link fixed to it, each with its place along the link, m."""
+    """Return the elements that are attached to a link or to a link fixed to it, each with its position along the link,
+    m."""
     place, found = assembly.link_places[link.name], []
     for element in assembly.joints + assembly.loops:
         for side, frame in zip(assembly.sides[element.name], (element.a, element.b), strict=True):
@@ -231,8 +233,8 @@ def _hung(link: Link, fixed: list[str], mechanism: Mechanism, assembly: Assembly
 
 def _carried(link: Link, fixed: list[Link], s: float, axis: Array, mechanism: Mechanism, assembly: Assembly
              ) -> Iterator[tuple[Link | Payload | beam.Cell, Place]]:
-    """Return the masses that a link carries beyond s, with their places: fixed links, or their first cells, and
-    payloads."""
+    """Return the masses that a link carries on the far side of s, with their positions: fixed links or their first
+    cells, and payloads."""
     for other in fixed:
         yield other if other.beam is None else beam.cells(other)[0], assembly.link_places[other.name]
     for payload in mechanism.payloads:
@@ -251,10 +253,11 @@ def _fixed_beyond(name: str, link: str, assembly: Assembly) -> bool:
 
 def _mass_beyond(link: Link, place: Place, solid: Solid, s: float, axis: Array, length: float,
                  p: Array) -> tuple[Array, Array]:
-    """Return a (4,) and B (4, 4) of the link's mass beyond s."""
+    """Return a (4,) and B (4, 4) of the link's mass on the far side of s."""
     if s == 0.0:
         return _whole(link, place, solid, p)
-    # The density m/L (1 + k (2 x/L - 1)) has its centre of gravity at L/2 + k L/6. Gauss points integrate it exactly.
+    # With the density m/L (1 + k (2 x/L - 1)) the centre of gravity is at L/2 + k L/6. Gauss points integrate this
+    # polynomial exactly.
     k = np.clip(6.0 * (float(link.com @ axis) / length - 0.5), -1.0, 1.0)
     nodes, weights = np.polynomial.legendre.leggauss(3)
     x = 0.5 * (length + s) + 0.5 * (length - s) * nodes
@@ -264,12 +267,12 @@ def _mass_beyond(link: Link, place: Place, solid: Solid, s: float, axis: Array, 
 
 
 def _whole(body: Link | Payload | beam.Cell, place: Place, solid: Solid, p: Array) -> tuple[Array, Array]:
-    """Return the second moments of a whole body's mass."""
+    """Return the second moments of the mass of a whole body."""
     if body.mass <= 0.0:
         return np.zeros(4), np.zeros((4, 4))
     try:
         points = solids.reduce("", body.mass, body.com, body.inertia, 1e-6).points
-    except BadInput:  # no body has this tensor: its weight and linear inertia are still right
+    except BadInput:  # no physical body has this tensor: its weight and linear inertia are still correct
         points = np.tile(body.com, (4, 1))
     return _sums([(0.25 * body.mass, solid.at(place.p + place.R @ r)) for r in points], p)
 

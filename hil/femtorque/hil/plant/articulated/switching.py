@@ -1,12 +1,13 @@
-"""Switches of mode: loops close and open, payloads are picked up and put down, another link stands on the ground.
+"""Switches of mode: loops close and open, payloads are picked up and put down, and another link is fixed to the ground.
 
-Solids keep their places. If a payload comes or goes, a solid gets four other points: fixed combinations of the old
-points, with their velocities. A switch is instantaneous. A picked-up payload was at rest. A closure takes up the
-remaining relative velocities. Both events are plastic impacts. Momentum changes only by the impulses of the mechanisms.
-So the new velocities are the mass-weighted nearest to the old velocities that the new rows allow (Gauss' principle for
-impacts).
+Solids keep their places. When a payload is picked up or put down, a solid gets four new points: fixed combinations of
+the old points, and of their velocities. A switch takes no time. A payload is at rest before it is picked up. When a
+loop closes, it removes the remaining relative velocities. Closing a loop and picking up a payload are inelastic
+impacts. Only the impulses of the mechanisms change the momentum. Therefore the new velocities are those that satisfy
+the new rows and are nearest to the old velocities in the mass-weighted norm (Gauss' principle for impacts).
 
-A switch is refused if the new mode does not fit, for example if a gripper misses its object or a foot still moves.
+The plant refuses a switch to a mode that does not fit, for example if a gripper misses its object or a foot still
+moves.
 """
 
 from collections.abc import Sequence
@@ -22,9 +23,9 @@ from femtorque.hil.plant.articulated.tree import Place
 
 Array = NDArray[np.float64]
 
-GROUND = "ground"  # name of the element that holds the root link
-GAP = 2e-3  # m (or sine of an angle): largest gap of a loop that may close
-SLIP = 0.05  # m/s or rad/s: largest relative velocity of a loop that may close
+GROUND = "ground"  # name of the element that fixes the root link to the ground
+GAP = 2e-3  # m (or sine of an angle): maximum gap at which a loop may close
+SLIP = 0.05  # m/s or rad/s: maximum relative velocity at which a loop may close
 
 
 def pose(solid: Solid, x: Array) -> tuple[Array, Array]:
@@ -35,18 +36,18 @@ def pose(solid: Solid, x: Array) -> tuple[Array, Array]:
 
 
 def hold(place: Place, solid: Solid, x: Array) -> Element:
-    """Return the element that holds a link's frame on the ground at its present place. place: in a solid with points
-    x."""
+    """Return the element that fixes a link's frame to the ground at its present pose. place: pose of the frame in a
+    solid with points x."""
     R, p = pose(solid, x)
     return Element(GROUND, "fixed", Frame(0, p + R @ place.p, R @ place.R), Frame(place.solid, place.p, place.R))
 
 
 def carried(old: Sequence[Solid], kept: Sequence[Solid], new: Sequence[Solid], x: Array, v: Array) -> tuple[Array,
                                                                                                             Array]:
-    """Return points and velocities (S, 4, 3) of the new solids from the old solids, the ground left out.
+    """Return the points and velocities (S, 4, 3) of the new solids, without the ground, from those of the old solids.
 
-    kept: the solids with the payloads that they carry before and after. A payload that is put down leaves with its
-    velocity. A payload that is picked up was at rest, and then shares the momentum of its carrier.
+    kept: the solids, with the payloads that they carry before and after the switch. A payload that is put down keeps
+    its velocity. A payload is at rest before it is picked up, and then shares the momentum of its carrier.
     """
     places, velocities = np.empty_like(x), np.empty_like(v)
     for k, (before, still, after) in enumerate(zip(old, kept, new, strict=True)):
@@ -63,7 +64,7 @@ def _combinations(old: Solid, new: Solid) -> Array:
 
 
 def _shared(mass: float, points: Array, speeds: Array, whole: float, places: Array) -> Array:
-    """Return velocities (4, 3) of a rigid solid of mass `whole` at `places`, with the momentum of `mass` at
+    """Return the velocities (4, 3) of a rigid solid of mass `whole` at `places`. The momentum equals that of `mass` at
     `points`."""
     centre = places.mean(axis=0)
     r = places - centre
@@ -73,9 +74,9 @@ def _shared(mass: float, points: Array, speeds: Array, whole: float, places: Arr
 
 
 def check(system: System, z: Array, v: Array, fresh: Sequence[str], mode: str) -> None:
-    """Raise Refused if an element of `fresh`, which the new mode closes, is open or moves too fast.
+    """Raise Refused if an element of `fresh`, which the new mode closes, has a gap or moves too fast.
 
-    system: all rows, dependent rows too. z, v (size,): the state just before the switch.
+    system: all rows, including dependent rows. z, v (size,): the state just before the switch.
     """
     structure = Structure(system)
     which = np.flatnonzero([row.element in fresh for row in system.rows])
@@ -93,7 +94,7 @@ def check(system: System, z: Array, v: Array, fresh: Sequence[str], mode: str) -
 def check_pick_up(kept: Sequence[Solid], new: Sequence[Solid], v: Array, mode: str) -> None:
     """Raise Refused if a solid moves too fast to pick up a payload, which is at rest.
 
-    v (S, 4, 3): velocities of the new solids, as if the payload had always been there.
+    v (S, 4, 3): velocities of the new solids, as if the payload had always been part of them.
     """
     for before, after, speeds in zip(kept, new, v, strict=True):
         if after.mass > before.mass:

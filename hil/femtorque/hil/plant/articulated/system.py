@@ -1,9 +1,10 @@
 """A whole articulated system as arrays (points, rows, coordinates, rotors), and its assembly.
 
-Degrees of freedom: the 12 coordinates of the four points of each solid, then one angle per rotor. The mass matrix is
-diagonal. Kinematic rows: six distances per solid, then the rows of the mechanisms, then one row per rotor and one row
-per pair of coupled coordinates. A rotor's row ties the rotor to its coordinate. A rotor turns with a coordinate on the
-motor's side of a reduction. The rotor's inertia is reflected to the joint (N^2 Jm, which the paper omits).
+Degrees of freedom: first the 12 coordinates of the four points of each solid, then one angle per rotor. The mass matrix
+is diagonal. Kinematic rows: six distances per solid, then the rows of the mechanisms, then one row per rotor, then one
+row for each two coordinates that are coupled. The row of a rotor couples the rotor to its coordinate. A rotor turns
+with a coordinate on the motor's side of a reduction. The rotor's inertia is reflected to the joint (N^2 Jm, which the
+paper omits).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,15 +21,15 @@ from femtorque.hil.plant.articulated.solids import EDGE_MATRIX, Solid
 
 Array = NDArray[np.float64]
 
-DEPENDENT = 1e-8  # square of a row's remainder beyond the other rows, below which the row is dependent
-NUDGE = 0.05  # m or rad: distance from the start pose at which the rank is found a second time
-CLOSED = 1e-11  # m: largest residual of closed mechanisms
+DEPENDENT = 1e-8  # square of a row's remainder, after projection on the other rows, below which the row is dependent
+NUDGE = 0.05  # m or rad: distance from the start pose at which the rank is computed a second time
+CLOSED = 1e-11  # m: maximum residual of closed loops
 ROUNDED = 2e-5  # residual for rows that contradict each other, for example axes given to a few digits
 
 
 @dataclass(frozen=True)
 class Coupling:
-    """Two coordinates, by number, that gears or links couple: follower = ratio leader + offset."""
+    """Two coordinates, given by number, that gears or links couple: follower = ratio leader + offset."""
 
     follower: int
     leader: int
@@ -36,25 +37,26 @@ class Coupling:
     offset: float
 
     def left(self, values: Array) -> float:
-        """Return the error of the coupling at the coordinates' values (n,)."""
+        """Return the error of the coupling for the coordinates' values (n,)."""
         return float(values[self.follower] - self.ratio * values[self.leader] - self.offset)
 
     def across(self, by_coordinate: Array) -> Array:
-        """Return rows (n, ...) of the coordinates, combined as the coupling combines their values."""
+        """Return the rows (n, ...) of the coordinates, in the same combination as the coupling makes of the
+        coordinates' values."""
         combined: Array = by_coordinate[self.follower] - self.ratio * by_coordinate[self.leader]
         return combined
 
 
 @dataclass(frozen=True)
 class System:
-    """solids[0] is the ground. Rotor r turns with coordinate geared[r].
+    """solids[0] is the ground. Rotor r turns with the coordinate geared[r].
 
-    dropped: names of rows that were left out because they follow from other rows.
+    dropped: names of rows that were omitted because they follow from other rows.
     """
 
     solids: tuple[Solid, ...]
     rows: tuple[Row, ...]
-    forms: Forms  # of the m rows, then of the n coordinates, two each
+    forms: Forms  # first of the m rows, then of the n coordinates, two each
     coordinate_names: tuple[str, ...]
     coordinates: Coordinates
     geared: NDArray[np.intp]  # (r,)
@@ -83,19 +85,19 @@ class System:
         return np.concatenate([self.solids[0].points, z[: 12 * self.moving].reshape(-1, 3)])
 
     def velocities(self, v: Array) -> Array:
-        """Return the velocities of all points; zero for the ground's."""
+        """Return the velocities of all points; zero for the ground's points."""
         return np.concatenate([np.zeros((4, 3)), v[: 12 * self.moving].reshape(-1, 3)])
 
     def coordinate_values(self, z: Array) -> Array:
-        """Return the coordinates (n,): angles within half a turn of zero, travels, lengths."""
+        """Return the coordinates (n,): angles within half a turn of zero, or translations."""
         return self.coordinates.values(self.forms.values(self.points(z))[len(self.rows):])
 
 
 class Structure:
-    """The part of the equations that does not depend on the configuration.
+    """The terms of the equations that do not depend on the configuration.
 
-    forms: of the 6 S distances, |edge|^2 / (2 length), then the system's forms. targets (6 S + m,): the values of the
-    rows.
+    forms: first of the 6 S distances, |edge|^2 / (2 length), then the system's forms. targets (6 S + m,): the target
+    values of the rows.
     """
 
     def __init__(self, system: System) -> None:
@@ -103,7 +105,7 @@ class Structure:
         self.system = system
         self.S, self.r, self.m = len(moving), r, len(system.rows)
         self.couplings = system.couplings
-        self.K = self.m + r + len(self.couplings)  # rows beyond the solids' distances
+        self.K = self.m + r + len(self.couplings)  # number of rows in addition to the solids' distances
         self.split = 12 * self.S
         self.mass = np.concatenate([np.repeat([0.25 * s.mass for s in moving], 12), system.rotor_inertia])
         self.inverse = 1.0 / self.mass
@@ -118,7 +120,7 @@ class Structure:
         self.rotor_columns[self.m + np.arange(r), self.split + np.arange(r)] = -1.0
 
     def residual(self, z: Array) -> tuple[Array, Array]:
-        """Return the residuals of the rows at z: (S, 6) of the distances, m, and (K,) of the others."""
+        """Return the residuals of the rows at z: (S, 6) of the distances, m, and (K,) of the other rows."""
         system = self.system
         forms = self.forms.values(system.points(z))
         known = len(self.targets)
@@ -138,8 +140,8 @@ class Structure:
         return self.gradients(z)[2]
 
     def gradients(self, z: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the values of the system's forms, the coordinates (n,), angles within half a turn of zero, C of the
-        mechanisms' rows (m, 12 S), and the gradient of the coordinates (n, 12 S)."""
+        """Return the values of the system's forms, the coordinates (n,), with angles within half a turn of zero, the
+        matrix C of the mechanisms' rows (m, 12 S), and the gradient of the coordinates (n, 12 S)."""
         system, m = self.system, self.m
         n, (u, w) = len(system.coordinates), system.forms.factors(system.points(z))
         forms = np.einsum("kc,kc->k", u, w)
@@ -148,7 +150,7 @@ class Structure:
         return forms, system.coordinates.values(forms[m:]), gradient[:m], gradient[m:m + n] + gradient[m + n:]
 
     def _distances(self, scale: ArrayLike) -> Array:
-        """Return the edges of all solids as combinations of the points (6 S, P), times scale (S, 6)."""
+        """Return the edges of all solids as combinations of the points (6 S, P), multiplied by scale (S, 6)."""
         result = np.zeros((self.S, 6, self.S + 1, 4))
         each = np.arange(self.S)
         result[each, :, each + 1] = EDGE_MATRIX * np.broadcast_to(scale, (self.S, 6))[:, :, None]
@@ -156,10 +158,11 @@ class Structure:
 
 
 class FreeSolids:
-    """The solids at one configuration without mechanisms: six distance rows each, eliminated in 6 x 6 blocks.
+    """The solids at one configuration, without mechanisms: each has six distance rows, which are eliminated in 6 x 6
+    blocks.
 
     Cs (S, 6, 12): distance rows. P (S, 6, 12) = Hs^-1 Cs M^-1. W (S, 12, 12) = M^-1 - M^-1 Cs' Hs^-1 Cs M^-1: the
-    accelerations of a free solid's points under unit forces on its points.
+    accelerations of a free solid's points for unit forces on its points.
     """
 
     def __init__(self, structure: Structure, z: Array) -> None:
@@ -172,7 +175,7 @@ class FreeSolids:
         self.W[:, np.arange(12), np.arange(12)] += inverse[:, 0]
 
     def mobility(self, rows: Array) -> Array:
-        """Return W C': accelerations (size, k) of solids and rotors under unit multipliers of the rows (k, size)."""
+        """Return W C': accelerations (size, k) of solids and rotors for unit multipliers of the rows (k, size)."""
         s, k = self.structure, len(rows)
         result = np.empty((s.system.size, k))
         blocks = rows[:, : s.split].reshape(k, s.S, 12).transpose(1, 2, 0)
@@ -191,12 +194,12 @@ def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLik
           rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
           extra_rows: Sequence[Row] = (), couplings: Sequence[Coupling] = (),
           near: ArrayLike | None = None, held: Sequence[str] = ()) -> tuple[System, Array]:
-    """Return a system with independent rows, and degrees of freedom z (size,) at which every mechanism is closed.
+    """Return a system with independent rows, and degrees of freedom z (size,) at which all mechanisms are closed.
 
-    solids: the ground first. places (S, 4, 3): approximate points of the moving solids. coordinates: names of the
-    hinges and slides that are read and driven. near (n,): approximate values of the coordinates, which fix the rotors'
-    whole turns. rotors: inertia by name of the coordinate. held: coordinates that keep `near` while the loops close, if
-    possible. Raises Refused if the mechanisms do not close.
+    solids: the first is the ground. places (S, 4, 3): approximate points of the moving solids. coordinates: names of
+    the hinges and slides that are measured and driven. near (n,): approximate values of the coordinates, which
+    determine the rotors' whole turns. rotors: inertia by name of the coordinate. held: coordinates that keep their
+    value in `near` while the loops close, if possible. Raises Refused if the loops do not close.
     """
     system, z = lay_out(solids, elements, places, coordinates=coordinates, rotors=rotors, gravity=gravity,
                         extra_rows=extra_rows, couplings=couplings)
@@ -206,7 +209,8 @@ def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLik
 def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
             rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
             extra_rows: Sequence[Row] = (), couplings: Sequence[Coupling] = ()) -> tuple[System, Array]:
-    """Return the system with all its rows, dependent rows too, and degrees of freedom (size,) that may be open."""
+    """Return the system with all its rows, including dependent rows, and degrees of freedom (size,) at which loops may
+    be open."""
     named = {element.name: element for element in elements}
     along = [named[name] for name in coordinates]
     every = [row for element in elements for row in rows(element, solids)] + list(extra_rows)
@@ -223,11 +227,11 @@ def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayL
 
 
 def closed(system: System, z: Array, near: ArrayLike | None = None, held: Sequence[str] = ()) -> tuple[System, Array]:
-    """Return the system without dependent rows, and z closed. near, held: as in `build`. Raises Refused if it does not
-    close."""
+    """Return the system without dependent rows, and a z at which all loops are closed. near, held: as in `build`.
+    Raises Refused if the loop does not close."""
     z = _close_held(system, z, near, held, ROUNDED)
     system = _independent(system, z)
-    if system.dropped:  # the other rows close without compromise
+    if system.dropped:  # all rows can be satisfied exactly
         z = _close_held(system, z, near, held)
     values = system.coordinate_values(z)
     if near is not None:
@@ -237,7 +241,8 @@ def closed(system: System, z: Array, near: ArrayLike | None = None, held: Sequen
 
 
 def _close_held(system: System, z: Array, near: ArrayLike | None, held: Sequence[str], within: float = CLOSED) -> Array:
-    """Return z closed. The held coordinates are unchanged or, if no such z exists, as near as possible."""
+    """Return z closed. If possible, the coordinates in `held` are unchanged; otherwise they change as little as
+    possible."""
     if held and near is not None:
         chosen = [system.coordinate_names.index(name) for name in held]
         try:
@@ -248,9 +253,10 @@ def _close_held(system: System, z: Array, near: ArrayLike | None, held: Sequence
 
 
 def close(system: System, z: Array, held: Mapping[int, float] | None = None, within: float = CLOSED) -> Array:
-    """Return the nearest degrees of freedom, mass-weighted, that satisfy every row. Dependent rows are allowed.
+    """Return the degrees of freedom that satisfy all rows and are nearest in the mass-weighted norm. Dependent rows are
+    allowed.
 
-    held: numbers of the coordinates that keep a value. within: the largest residual of a closed system, m.
+    held: numbers of the coordinates that keep their value. within: the maximum residual of a closed system, m.
     """
     structure = Structure(replace(system, geared=np.zeros(0, int), rotor_inertia=np.zeros(0)))
     moved = z[: structure.split].copy()
@@ -288,9 +294,10 @@ def _all_rows(structure: Structure, z: Array) -> Array:
 
 
 def _independent(system: System, z: Array) -> System:
-    """Return the system without rows that follow from earlier rows, both at the start pose and at a pose near it.
+    """Return the system without the rows that depend on other rows both at the start pose and at a pose near it.
 
-    A row that is dependent only at the start pose (of a stretched linkage, say) is kept, since other poses need it.
+    A row that is dependent only at the start pose (for example of a stretched linkage) is kept, because other poses
+    need it.
     """
     bare = replace(system, geared=np.zeros(0, int), rotor_inertia=np.zeros(0))
     structure = Structure(bare)
@@ -309,18 +316,18 @@ def _independent(system: System, z: Array) -> System:
 
 
 def _dependent(structure: Structure, z: Array) -> set[int]:
-    """Return the rows that earlier rows contain, within the motions of rigid solids, by Gram-Schmidt. Masses are left
-    out, because rounding of light and thin solids would hide dependent rows.
+    """Return the rows that are linear combinations of earlier rows, within the motions of rigid solids, by
+    Gram-Schmidt. Masses are omitted here, because the rounding of light and thin solids would hide dependent rows.
     """
     free, m = FreeSolids(structure, z), structure.m
-    rigid = np.linalg.svd(free.Cs)[2][:, 6:]  # (S, 6, 12): an orthonormal basis of each solid's motions
+    rigid = np.linalg.svd(free.Cs)[2][:, 6:]  # (S, 6, 12): an orthonormal basis of each solid's rigid-body motions
     rows_at = structure.row_gradient(z).reshape(m, structure.S, 12)
     left = np.einsum("ksi,sji->ksj", rows_at, rigid).reshape(m, 6 * structure.S)
     basis = np.zeros_like(left)
     dependent = set()
     for k, row in enumerate(left):
         rest = row.copy()
-        for _ in range(2):  # the second round removes the rounding of the first
+        for _ in range(2):  # the second round removes the rounding errors of the first round
             rest -= basis[:k].T @ (basis[:k] @ rest)
         if rest @ rest <= DEPENDENT * (row @ row):
             dependent.add(k)
@@ -330,7 +337,7 @@ def _dependent(structure: Structure, z: Array) -> set[int]:
 
 
 def _admissible(structure: Structure, z: Array) -> Array:
-    """Return a velocity (12 S,) that all rows allow, with largest component 1, or zero if nothing can move."""
+    """Return a velocity (12 S,) that all rows allow, with maximum component 1, or zero if no motion is possible."""
     rows_at = _all_rows(structure, z)
     wish = np.random.default_rng(0).normal(size=structure.split)
     allowed = wish - np.linalg.lstsq(rows_at, rows_at @ wish, rcond=DEPENDENT)[0]

@@ -1,8 +1,8 @@
 """Translates a mechanism file's links and joints into solids and mechanisms.
 
-Links that cannot move against each other (fixed and locked joints, payloads) become one solid. A flexible link becomes
-a chain of cells, each a solid with the mass of its length (see beam.py). Bodies that are fixed or hinged to a flexible
-link belong to the cell at their place. Solid 0 is the ground.
+Links that cannot move relative to each other (fixed and locked joints, payloads) become one solid. A flexible link
+becomes a chain of cells. Each cell is a solid with the mass of its section of the link (see beam.py). A body that is
+fixed or hinged to a flexible link belongs to the cell at its position. Solid 0 is the ground.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from femtorque.hil.plant.articulated.solids import GROUND, Solid
 
 Array = NDArray[np.float64]
 
-TOKEN, TOKEN_RADIUS = 1e-4, 0.02  # share of the links' mass, m; for massless links, as in a universal joint
+TOKEN, TOKEN_RADIUS = 1e-4, 0.02  # fraction of the links' mass, m; for massless links, as in a universal joint
 LOOP_ELEMENTS = {"ball": "ball", "planar": "planar", "revolute": "hinge", "rigid": "fixed"}
 
 
@@ -40,12 +40,12 @@ class Place:
 
 @dataclass
 class Parts:
-    """A solid during assembly: masses, centres of gravity and inertias in its frame."""
+    """A solid during assembly, with its masses, centres of gravity and inertias in its frame."""
 
     name: str
     masses: list[tuple[float, Array, Array]] = field(default_factory=list)
     reach: list[Array] = field(default_factory=list)  # places of its mechanisms
-    hinge_axis: Array | None = None  # axis of its ground hinge through its origin
+    hinge_axis: Array | None = None  # axis of the body's hinge to the ground, through the body's origin
     pose: tuple[Array, Array] = (np.eye(3), np.zeros(3))  # at the start
 
     def add(self, place: Place, mass: float, com: Array, inertia: Array) -> None:
@@ -54,9 +54,9 @@ class Parts:
 
 @dataclass(frozen=True)
 class Assembly:
-    """solids: the ground first. places (S, 4, 3): points of the other solids at the start. joints: one element per
-    moving joint, in the mechanism's order. loops: further elements. beams: the elastic elements between cells.
-    link_places: the place of each link's frame; for a flexible link, at its root. sides: the links that an element
+    """solids: the first is the ground. places (S, 4, 3): points of the other solids at the start. joints: one element
+    per moving joint, in the mechanism's order. loops: additional elements. beams: the elastic elements between cells.
+    link_places: the pose of each link's frame; for a flexible link, at its root. sides: the links that an element
     joins, a's and b's. fixed_to: {link: the link to which it is fixed}. starts (n,): joint positions.
     """
 
@@ -73,9 +73,10 @@ class Assembly:
 
 
 def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool = False) -> Assembly:
-    """Return solids and mechanisms of a mechanism at the joint positions `start` (n,), by default the file's.
+    """Return the solids and the joints of a mechanism at the joint positions `start` (n,), by default those of the
+    file.
 
-    loose: make a free solid, number 1, of the links that the file fixes to the base.
+    loose: combine the links that the file fixes to the base into a free solid, number 1.
     """
     moving = {joint.name: k for k, joint in enumerate(mechanism.moving)}
     starts = np.array([joint.start for joint in mechanism.moving]) if start is None else np.asarray(start, float)
@@ -87,7 +88,7 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool =
     beams: list[beam.Element] = []
 
     def place(link: str, xyz: ArrayLike) -> Place:
-        """Return the frame of the solid that carries the point xyz of a link. A flexible link has one frame per
+        """Return the frame of the solid that carries the point `xyz` of a link. A flexible link has one frame per
         cell."""
         return next(p for end, p in links[link] if np.asarray(xyz, float)[0] <= end)
 
@@ -155,7 +156,8 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool =
 
 
 def scaled(mechanism: Mechanism, factor: float) -> Mechanism:
-    """Return the mechanism with the masses and inertias of its bodies, but not of its rotors, times a factor."""
+    """Return the mechanism with the masses and inertias of its bodies multiplied by a factor. The rotors are
+    unchanged."""
     links = tuple(replace(link, mass=factor * link.mass, inertia=factor * link.inertia) for link in mechanism.links)
     payloads = tuple(replace(load, mass=factor * load.mass, inertia=factor * load.inertia)
                      for load in mechanism.payloads)
@@ -184,8 +186,9 @@ def _solid(part: Parts, mechanism: Mechanism, notes: list[str]) -> Solid:
 
 
 def _equivalent(part: Parts, mass: float, com: Array, inertia: Array) -> Solid:
-    """Return a possible body on a ground hinge that moves as a body with an impossible tensor. Mass, centre of gravity
-    and inertia about the axis are equal. A body without mass gets a mass on the axis, which gravity does not move."""
+    """Return a physically possible body that moves, on a hinge to the ground, like a body with an impossible tensor.
+    The mass, the centre of gravity and the inertia about the axis are equal. A body without mass gets a mass on the
+    axis, where gravity exerts no torque on it."""
     axis = part.hinge_axis
     assert axis is not None
     about = float(axis @ inertia @ axis)
@@ -201,12 +204,12 @@ def _loop(loop: Loop, place: Callable[[str, ArrayLike], Place]) -> Element:
 
 
 def _rotation(rpy: ArrayLike) -> Array:
-    """Return the rotation of roll, pitch, yaw about fixed axes x, y, z, as in URDF."""
+    """Return the rotation of roll, pitch, yaw about the fixed axes x, y, z, as in URDF."""
     return Rotation.from_euler("xyz", np.asarray(rpy, float)).as_matrix()
 
 
 def _motion(joint: Joint, q: float) -> tuple[Array, Array]:
-    """Return shift and rotation of a joint at position q, in the joint frame."""
+    """Return translation and rotation of a joint at position q, in the joint frame."""
     if joint.type == "prismatic":
         return joint.axis * q, np.eye(3)
     if joint.type == "fixed":
@@ -223,5 +226,5 @@ def _axes(axis: Array) -> Array:
 
 
 def _about(d: Array) -> Array:
-    """Return the inertia (3, 3) of a unit mass at d."""
+    """Return the inertia (3, 3) of a unit mass at the position d."""
     return float(d @ d) * np.eye(3) - np.outer(d, d)

@@ -1,4 +1,4 @@
-"""CubeMars' AK drives in MIT mode. Ranges: manual V1.0.8."""
+"""CubeMars AK drives in MIT mode. Ranges: manual V1.0.8."""
 
 from femtorque.hil.drives.families.cubemars.drive import CubeMars
 from femtorque.hil.drives.fields import Ranges

@@ -1,4 +1,4 @@
-"""Damiao's drives. Ranges: openarm_can, dm_motor_constants.hpp, which damiao-motor 1.0.6 confirms (core/motor.py,
+"""Damiao's drives. Ranges: openarm_can, dm_motor_constants.hpp; damiao-motor 1.0.6 has the same values (core/motor.py,
 _MOTOR_LIMIT_PARAM)."""
 
 from femtorque.hil.drives.families.damiao.drive import Damiao

@@ -1,11 +1,11 @@
-/* Commands, special commands and the feedback of a Damiao drive. drive.py names
- * the sources and has the registers. */
+/* Commands, special commands and feedback of a Damiao drive. drive.py names the
+ * sources and contains the registers. */
 #include "damiao.h"
 
 #include <math.h>
 
 #define BROADCAST 0x7FFu
-#define BY_VELOCITY 0x200u /* offset of a mode's identifier */
+#define BY_VELOCITY 0x200u /* offset that a mode adds to the identifier */
 #define MIT 1.0            /* mode */
 #define TIMEOUT_UNIT 50e-6 /* s; damiao-motor's register table */
 
@@ -55,7 +55,7 @@ static void special(damiao *own, int32_t code)
     }
 }
 
-/* Obey a command. Only commands of MIT mode make torque here. */
+/* Obey a command. In this model only commands of MIT mode produce torque. */
 int32_t damiao_obey(drive *d)
 {
     damiao *own = (damiao *)d;

@@ -6,7 +6,7 @@
 
 #define DAMIAO_REGISTERS 82
 
-/* status: upper four bits of its feedback. */
+/* status: upper four bits of the drive's feedback. */
 typedef struct {
     drive drive;
     double registers[DAMIAO_REGISTERS];

@@ -1,9 +1,10 @@
-"""Damiao's drives (python-damiao-driver, docs/concept; openarm_can, dm_motor_control.cpp): MIT frames on the drive's
-own identifier, registers under 0x7FF, feedback with a state in its upper four bits. A drive sends nothing unasked.
+"""Damiao drives (python-damiao-driver, docs/concept; openarm_can, dm_motor_control.cpp): MIT frames on the drive's own
+CAN identifier, registers under 0x7FF, feedback with a state in the upper four bits. A drive sends a frame only as an
+answer.
 
-Modes other than MIT have other frames. Here these frames reset the timeout and are answered, but make no torque. No
-source describes the effect of an MIT frame in another mode. Here the drive answers and does nothing. Registers are in
-Python. The rest is in C (damiao.c).
+Modes other than MIT use other frames. In this model these frames reset the timeout and are answered, but produce no
+torque. No source describes the effect of an MIT frame in another mode. In this state the drive only answers. Registers
+are in Python. C contains the handling of the other frames (damiao.c).
 """
 
 import struct
@@ -22,19 +23,20 @@ DISABLED, ENABLED = 0, 1
 FAULTS = {"over voltage": 8, "under voltage": 9, "over current": 0xA, "MOS over temperature": 0xB,
           "rotor over temperature": 0xC, "lost communication": 0xD, "overload": 0xE}
 MIT = 1
-OFFSETS = (0x100, 0x200, 0x300)  # of the identifiers of modes 2, 3, 4
+OFFSETS = (0x100, 0x200, 0x300)  # offsets of the identifiers of modes 2, 3, 4
 WHOLE = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36}  # registers of type u32; other registers are f32
 READ_ONLY = {*range(11, 21), 36, *range(50, 66), 80, 81}
-FACTORY = (*range(50, 57), 59, 63, 64, 65)  # offsets and limits that the factory sets in each drive; here 0, chosen
+FACTORY = (*range(50, 57), 59, 63, 64, 65)  # offsets and limits that the factory adjusts for each servo; here 0, chosen
 STORED = {*range(37), 60, *FACTORY}
 RATE_CODES = {125_000: 0, 200_000: 1, 250_000: 2, 500_000: 3, 1_000_000: 4, 2_000_000: 5, 2_500_000: 6, 3_200_000: 7,
-              4_000_000: 8, 5_000_000: 9}  # can_br: openarm_can's CLI, from 2 Mbit/s on the data phase of CAN FD
-# Rate and window are chosen: loops of drives run at 10 to 40 kHz. The bandwidth is within register I_BW's 100 to 10000.
+              4_000_000: 8, 5_000_000: 9}  # can_br: openarm_can's CLI, from 2 Mbit/s on in the data phase of CAN FD
+# Rate and window are chosen: the inner loops of drives run at 10 to 40 kHz. The bandwidth is within the range of
+# register I_BW, 100 to 10000.
 TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
 
 
 class Damiao(Drive):
-    """A Damiao drive. feedback: MST_ID. timeout_units: register TIMEOUT; 0 as delivered, which is off."""
+    """A Damiao drive. feedback: MST_ID. timeout_units: register TIMEOUT; the factory setting 0 disables the timeout."""
 
     kind, maker = "damiao", MAKER
     hot_code = FAULTS["rotor over temperature"]
@@ -70,14 +72,14 @@ class Damiao(Drive):
         return self._framed(bytes([ENABLED << 4 | self.id & 15]) + data)
 
     def rescale(self, share: float) -> None:
-        """Scale the range in its register, which the board reads."""
+        """Scale the range that the drive stores in its register and that the board reads."""
         self.registers[22] *= share
         self._stored[22] = self.registers[22]
 
     # -- registers ----------------------------------------------------------
 
     def handle(self, frame: Frame) -> Frame | None:
-        """Answer a frame that goes to all drives and has this drive's number."""
+        """Answer a frame that is sent to all drives and contains this drive's number."""
         data = frame.data
         if len(data) < 4 or int.from_bytes(data[:2], "little") != self.registers[8]:
             return None

@@ -1,4 +1,4 @@
-"""Virtual Dynamixel X servos on one half-duplex wire."""
+"""Virtual Dynamixel X servos on one half-duplex bus."""
 
 import math
 
@@ -8,7 +8,8 @@ from femtorque.hil.drives.virtual import ServoPlug, VirtualServos
 
 
 def _made(p: ServoPlug) -> Dynamixel:
-    """Return a servo with factory and owner's settings. At the joint's zero the servo reports the settings' zero."""
+    """Return a servo with factory settings and the owner's settings. At the joint's zero the servo reports the zero
+    position of its settings."""
     model, offset = MODELS[p.model], p.setting.offset
     away = (p.setting.zero - offset - TURN // 2) * math.tau / TURN
     servo = Dynamixel(p.clock, p.number, model, p.bitrate, -away, p.supply, p.ohm)

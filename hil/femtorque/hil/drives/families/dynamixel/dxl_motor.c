@@ -15,7 +15,7 @@ static double within(double value, double low, double high)
 
 /* -- the control table ----------------------------------------------------- */
 
-/* Read registers as a signed number. */
+/* Read registers as a signed integer. */
 int32_t dxl_get(const dxl *m, uint32_t at, uint32_t count)
 {
     uint32_t value = 0, sign = 1u << (8u * count - 1u), i;
@@ -36,7 +36,7 @@ void dxl_put(dxl *m, uint32_t at, int64_t value, uint32_t count)
         m->registers[at + i] = (uint8_t)((uint64_t)value >> 8u * i);
 }
 
-/* Return the time at which the servo's present millisecond began. */
+/* Return the start time of the servo's present millisecond. */
 double dxl_boundary(const dxl *m, double now)
 {
     return floor((now - m->phase) / DXL_PERIOD) * DXL_PERIOD + m->phase;
@@ -51,8 +51,8 @@ int64_t dxl_counts(const dxl *m, double angle)
            DXL_TURN / 2 + dxl_get(m, DXL_HOMING, 4);
 }
 
-/* After a change of mode, set goals to their limits and gains to the factory's
- * values. */
+/* After a change of mode, set the goals to their limits and the gains to the
+ * factory settings. */
 void dxl_reset_goals(dxl *m)
 {
     dxl_put(m, DXL_P_GAIN, m->p_gain, 2);
@@ -65,8 +65,8 @@ void dxl_forget_turns(dxl *m)
     m->zero = floor((m->angle - m->centre) / TAU + 0.5) * TAU + m->centre;
 }
 
-/* Switch on with the stored settings and the motor off. A servo that is
- * switched on at time 0 is on the wire at once. */
+/* Switch the power on with the stored settings; the motor stays off. A servo
+ * that is switched on at time 0 is on the bus immediately. */
 void dxl_power_up(dxl *m, double angle)
 {
     double now = parts_seconds(m->wired.parts);
@@ -96,7 +96,7 @@ int dxl_drives(const void *motor)
     return m->wired.powered && is_on(m);
 }
 
-/* Return the share of the supply at the motor. */
+/* Return the motor voltage as a fraction of the supply. */
 double dxl_share(const dxl *m)
 {
     return dxl_drives(m) && m->volts != 0.0 ? m->given / m->volts : 0.0;
@@ -139,7 +139,7 @@ static void heat(dxl *m, double seconds, double current)
                                          m->grams));
 }
 
-/* Return the steps of current or duty that the mode asks for. */
+/* Return the current or duty that the mode requests, in steps. */
 static double asked(const dxl *m, int mode)
 {
     double error, most;
@@ -153,7 +153,7 @@ static double asked(const dxl *m, int mode)
                   most);
 }
 
-/* Return the voltage of the current loop, V, within the supply. */
+/* Return the output voltage of the current loop, limited to the supply, V. */
 static double by_current(dxl *m, double wanted, double h)
 {
     double most = m->volts * dxl_get(m, DXL_GOAL_PWM, 2) / DXL_FULL;
@@ -178,7 +178,8 @@ static double give(dxl *m, int mode, double now, double h)
                                   : wanted / DXL_FULL * m->volts;
 }
 
-/* Return the voltage at the motor from now on, V; NaN if it floats. */
+/* Return the voltage at the motor from now on, V; NaN if the terminals
+ * float. */
 double dxl_terminal(void *motor, double now, double angle, double velocity,
                     double current)
 {

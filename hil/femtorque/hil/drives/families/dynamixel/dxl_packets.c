@@ -1,7 +1,6 @@
-/* Packets of protocol 2.0: ff ff fd 00, id, length of the rest, instruction,
- * parameters, check sum. After the length, the sender inserts an fd after each
- * ff ff fd.
- */
+/* Packets of protocol 2.0: ff ff fd 00, id, number of the following bytes,
+ * instruction, parameters, check sum. After the length field, the sender
+ * inserts an fd after each ff ff fd. */
 #include "dxl.h"
 
 #include "parts.h"
@@ -9,17 +8,17 @@
 #include <math.h>
 #include <string.h>
 
-#define HEAD 7u   /* bytes up to the end of the length */
+#define HEAD 7u   /* number of bytes up to the end of the length field */
 #define LEAST 10u /* bytes of a packet */
 #define SUM 2u    /* bytes of the check sum */
-#define FAST 4u   /* bytes bytes of an answer's part, without registers */
+#define FAST 4u   /* bytes of one servo in an answer, without registers */
 #define WHOLE 11u /* bytes of a status packet without registers */
 #define TAU 6.283185307179586
 
 static const uint8_t START[4] = {0xFF, 0xFF, 0xFD, 0};
 
-/* Contents of a packet to servos, without stuffed bytes. at, size: the first
- * two parameters, of two bytes each. */
+/* Contents of a packet to servos, with the stuffed bytes removed. at, size: the
+ * first two parameters, of two bytes each. */
 typedef struct {
     uint32_t id, kind, at, size, count;
     const uint8_t *parameters;
@@ -49,14 +48,14 @@ static void put_word(uint8_t *at, uint32_t value)
     at[1] = (uint8_t)(value >> 8);
 }
 
-/* Return true if ff ff fd ends before a place. */
+/* Return true if the bytes before an index end with ff ff fd. */
 static int like_start(const uint8_t *from, const uint8_t *at)
 {
     return at - from >= 3 && memcmp(at - 3, START, 3) == 0;
 }
 
-/* Read a packet. Return 0 if the packet is incomplete, has a wrong check sum or
- * is an answer. */
+/* Read a packet. Return 0 if the packet is incomplete, has an incorrect check
+ * sum, or is an answer. */
 static int parse(const uint8_t *packet, uint32_t size, order *found)
 {
     const uint8_t *from = packet + HEAD, *at, *end = packet + size - SUM;
@@ -92,9 +91,9 @@ static uint32_t split(const uint8_t *burst, uint32_t size, uint32_t *skipped)
     return at + whole <= size ? whole : 0;
 }
 
-/* Find the servos that answer. All servos answer a PING to all servos. A single
- * servo answers every packet to it, except SYNC WRITE. The answer to a write
- * has another size. */
+/* Find the servos that answer a packet. All servos answer a broadcast PING. A
+ * servo answers each packet that is addressed to it alone, except SYNC WRITE.
+ * The answer to a write has a different size. */
 static int32_t ask(const uint8_t *packet, uint32_t size, question *q)
 {
     order found;
@@ -125,7 +124,7 @@ const framing *dxl_framing(void)
 
 /* -- registers ------------------------------------------------------------- */
 
-/* Return the error of a forbidden write. */
+/* Return the error that answers a forbidden write. */
 static uint8_t refusal(const dxl *m, uint32_t at, const uint8_t *data,
                        uint32_t count, int64_t value)
 {
@@ -155,7 +154,7 @@ static uint8_t refusal(const dxl *m, uint32_t at, const uint8_t *data,
     return 0;
 }
 
-/* Write a register. Return the error in the answer. */
+/* Write a register. Return the error that the answer contains. */
 static uint8_t put_in(dxl *m, uint32_t at, const uint8_t *data, uint32_t count)
 {
     uint64_t value = 0, sign;
@@ -188,8 +187,11 @@ static void measure(dxl *m)
 {
     double now = parts_seconds(m->wired.parts);
     double age = now - dxl_boundary(m, now);
-    double load = m->step != 0.0 ? m->step : 1e-3 * m->ampere; /* without a
-                                             * sensor: load, 0.1 % */
+    double load = m->step != 0.0 ? m->step : 1e-3 * m->ampere; /* for servos
+                                                                * without a
+                                                                * current
+                                                                * sensor: load,
+                                                                * 0.1 % */
     double at = m->angle - m->zero - age * m->velocity;
     dxl_put(m, DXL_POSITION, dxl_counts(m, at), 4);
     dxl_put(m, DXL_VELOCITY, (int64_t)rint(m->seen / TAU * 60.0 / DXL_RPM), 4);
@@ -224,7 +226,7 @@ static void feed(dxl *m)
     m->fed = parts_seconds(m->wired.parts);
 }
 
-/* Obey a packet to all servos that asks for nothing. */
+/* Execute a broadcast packet that requests no answer. */
 static void heard(servo *s, const uint8_t *packet, uint32_t size)
 {
     dxl *m = (dxl *)s;
@@ -275,7 +277,8 @@ static uint32_t give(dxl *m, uint8_t *said, const order *found)
     return status(m, said, 0, m->registers + found->at, found->size);
 }
 
-/* Add the servo's part to the common answer. The first servo adds the head. */
+/* Add the servo's bytes to the common answer. The first servo adds the
+ * header. */
 static uint32_t add_part(dxl *m, uint8_t *whole, uint32_t before,
                          const order *found)
 {

@@ -1,18 +1,21 @@
 """ROBOTIS' Dynamixel X: protocol 2.0, control table and rules of the e-manual (github.com/ROBOTIS-GIT/emanual,
-docs/en/dxl/protocol2.md, docs/en/dxl/x/*.md, _includes/en/dxl/control_table_*.md). The answer to a fast sync read is as
-in pollen-robotics/rustypot pull request 122. The answer is not stuffed, and each part has the CRC of all parts before
-it. The packets (dxl_packets.c) and the motor (dxl_motor.c) are in C, with the numbers of this module.
+docs/en/dxl/protocol2.md, docs/en/dxl/x/*.md, _includes/en/dxl/control_table_*.md). The answer to a fast sync read
+follows pull request 122 of pollen-robotics/rustypot. The answer to a fast sync read has no stuffed bytes. The bytes of
+each servo end with the CRC of all bytes before. The packets (dxl_packets.c) and the motor (dxl_motor.c) are in C. They
+use the constants of this module.
 
-Seven facts are not published, and are chosen. The servo reads its encoder and its goals once a millisecond. The servo's
-current follows with a lag of half a millisecond. An expired watchdog takes the current or the duty away. A duty of zero
-shorts the motor. The servo is overloaded after 2 s at 0.9 of its stall current. The servo's heat has 0.5 J/(g K) and
-7.5 K/W. A servo that is switched on in position mode stays where it is. Reg write, bulk read and indirect addresses are
-not modelled. The servo answers these packets with instruction and access errors. Profiles are not modelled either.
-Position mode (3) is modelled only for models whose factory settings have a P gain and no other gain.
+Seven parameters are not published; their values are chosen. The servo reads its encoder and its goals once a
+millisecond. The measured current lags behind by half a millisecond. When the watchdog expires, the servo sets the
+current or the duty to zero. A duty of zero shorts the motor terminals. The servo is overloaded after 2 s at 0.9 of its
+stall current. The thermal model of the servo uses 0.5 J/(g K) and 7.5 K/W. A servo that is switched on in position mode
+holds its present position. Reg write, bulk read and indirect addresses are not modelled. The servo answers these
+packets with instruction errors and access errors. Profiles are also not modelled. Position mode (3) is modelled only
+for models whose factory settings have a P gain and no other gain.
 
-A P gain is divided by 128 (e-manual). Here the result is in steps of duty a count, which the e-manual does not say. An
-XM540 then has 49 N m/rad at 12 V. Menagerie's aloha.xml has 43 N m/rad at ALOHA's waist, by identification. On an XL330
-Rhoban/bam measured 0.43 of the computed stiffness (bam/xl330/actuator.py).
+The loop divides a P gain by 128 (e-manual). In this model the result is in steps of duty per count, which the e-manual
+does not state. With these values an XM540 has 49 N m/rad at 12 V. Menagerie's aloha.xml has 43 N m/rad at ALOHA's
+waist, found by identification. For an XL330, Rhoban/bam measured 0.43 of the computed stiffness
+(bam/xl330/actuator.py).
 """
 
 from __future__ import annotations
@@ -37,16 +40,16 @@ MODEL, FIRMWARE, ID, BAUD, DELAY, DRIVE_MODE, MODE, HOMING, HOTTEST, HIGHEST, LO
 SHUTDOWN, ENABLE, LEVEL, HARDWARE, P_GAIN, WATCHDOG, GOAL_PWM, GOAL_CURRENT, GOAL_VELOCITY, GOAL_POSITION = (
     63, 64, 68, 70, 84, 98, 100, 102, 104, 116)
 TICK, PWM, CURRENT, VELOCITY, POSITION, VOLTAGE, WARMTH = 120, 124, 126, 128, 132, 144, 146
-STORED, REGISTERS = 64, 148  # registers below STORED keep their values without power
-FIRST_FAST = 45  # first firmware that answers FAST_SYNC_READ
+STORED, REGISTERS = 64, 148  # registers below STORED keep their values when the power is off
+FIRST_FAST = 45  # first firmware version that answers FAST_SYNC_READ
 RATES = (9_600, 57_600, 115_200, 1_000_000, 2_000_000, 3_000_000, 4_000_000, 4_500_000)
 ERRORS = {"voltage": 1, "over temperature": 4, "encoder": 8, "electrical shock": 16, "overload": 32}
 BY_CURRENT, BY_POSITION, BY_DUTY = 0, 3, 16  # modes
-TURN, FULL, RPM = 4096, 885, 0.229  # counts; of a duty; a step of velocity
-PER_COUNT = 1.0 / 128.0  # steps of duty a count, at a P gain of 1
-EXPIRED, LONGEST_WATCH, UNIT = 255, 127, 0.02  # of the watchdog: value once expired, largest setting, s of a step
+TURN, FULL, RPM = 4096, 885, 0.229  # steps: count, duty, velocity
+PER_COUNT = 1.0 / 128.0  # steps of duty per count, at a P gain of 1
+EXPIRED, LONGEST_WATCH, UNIT = 255, 127, 0.02  # watchdog register: value after expiry, maximum setting, s per step
 TURNAROUND, GAP = MAKER.answers.number, 3e-6  # s: addition to the return delay; pause between parts of one answer
-LAG, ELECTRICAL = 0.5e-3, 1e-3  # s: of its current, and L/R of its motor
+LAG, ELECTRICAL = 0.5e-3, 1e-3  # time constants, s: of the measured current, and L/R of the motor
 OVERLOADED, PATIENCE = 0.9, 2.0  # of the stall current; s
 BOOT = MAKER.boot.number  # s
 AMBIENT, PER_WATT, PER_GRAM = 25.0, 7.5, 0.5  # deg C, K/W, J/(g K)
@@ -55,10 +58,10 @@ SMOOTH = 5e-3  # s of its velocity
 
 @dataclass(frozen=True)
 class Model:
-    """Numbers of a model. number: value of register 0. volts: recommended supply, V; stall N m and ampere A at this
+    """Parameters of a model. number: value of register 0. volts: recommended supply, V; stall N m and ampere A at this
     supply. highest, lowest: factory limits of the supply, 0.1 V. step: step of the measured current, A, 0 without a
-    sensor; most: the largest number of steps. grams: its mass. hottest: deg C. p_gain: gain of position mode; 0 if
-    position mode is not modelled."""
+    sensor; most: the maximum number of steps. grams: mass of the servo. hottest: deg C. p_gain: gain of position mode;
+    0 if position mode is not modelled."""
 
     number: int
     volts: float
@@ -94,8 +97,8 @@ def library() -> tuple[cffi.FFI, Any]:
 
 
 class Dynamixel(Servo):
-    """A Dynamixel X servo. bitrate: its setting, and the rate of its wire. ready: time from which it is on the wire, s.
-    angle: angle of its output, rad; current: A; seen: reported velocity, rad/s."""
+    """A Dynamixel X servo. bitrate: its setting, and the bit rate of its bus. ready: time from which it is on the bus,
+    s. angle: angle of its output, rad; current: A; seen: reported velocity, rad/s."""
 
     NAME, ID, library = "dxl", ID, staticmethod(library)
     hot_code = ERRORS["over temperature"]
@@ -105,7 +108,7 @@ class Dynamixel(Servo):
                  supply: Callable[[], float], ohm: float = 5.0) -> None:
         super().__init__(clock, number, supply, ohm, centre)
         self.model, self.bitrate = model, bitrate
-        self.least_supply = 0.06 * model.lowest  # V: chosen as 0.6 of the factory's lowest voltage
+        self.least_supply = 0.06 * model.lowest  # V: chosen as 0.6 of the factory's minimum voltage
         self.temperature, self.state.rate = AMBIENT, RATES.index(int(bitrate))
         for name in ("step", "ampere", "grams", "most", "p_gain"):
             setattr(self.state, name, getattr(model, name))
@@ -117,7 +120,7 @@ class Dynamixel(Servo):
 
     @property
     def turning(self) -> bool:
-        """True if the servo gives its motor a voltage."""
+        """True if the servo applies a voltage to its motor."""
         return self.driving and self.driven == self.state.at
 
     def twin(self) -> Dynamixel:

@@ -1,4 +1,4 @@
-"""Virtual STS servos of Feetech on one half-duplex wire."""
+"""Virtual Feetech STS servos on one half-duplex bus."""
 
 import math
 
@@ -6,11 +6,12 @@ from femtorque.hil.bus import Framing
 from femtorque.hil.drives.families.feetech.servo import OFFSET, TORQUE, TURN, Sts3215
 from femtorque.hil.drives.virtual import ServoPlug, VirtualServos
 
-_VOLTS = {"sts3215-7v4": 7.4, "sts3215-12v": 12.0}  # V, from the sheets of C001 and C018
+_VOLTS = {"sts3215-7v4": 7.4, "sts3215-12v": 12.0}  # V, from the data sheets of C001 and C018
 
 
 def _made(p: ServoPlug) -> Sts3215:
-    """Return a servo with factory and owner's settings. At the joint's zero the servo reports the settings' zero."""
+    """Return a servo with factory settings and the owner's settings. At the joint's zero the servo reports the zero
+    position of its settings."""
     away = (p.setting.zero + p.setting.offset - TURN // 2) * math.tau / TURN
     servo = Sts3215(p.clock, p.number, _VOLTS[p.model], -away, p.supply, p.ohm)
     offset = abs(p.setting.offset) | (0x800 if p.setting.offset < 0 else 0)

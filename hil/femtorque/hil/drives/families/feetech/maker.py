@@ -1,4 +1,4 @@
-"""Numbers of Feetech's servos from its maker's papers and its users."""
+"""Parameters of Feetech servos from their maker's papers and their users."""
 
 from femtorque.hil.drives.maker import UNTIMED, Maker, Said
 

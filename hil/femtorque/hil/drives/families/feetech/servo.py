@@ -1,17 +1,18 @@
 """Feetech's STS3215 in its PWM mode. The servo has the registers of LeRobot's table
-(src/lerobot/motors/feetech/tables.py). The values are the factory's, by Feetech's memory table as ROAR-QUTRC and
-python-st3215 print it. LeRobot says 250 for the return delay. Packets (sts_packets.c) and motor (sts_motor.c) are in C,
-with the numbers of this module.
+(src/lerobot/motors/feetech/tables.py). The values are the factory settings, from Feetech's memory table as ROAR-QUTRC
+and python-st3215 print it. LeRobot states 250 for the return delay. The packets (sts_packets.c) and the motor
+(sts_motor.c) are in C. They use the constants of this module.
 
-The protections are from that table. Register 19 selects the protections that act on the motor (44: temperature,
-current, overload). A duty of 80 % (36) for 2 s (35) reduces the duty to 20 % (34). A current of 500 x 6.5 mA (28) for
-2 s (38) switches the motor off, and so do more than 70 deg C (13). A voltage outside of registers 14 and 15 is only
-reported.
+The protections are from that table. Register 19 selects the protections that switch the motor off (44: temperature,
+current, overload). If the duty is 80 % (36) for 2 s (35), the servo reduces the duty to 20 % (34). The motor is
+switched off by a current of 500 x 6.5 mA (28) for 2 s (38), or by more than 70 deg C (13). If the voltage is outside of
+the limits in registers 14 and 15, the servo reports an error and does nothing else.
 
-Five facts are not published, and are chosen. The servo reads its encoder and its registers once a millisecond (the
-STS3250's sheet says that a position update takes 1 ms at most). A duty below the least starting force (register 24)
-does not turn the motor. A duty of zero shorts the motor. PWM mode has the protections of position mode. A latched error
-ends when the motor is switched off. The backlash of its gear is in the plant (femtorque.hil.plant.backlash).
+Five parameters are not published; their values are chosen. The servo reads its encoder and its registers once a
+millisecond (according to the STS3250's data sheet a position update takes 1 ms at most). If the duty is below the
+minimum starting force (register 24), the motor does not turn. A duty of zero shorts the motor terminals. PWM mode has
+the protections of position mode. A latched error is cleared when the motor is switched off. The plant models the
+backlash of the servo's gear (femtorque.hil.plant.backlash).
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from femtorque.hil.clock import EventClock, Member
 from femtorque.hil.drives.families.feetech.maker import MAKER
 from femtorque.hil.drives.servo import Servo, built
 
-HEADER, BEFORE_IDS = 4, 7  # bytes before the counted bytes; bytes before the ids
+HEADER, BEFORE_IDS = 4, 7  # number of bytes before the counted bytes; number of bytes before the ids
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
-AROUND = 6  # bytes of an answer around the registers
+AROUND = 6  # bytes of an answer in addition to the registers
 TURN = 4096
 TURNAROUND = MAKER.answers.number  # s in addition to its return delay
 MODEL, ID, BAUD, DELAY, LEAST, MOST, HOTTEST, HIGHEST, LOWEST, TORQUE = 3, 5, 6, 7, 9, 11, 13, 14, 15, 16
@@ -37,12 +38,13 @@ SWITCH, START, CURRENT, FACTOR, OFFSET, MODE, PROTECTIVE, PATIENCE, OVERLOAD, LO
     19, 24, 28, 30, 31, 33, 34, 35, 36, 38)
 ENABLE, DUTY, LIMIT, LOCK, POSITION, SPEED, LOAD, VOLTAGE, WARMTH, STATUS, AMPERES = (
     40, 44, 48, 55, 56, 58, 60, 62, 63, 65, 69)
-STORED, REGISTERS = 40, 87  # STORED: registers with lower numbers keep their values without power
+STORED, REGISTERS = 40, 87  # STORED: registers with lower numbers keep their values when the power is off
 BY_DUTY, BACKWARDS = 2, 0x400  # value of the register MODE; sign bit of a duty
 ERRORS = {"voltage": 1, "encoder": 2, "over temperature": 4, "over current": 8, "angle": 16, "overload": 32}
 AMPERE, TENTH = 6.5e-3, 0.1  # step of the current, A; step of the voltage, V
-# At rest six servos reported 25 to 33 deg C (a published dump of their registers). 1.5 kg at 10 cm warmed a servo by 15
-# K in 10 min (TheRobotStudio/SO-ARM100, issue 134): at 1.44 N m/A and 2 ohm, 2.1 W. Chosen: 0.5 J/(g K) for its 55 g.
+# At rest six servos reported 25 to 33 deg C (a published dump of their registers). Lifting 1.5 kg at 10 cm warmed a
+# servo by 15 K in 10 min (TheRobotStudio/SO-ARM100, issue 134): at 1.44 N m/A and 2 ohm, 2.1 W. Chosen: 0.5 J/(g K) for
+# the servo's 55 g.
 AMBIENT, CAPACITY, PER_WATT = 30.0, 27.5, 7.5  # deg C, J/K, K/W
 
 
@@ -74,13 +76,13 @@ class Sts3215(Servo):
 
     @property
     def errors(self) -> int:
-        """Reported errors: the latched errors, and errors for presently exceeded limits."""
+        """Reported errors: the latched errors, and the errors for limits that are exceeded now."""
         self.volts = self.supply()
         return int(self._lib.sts_errors(self.state))
 
     @property
     def turning(self) -> bool:
-        """True if the servo gives its motor a voltage."""
+        """True if the servo applies a voltage to its motor."""
         return bool(self._lib.sts_share(self.state))
 
     def twin(self) -> Sts3215:

@@ -5,11 +5,12 @@
 #include "half_duplex.h"
 #include "numbers.h"
 
-/* Times are in s; NaN: no time. stored: registers kept without power. ohm: of
- * the winding. volts: of the supply. angle, velocity: of the output. current:
- * of the motor at time `at`, A. coming: the duty that applies from takes_over
- * on. latched: errors that have switched the motor off. driven: time at which
- * the motor last had a voltage. centre, phase: as in hil/drives/servo.py. */
+/* Times are in s; NaN: no time. stored: registers that keep their values when
+ * the power is off. ohm: resistance of the winding. volts: voltage of the
+ * supply. angle, velocity: of the output. current: motor current at time `at`,
+ * A. coming: the duty that applies from takes_over on. latched: errors that
+ * have switched the motor off. driven: time at which the motor last had a
+ * voltage. centre, phase: as in hil/drives/servo.py. */
 typedef struct {
     servo wired;
     uint8_t registers[STS_REGISTERS], stored[STS_STORED];

@@ -1,6 +1,6 @@
-/* The motor of an STS servo. The motor is in C because six servos are stepped
- * ten thousand times a second. Bits of a duty above the sign bit add to its
- * size (LeRobot, pull request 4547). */
+/* The motor of an STS servo. The motor is in C because six servos are simulated
+ * with ten thousand steps per second. Bits of a duty above the sign bit count
+ * as part of the magnitude (LeRobot, pull request 4547). */
 #include "sts.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ uint32_t sts_word(const sts *m, uint32_t at)
     return m->registers[at] | (uint32_t)m->registers[at + 1u] << 8;
 }
 
-/* Switch on with the stored settings and the motor off. */
+/* Switch the power on with the stored settings; the motor stays off. */
 void sts_power_up(sts *m, double angle)
 {
     memset(m->registers, 0, sizeof m->registers);
@@ -32,7 +32,7 @@ int sts_drives(const void *motor)
     return m->wired.powered && m->registers[STS_ENABLE] == 1;
 }
 
-/* Return the share of the supply at the motor. */
+/* Return the motor voltage as a fraction of the supply. */
 double sts_share(const sts *m)
 {
     int64_t size = m->duty & ~(int64_t)STS_BACKWARDS, limit;
@@ -49,7 +49,8 @@ double sts_share(const sts *m)
     return (double)size / (m->duty & STS_BACKWARDS ? -1000.0 : 1000.0);
 }
 
-/* Return the reported errors: latched errors, and presently exceeded limits. */
+/* Return the reported errors: the latched errors, and the errors for limits
+ * that are exceeded now. */
 int64_t sts_errors(const sts *m)
 {
     double tenths = m->volts / STS_TENTH;
@@ -59,7 +60,7 @@ int64_t sts_errors(const sts *m)
     return m->latched | (good ? 0 : STS_BAD_VOLTAGE) | (hot ? STS_TOO_HOT : 0);
 }
 
-/* Heat the motor by its winding's loss. */
+/* Heat the motor by the loss in its winding. */
 static void warm(sts *m, double seconds)
 {
     double end = STS_AMBIENT +
@@ -81,7 +82,7 @@ static int lasts(double *since, double now, int holds, double seconds)
     return now - *since > seconds;
 }
 
-/* Cause an error, which switches the motor off. */
+/* Inject an error that switches the motor off. */
 void sts_fail(sts *m, uint8_t code)
 {
     m->latched |= code;
@@ -108,7 +109,8 @@ static void guard(sts *m, double now)
         sts_fail(m, STS_OVER_CURRENT);
 }
 
-/* Return the voltage at the motor from now on, V; NaN if it floats. */
+/* Return the voltage at the motor from now on, V; NaN if the terminals
+ * float. */
 double sts_terminal(void *motor, double now, double angle, double velocity,
                     double current)
 {

@@ -17,7 +17,7 @@ static uint8_t check_sum(const uint8_t *from, const uint8_t *to)
     return (uint8_t)~sum;
 }
 
-/* Return true if a packet is a whole instruction to several servos. */
+/* Return true if a packet is a complete instruction to several servos. */
 static int to_several(const uint8_t *p, uint32_t size, uint8_t instruction)
 {
     return size >= STS_BEFORE_IDS + 1u && p[0] == 0xFF && p[1] == 0xFF &&
@@ -52,7 +52,7 @@ const framing *sts_framing(void)
 
 /* -- registers ------------------------------------------------------------- */
 
-/* Return the time at which the servo's present millisecond began. */
+/* Return the start time of the servo's present millisecond. */
 static double boundary(const sts *m, double now)
 {
     return floor((now - m->phase) / STS_PERIOD) * STS_PERIOD + m->phase;
@@ -63,8 +63,8 @@ static int within(uint32_t place, uint32_t at, uint32_t count)
     return at <= place && place < at + count;
 }
 
-/* Write registers. With an open lock settings are stored. Otherwise they are
- * lost without power. */
+/* Write registers. If the lock is open, the servo stores settings permanently.
+ * If the lock is closed, the settings are lost when the power is off. */
 static void put_in(sts *m, uint32_t at, const uint8_t *data, uint32_t count)
 {
     uint32_t i;
@@ -125,7 +125,7 @@ static void look(servo *s)
     s->listening = s->powered && !s->cut && m->registers[STS_BAUD] == 0;
 }
 
-/* Obey SYNC WRITE, the board's only packet without an answer. */
+/* Execute SYNC WRITE, the only packet of the board without an answer. */
 static void heard(servo *s, const uint8_t *packet, uint32_t size)
 {
     sts *m = (sts *)s;

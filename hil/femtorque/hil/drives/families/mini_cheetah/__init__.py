@@ -1,4 +1,4 @@
-"""Drives with the mini-cheetah's firmware. Ranges: bgkatz's CAN_com.cpp."""
+"""Drives with the firmware of the mini-cheetah. Ranges: from bgkatz's CAN_com.cpp."""
 
 from femtorque.hil.drives.families.mini_cheetah.drive import MiniCheetah
 from femtorque.hil.drives.fields import Ranges

@@ -1,10 +1,12 @@
 """The first drive with the MIT mode, bgkatz/motorcontrol (Core/Src/can.c, fsm.c, stm32f4xx_it.c). The drive answers
-every frame with its identifier. After its timeout the drive goes limp without a fault. The next frame ends this.
+each frame with its identifier. After its timeout the drive goes limp without reporting a fault. The next frame ends
+this.
 
-The firmware goes limp since commit 3586419 of 18 July 2023. Earlier, from the last day of 2020 (fsm.c of 0032634), the
-firmware stopped commutating with the gate driver on. The voltages of the three phases were constant. Until b983cca of 9
-May 2022 the firmware left its mode only below 1 A. The filter of this current runs only while the drive commutates. So
-with constant voltages, frames that end the mode had no effect until a command came.
+The firmware goes limp since commit 3586419 of 18 July 2023. From the last day of 2020 until this change (fsm.c of
+0032634), the firmware stopped commutating but kept the gate driver on. Before the angle changes, the voltages of the
+three phases were constant. Until b983cca of 9 May 2022 the firmware left its mode only below 1 A. The filter of this
+current runs only while the drive commutates. Therefore, with constant voltages, frames that end the mode had no effect
+until the next command.
 
 Commands and replies are in C (mini_cheetah.c).
 """
@@ -19,20 +21,21 @@ from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command, Motor, Traits
 
 EXIT = 0xFD
-# A loop every 25 us; position_sensor.h averages the velocity over N_POS_SAMPLES = 20 periods. The bandwidth, a setting
-# of the firmware, is chosen.
+# The loop runs every 25 us; position_sensor.h averages the velocity over N_POS_SAMPLES = 20 periods. The bandwidth is a
+# setting of the firmware, and its value is chosen.
 TRAITS = Traits(rate=40e3, bandwidth=1000.0, window=20 / 40e3)
 TICK = 25e-6  # s, the unit of CAN_TIMEOUT
 # Motor: motor_config.h of MIT-like firmware has 21 pole pairs, a gear of 6 and 0.45 N m/A at the output;
-# Cheetah-Software's MiniCheetah.h 0.173 ohm. N m/A refers to the amplitude, so V s/rad are two thirds of that number.
+# Cheetah-Software's MiniCheetah.h 0.173 ohm. N m/A refers to the amplitude of the current, so V s/rad are two thirds of
+# that number.
 ELECTRIC, AMPERE, RESISTANCE = 21 * 6, 0.45, 0.173
 DAMPING = AMPERE * (2.0 / 3.0) * AMPERE / RESISTANCE
 
 
 class MiniCheetah(Drive):
-    """A mini-cheetah drive. master: identifier of the replies. ticks: CAN_TIMEOUT, 0 for off, None for the factory's.
-    size: bytes of a reply; 6 in the firmware of 2021, whose can.c has DLC = 6. early: true for the firmware of February
-    2021, which keeps constant voltages after the timeout."""
+    """A mini-cheetah drive. master: identifier of the replies. ticks: CAN_TIMEOUT, 0 to disable it, None for the
+    factory setting. size: bytes of a reply; 6 in the firmware of 2021, whose can.c has DLC = 6. early: true for the
+    firmware of February 2021, which keeps constant phase voltages after the timeout."""
 
     kind, maker = "mini_cheetah", MAKER
     hot_code = 1

@@ -1,4 +1,4 @@
-"""Numbers of the mini-cheetah from its maker's code, papers and users."""
+"""Parameters of the mini-cheetah from its maker's code, papers and users."""
 
 from femtorque.hil.drives.maker import Maker, Said
 

@@ -4,15 +4,15 @@
 
 #include <math.h>
 
-#define LEAST (1.0 * 0.45) /* 1 A times N m/A: early firmware leaves only below
-                            * this torque */
+#define LEAST (1.0 * 0.45) /* 1 A times N m/A: early firmware leaves its mode
+                            * only below this torque */
 #define BUS_VOLTS 24
 
 enum { ENTER = 0xFC, EXIT, ZERO }; /* special codes */
 
-/* Reply with the state. The reply ends with the voltage or with the
- * temperature: -40 to 215 deg C are 0 to 255 (AK driver manual, 5.3, the
- * example of a reply). */
+/* Reply with the state. The reply ends with the voltage or the temperature: 0
+ * to 255 stand for -40 to 215 deg C (AK driver manual, 5.3, the example of a
+ * reply). */
 static void reply(mini_cheetah *own)
 {
     const motor *m = own->drive.motor;
@@ -26,8 +26,8 @@ static void reply(mini_cheetah *own)
     data[7] = (uint8_t)own->error;
 }
 
-/* Obey a special command. A drive with an error cannot be enabled. Leaving the
- * mode clears the error. */
+/* Obey a special command. A drive with an error cannot be enabled. When the
+ * drive leaves the mode, the error is cleared. */
 void mini_cheetah_special(mini_cheetah *own, int32_t code)
 {
     drive *d = &own->drive;

@@ -4,9 +4,9 @@
 
 #include "drive.h"
 
-/* master: identifier of the replies. size: of a reply, bytes. warm: a reply
- * ends with temperature and error. early: as in drive.py. seen: last torque
- * measured while the drive commutated, N m. */
+/* master: identifier of the replies. size: number of bytes of a reply. warm: a
+ * reply ends with temperature and error. early: as in drive.py. seen: last
+ * torque measured while the drive commutated, N m. */
 typedef struct {
     drive drive;
     double seen;

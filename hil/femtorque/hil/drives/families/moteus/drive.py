@@ -1,13 +1,14 @@
 """moteus (mjbots/moteus of June 2026: docs/protocol/can.md and registers.md; fw/moteus_controller.cc, bldc_servo*.h).
 
-A frame is a row of subframes. Writes are done in their order. One frame answers all reads, with the values from before
-the writes. A write of the mode starts a new command, which takes effect at the end of the frame. Writes of other
-registers without a mode have no effect. Between stopped and position mode the drive measures the offsets of its
-currents. A command holds for its time-out. Then mode 11 brakes until a stop, as servo.timeout_mode 12 says. Faults last
-until a stop, too.
+A frame is a sequence of subframes. The drive executes the writes in their order. One frame answers all reads, with the
+values before the writes. A write of the mode starts a new command, which takes effect at the end of the frame. Writes
+of other registers without a mode have no effect. Between stopped and position mode the drive measures the offsets of
+its current sensors. A command is valid until its time-out. Mode 11 follows and brakes until the drive is stopped, as
+servo.timeout_mode 12 specifies. A fault also lasts until a stop.
 
-The limits of the drive's own planning are not modelled. A command that does not switch them off by negative limits is
-refused here, since servo.default_accel_limit is 50 turns/s^2 at the factory. The other modes are not modelled either.
+The limits of the drive's trajectory planner are not modelled. A command that does not disable these limits with
+negative values is refused here, since servo.default_accel_limit is 50 turns/s^2 at the factory. The other modes are
+also not modelled.
 
 Registers and commands are in C (moteus.c). The C calls Python for the diagnostic stream and for the calibration.
 """
@@ -26,12 +27,12 @@ from femtorque.hil.drives.motor import Command, Motor, Traits
 TURN = 2.0 * math.pi
 NOTHING, BROADCAST = 0x50, 0x7F
 STOPPED, FAULT, CALIBRATING, POSITION, TIMEOUT = 0, 1, 3, 10, 11
-ZERO_VELOCITY = 12  # the factory's servo.timeout_mode; others are not modelled
+ZERO_VELOCITY = 12  # factory setting of servo.timeout_mode; other settings are not modelled
 FAULTS = {"calibration": 32, "motor driver": 33, "over voltage": 34, "encoder": 35, "not configured": 36,
           "over temperature": 38, "under voltage": 40, "config changed": 41, "position invalid": 43}
 OUTSIDE = 39
-# pwm_rate_hz 30000 but for x1; current loop: moteus_tool --cal-bw-hz, 200; velocity: pll_filter_hz, 400.
-# A target advances with its velocity in each period (bldc_servo_position.h, UpdateCommand).
+# pwm_rate_hz is 30000 except for x1; current loop: moteus_tool --cal-bw-hz, 200; velocity: pll_filter_hz, 400. A
+# position setpoint advances with its velocity in each period (bldc_servo_position.h, UpdateCommand).
 TRAITS = Traits(rate=30e3, bandwidth=200.0, window=2.0 / (TURN * 400.0), moves_on=True)
 CALIBRATION = 256 / 30e3  # s: kCalibrateCount periods of the control loop
 DEFAULT_TIMEOUT = MAKER.limit.number
@@ -41,7 +42,7 @@ MODEL, FIRMWARE, MAP = 0x0D0412, 0x010100, 5
 SERIAL = (0x004A0031, 0x5052500B, 0x20383443)  # invented
 UUID = tuple(range(0xA0, 0xB0))  # invented
 
-# By register: the step of its value in 8, 16 and 32 bits, in the register's unit.
+# For each register: the unit per step of its value with 8, 16 and 32 bits.
 _PLACE, _SPEED, _SHARE = (0.01, 1e-4, 1e-5), (0.1, 2.5e-4, 1e-5), (1 / 127, 1 / 32767, 1 / 2147483647)
 _TORQUE, _TIME, _TENTH = (0.5, 0.01, 0.001), (0.01, 0.001, 1e-6), (1.0, 0.1, 0.001)
 _STEPS = {0x001: _PLACE, 0x002: _SPEED, 0x003: _TORQUE, 0x004: _TENTH, 0x00A: _TENTH, 0x00D: (0.5, 0.1, 0.001),
@@ -49,7 +50,7 @@ _STEPS = {0x001: _PLACE, 0x002: _SPEED, 0x003: _TORQUE, 0x004: _TENTH, 0x00A: _T
           0x026: _PLACE, 0x027: _TIME, 0x028: _SPEED, 0x029: (0.05, 0.001, 1e-5)}
 
 # Factory settings (fw/bldc_servo_structs.h, motor_position.h). The settings of a calibration are chosen: an encoder on
-# the board for the rotor, an encoder at the output, a motor of 14 poles, a gear of 6:1.
+# the board for the rotor, an encoder at the output, a motor of 14 poles, and a gear of 6:1.
 _COMES_WITH = {
     "motor.poles": 14.0, "motor.phase_invert": 0.0, "motor.resistance_ohm": 0.05, "motor.Kv": 300.0,
     **{f"motor_position.sources.{k}.{name}": value for k in range(3) for name, value in {
@@ -68,7 +69,8 @@ _COMES_WITH = {
 
 
 class Moteus(Drive):
-    """A moteus. home: state of its reference; 2 with an encoder at its output. version: version of its register map."""
+    """A moteus. home: state of its position reference; 2 with an encoder at its output. version: version of its
+    register map."""
 
     kind, maker = "moteus", MAKER
     hot_code = FAULTS["over temperature"]
@@ -103,7 +105,7 @@ class Moteus(Drive):
         return (self.id, 0xFF), (BROADCAST, 0xFF)
 
     def handle(self, frame: Frame) -> None:
-        """Handle the part of a frame that C leaves to Python."""
+        """Handle the bytes of a frame that C leaves to Python."""
         own, ffi = self.own, self._parts.ffi
         if own.asks == self._lib.MOTEUS_CALIBRATE:
             self.mode, self._ready = CALIBRATING, self.wire.clock.seconds + CALIBRATION
@@ -117,7 +119,7 @@ class Moteus(Drive):
         self._configure()
 
     def _configure(self) -> None:
-        """Give C the settings that each command needs. The diagnostic stream may have changed these settings."""
+        """Pass to C the settings that each command needs. The diagnostic stream may have changed these settings."""
         own, settings = self.own, self.stream.settings
         own.kp, own.kd = settings["servo.pid_position.kp"] / TURN, settings["servo.pid_position.kd"] / TURN
         own.default_timeout = settings["servo.default_timeout_s"]
@@ -125,7 +127,7 @@ class Moteus(Drive):
     # -- what it does -------------------------------------------------------
 
     def _begin(self) -> None:
-        """Enter position mode, unless the calibration was ended or the position is outside the drive's limits."""
+        """Enter position mode, unless the calibration was aborted or the position is outside the drive's limits."""
         if not self.powered or self.mode != CALIBRATING or self.wire.clock.seconds < self._ready - 1e-9:
             return
         self.catch_up()
@@ -141,7 +143,7 @@ class Moteus(Drive):
         return float(self._lib.moteus_timeout(self.own))
 
     def left_alone(self) -> None:
-        """Brake with the share of kd from the last command."""
+        """Brake with a fraction of kd from the last command."""
         self.mode, self.motor.active = TIMEOUT, True
         kd = self.own.command[5] * self.stream.settings["servo.pid_position.kd"] / TURN
         self.motor.limit = min(TIMEOUT_TORQUE, self.ranges.torque)
@@ -152,16 +154,16 @@ class Moteus(Drive):
         return self.powered and self.mode == TIMEOUT
 
     def fail(self, code: int) -> None:
-        """Cause a fault. A stopped drive has no fault."""
+        """Cause a fault. In the stopped state the drive cannot have a fault."""
         if self.mode != STOPPED:
             self.mode, self.fault, self.commanded = FAULT, code, None
         self._lib.moteus_let_go(self.own)
 
     def rescale(self, share: float) -> None:
-        """Report another version of the register map. Registers have no range that could be wrong."""
+        """Report a different version of the register map. Registers have no range that could be wrong."""
         self.version = MAP - 1
 
-    board = 0x77  # source of the board's frames (docs/drives.md)
+    board = 0x77  # sender number in the board's frames (docs/drives.md)
 
     def report(self, data: bytes) -> Frame:
         turns = int.from_bytes(data[:4], "little", signed=True)

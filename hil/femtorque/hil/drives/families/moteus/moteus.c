@@ -12,7 +12,7 @@
 #define GIVEN 0x41u
 #define BAD_WRITE 0x30u
 #define BAD_READ 0x31u
-#define READS 0x10u /* first kind that reads; kinds that write are below */
+#define READS 0x10u /* first type that reads; types that write are below */
 #define REPLIES 0x20u
 #define UNKNOWN 1u /* error of an unknown register */
 #define WANTS_ANSWER 0x80u
@@ -35,7 +35,8 @@ static uint32_t get(moteus *own)
     return own->bad ? 0u : own->drive.heard.data[own->at++];
 }
 
-/* Read a number of seven bits a byte, the lowest bits first. */
+/* Read a number that has seven bits in each byte, least significant bits
+ * first. */
 static uint64_t get_varuint(moteus *own)
 {
     uint64_t number = 0;
@@ -48,7 +49,7 @@ static uint64_t get_varuint(moteus *own)
     return number;
 }
 
-/* Read a register's number. The least number stands for NaN. */
+/* Read a register's number. The minimum integer of a type stands for NaN. */
 static double get_number(moteus *own, uint64_t of, uint32_t form)
 {
     int64_t least = -((int64_t)1 << (8 * widths[form] - 1)), whole;
@@ -64,8 +65,8 @@ static double get_number(moteus *own, uint64_t of, uint32_t form)
                           : (double)whole * own->steps[of][form];
 }
 
-/* Put bytes into the answer, the lowest first. An answer that is too long for a
- * frame is not sent, which is chosen. */
+/* Append bytes to the answer, least significant byte first. The drive does not
+ * send an answer that is too long for a frame; this behaviour is chosen. */
 static void put(moteus *own, uint32_t bits, uint32_t size)
 {
     uint32_t i;
@@ -81,8 +82,8 @@ static void put_varuint(moteus *own, uint64_t number)
     put(own, (uint32_t)number, 1);
 }
 
-/* Put a register's number, truncated and clamped into the type as in the
- * firmware. */
+/* Write a number into a register, truncated and clamped to the register's type
+ * as in the firmware. */
 static void put_number(moteus *own, uint64_t of, uint32_t form)
 {
     double value = own->registers[of];
@@ -156,7 +157,7 @@ static void stream(moteus *own, uint32_t kind)
     own->at += kind == TAKES ? own->size : 0;
 }
 
-/* Execute a subframe, which begins with its kind. */
+/* Execute a subframe, which begins with its type. */
 static void subframe(moteus *own)
 {
     uint32_t kind = get(own), form = kind >> 2 & 3u;
@@ -178,7 +179,7 @@ static void subframe(moteus *own)
         read(own, first, count, form);
 }
 
-/* Update the registers to the present time. */
+/* Advance the registers to the present time. */
 static void measure(moteus *own)
 {
     const motor *m = own->drive.motor;
@@ -227,8 +228,8 @@ void moteus_follow(moteus *own)
     m->asked = c[TORQUE];
 }
 
-/* Switch the bridge off. The supply ends the currents in some 10 us, for any
- * bandwidth of the loop. */
+/* Switch the bridge off. The supply voltage stops the motor currents within
+ * some 10 us, for any bandwidth of the loop. */
 void moteus_let_go(moteus *own)
 {
     motor_stop(own->drive.motor);
@@ -243,7 +244,8 @@ static void stop(moteus *own)
     own->drive.commanded = (double)NAN;
 }
 
-/* Take a command of position, unless the drive's planning would limit it. */
+/* Accept a position command, unless the drive's trajectory planner would limit
+ * it. */
 static void take(moteus *own)
 {
     drive *d = &own->drive;

@@ -5,20 +5,21 @@
 #include "drive.h"
 
 #define MOTEUS_REGISTERS 0x160
-#define MOTEUS_COMMAND 11 /* values of a command: the mode, and registers from
-                           * 0x20 on */
+#define MOTEUS_COMMAND 11 /* values of a command: the mode, and the registers
+                           * from 0x20 on */
 
-/* Questions to Python. MOTEUS_TAKE: the stream takes `size` bytes of the frame.
- * MOTEUS_GIVE: the stream adds at most `size` bytes to the answer.
- * MOTEUS_CALIBRATE: the drive measures the offsets of its currents. */
+/* Questions to Python. MOTEUS_TAKE: the diagnostic stream removes `size` bytes
+ * from the frame. MOTEUS_GIVE: the diagnostic stream adds at most `size` bytes
+ * to the answer. MOTEUS_CALIBRATE: the drive measures the offsets of its
+ * current sensors. */
 enum { MOTEUS_TAKE, MOTEUS_GIVE, MOTEUS_CALIBRATE };
 
-/* registers, command: in the registers' units. steps: a register's units per
- * step with 8, 16 and 32 bits; zeros without a register. kp, kd: N m/rad, N m
- * s/rad. default_timeout: s. next: the command that a frame writes; its mode is
- * NaN until the frame writes a mode. at: place in the frame. bad: the frame
- * cannot be read on. used: bytes of the answer; a number above its size means
- * no answer. */
+/* registers, command: in the registers' units. steps: unit per step of a
+ * register with 8, 16 and 32 bits; zeros without a register. kp, kd: N m/rad, N
+ * m s/rad. default_timeout: s. next: the command that a frame writes; its mode
+ * is NaN until the frame writes a mode. at: present position in the frame. bad:
+ * the remaining frame cannot be decoded. used: bytes of the answer; a number
+ * above the answer's capacity means no answer. */
 typedef struct {
     drive drive;
     int32_t mode, fault, home, version;

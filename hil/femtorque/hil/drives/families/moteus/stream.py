@@ -1,8 +1,8 @@
-"""Diagnostic stream of a moteus: lines of text, and records after a description of their fields.
+"""Diagnostic stream of a moteus: lines of text, and records that follow a description of their fields.
 
-docs/protocol/diagnostic.md of mjbots/moteus; descriptions of records have the format of mjlib
-(telemetry/format.h): a kind, then an object's fields, each with flags, name, aliases and kind. A field without a kind
-is the last.
+docs/protocol/diagnostic.md of mjbots/moteus. Descriptions of records have the format of mjlib (telemetry/format.h): a
+type, then the fields of an object, each with flags, name, aliases and type. A field whose type is missing is the last
+field.
 """
 
 import struct
@@ -10,7 +10,7 @@ import struct
 BOOLEAN, UNSIGNED, OBJECT, FIXED_ARRAY = 2, 4, 16, 19
 _WIDTHS = {"B": 1, "I": 4, "Q": 8}
 
-Field = tuple[str, str, tuple[int, ...]]  # name, format of struct, values; several values are an array
+Field = tuple[str, str, tuple[int, ...]]  # name, format of `struct`, values; several values are an array
 
 
 def described(fields: tuple[Field, ...]) -> bytes:
@@ -28,7 +28,8 @@ def packed(fields: tuple[Field, ...]) -> bytes:
 
 
 class Stream:
-    """Stream of one drive. records: records by name. settings: configured numbers by name, which may change."""
+    """The diagnostic stream of one drive. records: records by name. settings: configured numbers by name, which may
+    change."""
 
     def __init__(self, records: dict[str, tuple[Field, ...]], settings: dict[str, float]) -> None:
         self.records, self.settings = records, settings

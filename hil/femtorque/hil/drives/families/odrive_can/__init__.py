@@ -1,4 +1,5 @@
-"""ODrive's drives with motors, set up as docs/drives.md asks for. The motor's torque is chosen."""
+"""ODrive drives with motors, configured as docs/drives.md recommends. The value of the motor's maximum torque is
+chosen."""
 
 from femtorque.hil.drives.families.odrive_can.drive import ODrive
 from femtorque.hil.drives.fields import Ranges

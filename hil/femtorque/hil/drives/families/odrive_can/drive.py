@@ -1,16 +1,17 @@
 """ODrive S1, Pro and Micro with CANSimple, firmware 0.6 (docs.odriverobotics.com, CAN protocol and API reference;
-ros_odrive, odrive_enums.h). The source of 0.6 is not published. So the loops come from odriverobotics/ODrive 0.5
-(Firmware/MotorControl, controller.cpp, motor.hpp and encoder.hpp).
+ros_odrive, odrive_enums.h). The origin of the value 0.6 is not published. Therefore the control loops come from
+odriverobotics/ODrive 0.5 (Firmware/MotorControl, controller.cpp, motor.hpp and encoder.hpp).
 
-An id is node << 5 | message. A remote frame, or a frame without data, asks for a message of the drive. The answer has
-the same id. Heartbeats come unasked. Any message for the drive feeds its watchdog (axis.hpp). At the factory the drive
-counts its position from power-up, holds positions (control mode 3), and has no watchdog. In torque mode the drive
-reduces the torque near vel_limit. Here the drive is set up as docs/drives.md asks for, except for the mode. Firmware
-0.5 ignores message 0, which is CANopen's NMT there. The last bytes of a heartbeat of 0.5 are flags of motor, encoder
-and controller. The controller's highest flag says that a motion is done (communication/can/can_simple.cpp).
+An identifier is node << 5 | message. A remote frame, or a frame without data, requests a message from the drive. The
+answer has the same identifier. Heartbeats come unasked. Each message for the drive feeds its watchdog (axis.hpp). With
+factory settings the drive counts its position from power-up, controls position (control mode 3), and has no watchdog.
+In torque mode the drive reduces the torque near vel_limit. The drive is configured as docs/drives.md recommends, except
+for the mode. Firmware 0.5 ignores message 0, which is the NMT message of CANopen. In firmware 0.5 the last bytes of a
+heartbeat are flags of motor, encoder and controller. The controller's highest flag means that a motion is complete
+(communication/can/can_simple.cpp).
 
-Three facts are chosen. The watchdog acts in idle too, as in 0.5. A second request for closed loop has no effect. The
-drive answers at once, with the estimate of that moment.
+Three facts are chosen. The watchdog is also active in the idle state, as in 0.5. A second request for closed-loop
+control has no effect. The drive answers immediately, with its present estimate.
 
 Estimates, heartbeats, and inputs of torque and position are in C (odrive_can.c).
 """
@@ -34,22 +35,22 @@ FAULTS = {"motor driver": 0x20, "over voltage": 0x100, "under voltage": 0x200, "
           "motor over temperature": 0x2000, "inverter hot": 0x4000, "velocity limit": 0x8000, "spinout": 0x4000000}
 WATCHDOG, ESTOPPED = 0x1000000, 0x2000000
 AS_IT_COMES = int(MAKER.mode.number)
-BEAT = 0.01  # s, axis0.config.can.heartbeat_msg_rate_ms = 10; the factory's is 100
+BEAT = 0.01  # s, axis0.config.can.heartbeat_msg_rate_ms = 10; factory setting: 100
 WATCHDOG_S = 0.02  # axis0.config.watchdog_timeout, with enable_watchdog
 VOLTS = 24.0
 HARDWARE, FIRMWARE, PROTOCOL = (5, 2, 0), (0, 6, 10), 2  # an S1
 # 8 kHz, current_control_bandwidth 1000 rad/s, encoder bandwidth 1000 rad/s (motor.hpp, encoder.hpp).
 TRAITS = Traits(rate=8e3, bandwidth=1000.0 / TURN, window=2.0 / 1000.0)
-VEL_LIMIT, VEL_GAIN = 2.0, 1.0 / 6.0  # turns/s, N m s a turn (controller.hpp)
-POS_GAIN, INTEGRATOR = 20.0, 2.0 / 6.0  # gain of position, 1/s; integral gain of velocity, N m a turn
+VEL_LIMIT, VEL_GAIN = 2.0, 1.0 / 6.0  # turns/s, N m s per turn (controller.hpp)
+POS_GAIN, INTEGRATOR = 20.0, 2.0 / 6.0  # position gain, 1/s; velocity integral gain, N m per turn
 WOUND_UP = 0.99  # factor on the integral in each period at the torque limit (controller.cpp)
 
 
 class ODrive(Drive):
     """An ODrive. beat: time between heartbeats, s; 0 for no heartbeats. timeout: the watchdog's time, s. watchdog: the
-    watchdog's time, s; 0 switches the watchdog off. limited: true if vel_limit reduces the torque in torque mode.
-    firmware: version in the answer to Get_Version. pos_gain, vel_gain: gains of position mode, which has no limit of
-    velocity here."""
+    watchdog's time, s; 0 disables the watchdog. limited: true if vel_limit reduces the torque in torque mode. firmware:
+    version in the answer to Get_Version. pos_gain, vel_gain: gains of position mode. In this model, position mode has
+    no velocity limit."""
 
     kind, maker = "odrive_can", MAKER
     hot_code = FAULTS["motor over temperature"]
@@ -93,7 +94,7 @@ class ODrive(Drive):
             TORQUES: struct.pack("<2f", wanted, self.motor.torque)}.get(message)
 
     def _obey(self, message: int, data: bytes) -> None:
-        """Obey a message. A message that is too short is ignored."""
+        """Obey a message. The drive ignores a message that is too short."""
         if message == ESTOP:
             self.fail(ESTOPPED)
         elif message == STATE and len(data) >= 4:
@@ -114,7 +115,7 @@ class ODrive(Drive):
         self._lib.odrive_can_follow(self.own)
 
     def _go(self, state: int) -> None:
-        """Enter the requested state. Errors prevent closed loop."""
+        """Enter the requested state. While there are errors, the drive refuses closed-loop control."""
         if state != CLOSED_LOOP:
             self.motor.stop()
         elif not self.errors and not self.motor.active:
@@ -130,15 +131,16 @@ class ODrive(Drive):
         self._regulate()
 
     def _regulate(self) -> None:
-        """Choose the law of the mode. In torque mode the torque fades near vel_limit, if `limited` (controller.cpp,
-        limitVel). In position mode the error of velocity has an integral (controller.cpp, update)."""
+        """Select the control law of the mode. In torque mode the drive reduces the torque near vel_limit, if `limited`
+        is set (controller.cpp, limitVel). In position mode the velocity error has an integral (controller.cpp,
+        update)."""
         acts = self.control == TORQUE_CONTROL and self._limited
         self.motor.fade(self.vel_limit, VEL_GAIN if acts else 0.0)
         holds = self.control == POSITION_CONTROL
         self.motor.hold(self.pos_gain, self.vel_gain, self.integrator, WOUND_UP if holds else None)
 
     def report(self, data: bytes) -> Frame:
-        """True if the output has gone half a turn or more since power-up."""
+        """True if the output has turned by half a turn or more since power-up."""
         return Frame(self.id << 5 | ESTIMATES, struct.pack("<2f", 0.5 + data[0], 0.0))
 
     # -- without commands ---------------------------------------------------
@@ -151,11 +153,11 @@ class ODrive(Drive):
         self.motor.stop()
 
     def rescale(self, share: float) -> None:
-        """Report another version of the protocol. Messages have plain numbers, so no range can be wrong."""
+        """Report a different version of the protocol. Messages contain plain numbers, so a range cannot be wrong."""
         self.protocol = PROTOCOL - 1
 
     def power_up(self, angle: float) -> None:
-        """Switch on, and count the position from here, which is the factory setting."""
+        """Switch the power on, and count the position from the present angle, as the factory setting does."""
         super().power_up(angle)
         self.motor.set_zero()
         self.errors, self.control, self.input = 0, AS_IT_COMES, PASSTHROUGH

@@ -1,4 +1,4 @@
-"""Numbers of ODrive's drives from its maker's code, papers and users."""
+"""Parameters of ODrive drives from their maker's code, papers and users."""
 
 from femtorque.hil.drives.maker import UNTIMED, Maker, Said
 

@@ -1,5 +1,5 @@
 /* Estimates, heartbeats and inputs of an ODrive. drive.py names the sources and
- * has the rest. */
+ * handles the other frames. */
 #include "odrive_can.h"
 
 #include "parts.h"
@@ -51,7 +51,8 @@ static int is_old(const odrive_can *own)
 
 /* -- heartbeats ------------------------------------------------------------ */
 
-/* Send a heartbeat and plan the next heartbeat, while the drive has supply. */
+/* Send a heartbeat and schedule the next heartbeat, while the drive has
+ * power. */
 static void beat(void *of)
 {
     odrive_can *own = of;
@@ -68,7 +69,7 @@ static void beat(void *of)
     task_after(d->wire->parts, &own->beats, own->beat);
 }
 
-/* Send heartbeats once the drive is on the bus. */
+/* Start to send heartbeats once the drive is on the bus. */
 void odrive_can_begin(odrive_can *own)
 {
     own->beats.act = beat;
@@ -79,8 +80,8 @@ void odrive_can_begin(odrive_can *own)
 
 /* -- inputs ---------------------------------------------------------------- */
 
-/* Follow the inputs in torque or position mode. Other modes are not modelled.
- */
+/* Follow the inputs in torque or position mode. The model omits the other
+ * modes. */
 void odrive_can_follow(odrive_can *own)
 {
     motor *m = own->drive.motor;
@@ -103,7 +104,7 @@ static int32_t estimate(drive *d)
     return 1;
 }
 
-/* Answer a request or take an input. Ignore a message that is too short. */
+/* Answer a request or accept an input. Ignore a message that is too short. */
 int32_t odrive_can_obey(drive *d)
 {
     odrive_can *own = (odrive_can *)d;

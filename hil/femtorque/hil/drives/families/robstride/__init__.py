@@ -1,4 +1,4 @@
-"""RobStride's drives. Ranges: LeRobot's and kscalelabs' tables."""
+"""RobStride's drives. Ranges: from the tables of LeRobot and kscalelabs."""
 
 from femtorque.hil.drives.families.robstride.drive import RobStride
 from femtorque.hil.drives.fields import Ranges

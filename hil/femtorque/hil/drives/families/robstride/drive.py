@@ -1,7 +1,8 @@
-"""RobStride's drives with their private protocol (kscalelabs/robstride, protocol.rs and parameters.rs; RobStride/
+"""RobStride drives with their private protocol (kscalelabs/robstride, protocol.rs and parameters.rs; RobStride/
 SampleProgram, Robstride.cpp): extended identifiers type << 24 | data << 8 | drive, fields of 16 bits.
 
-As delivered, canTimeout is 0, which is off. zero_sta is 0: after power-up the position is between 0 and one turn.
+The factory settings are canTimeout 0, which disables the timeout, and zero_sta 0: after power-up the position is
+between 0 and one turn.
 
 Operation commands, stops and the state are in C (robstride.c).
 """
@@ -18,20 +19,20 @@ from femtorque.hil.drives.motor import Motor, Traits
 
 GET_ID, STATE, ENABLE, SET_ZERO, READ, WRITE, SAVE = 0, 2, 3, 6, 0x11, 0x12, 0x16
 RUN = 2  # mode
-HOST = 0xFD  # number of the maker's programs; used until another host has sent a frame
+HOST = 0xFD  # host number of the maker's programs; used until another host has sent a frame
 FAULTS = {"under voltage": 1, "over current": 2, "over temperature": 4, "encoder": 8, "overload": 16,
           "not calibrated": 32}
 RUN_MODE, LIMIT_TORQUE, POSITION, VELOCITY, TIMEOUT, ZERO_STA = 0x7005, 0x700B, 0x7019, 0x701B, 0x7028, 0x7029
-BYTES, WORDS = {RUN_MODE, ZERO_STA}, {TIMEOUT}  # types of parameters; the others are f32
+BYTES, WORDS = {RUN_MODE, ZERO_STA}, {TIMEOUT}  # types of parameters; the parameters without an entry are f32
 TIMEOUT_UNIT = 50e-6  # s: 20000 are one second
 UNIQUE = 0x5652545541_4C0001
-# Not published: Damiao's numbers are assumed.
+# Not published: the values of Damiao are assumed.
 TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
 
 
 class RobStride(Drive):
-    """A RobStride. The drive answers the host in bits 8 to 15 of the last frame that was no operation command. An
-    operation command has the torque in these bits."""
+    """A RobStride. The drive answers the host whose number was in bits 8 to 15 of the last frame that was not an
+    operation command. An operation command contains the torque in these bits."""
 
     kind, maker = "robstride", MAKER
     hot_code = FAULTS["over temperature"]
@@ -71,7 +72,8 @@ class RobStride(Drive):
         return Frame(STATE << 24 | RUN << 22 | self.id << 8 | self.host, data + bytes(1), extended=True)
 
     def _parameter(self, kind: int, data: bytes, state: Frame) -> Frame | None:
-        """Answer a read with the value, and a write with the state. Bit 16 of the answer marks a missing parameter."""
+        """Answer a read with the value, and a write with the drive's state. Bit 16 of the answer marks a missing
+        parameter."""
         index = int.from_bytes(data[:2], "little")
         value = {POSITION: self.motor.position, VELOCITY: self.motor.velocity}.get(index, self.parameters.get(index))
         if value is None:

@@ -1,5 +1,5 @@
 /* Operation commands, stops and state of a RobStride. drive.py names the
- * sources and has the rest. */
+ * sources and handles the other frames. */
 #include "robstride.h"
 
 #include <math.h>
@@ -39,8 +39,8 @@ static void state(robstride *own)
     put(data + 6, (uint32_t)fmax(rint(10.0 * m->temperature), 0.0));
 }
 
-/* Obey a frame that is no operation command. The frame's identifier has the
- * number of the host. */
+/* Execute a frame that is not an operation command. The frame's identifier
+ * contains the number of the host. */
 static int32_t other(robstride *own)
 {
     drive *d = &own->drive;
@@ -53,7 +53,7 @@ static int32_t other(robstride *own)
     return 1;
 }
 
-/* Obey a frame. An operation command has its torque in the identifier. */
+/* Obey a frame. An operation command contains its torque in the identifier. */
 int32_t robstride_obey(drive *d)
 {
     const can_frame *f = &d->heard;

@@ -4,7 +4,7 @@
 
 #include "drive.h"
 
-/* host: number of the host that the drive answers. faults: bits in the
+/* host: number of the host that the drive answers. faults: fault bits in the
  * identifiers of the answers. */
 typedef struct {
     drive drive;
