@@ -23,6 +23,7 @@ from pathlib import Path
 from assurance.proofs import interrupts, intervals, mechanisms, prover, registers, results
 from assurance.proofs.harness import FOLDER, Run, Theorem, every
 from assurance.proofs.reached import of_walk, walked
+from assurance.sources import bare, bare_c
 from femtorque.codegen.common import Refused, entry_of, kept, key_of
 from femtorque.codegen.drive import application
 from femtorque.codegen.toolchain import host_compiler
@@ -92,7 +93,7 @@ def included(theorem: Theorem, mechanism: str) -> dict[str, str]:
     while ahead:
         name = ahead.pop()
         if name in texts and name not in read and _guard(name) not in texts["harness.c"]:
-            read[name] = results.bare(texts[name])
+            read[name] = bare_c(texts[name])
             ahead += _INCLUDE.findall(read[name])
     return read
 
@@ -107,10 +108,10 @@ def digest(theorem: Theorem, mechanism: str) -> str:
 def _tool(theorem: Theorem) -> tuple[str, ...]:
     """Return the identity of the tool of a proof: the prover and its checks, or the interval arithmetic."""
     if theorem.run.intervals:
-        return (Path(intervals.__file__).read_text(encoding="utf-8"),)
-    how: tuple[str, ...] = (Path(registers.__file__).read_text(encoding="utf-8"),) if theorem.run.registers else ()
+        return (bare(Path(intervals.__file__)),)
+    how: tuple[str, ...] = (bare(Path(registers.__file__)),) if theorem.run.registers else ()
     if theorem.run.interrupts:
-        how += (*theorem.run.interrupts, Path(interrupts.__file__).read_text(encoding="utf-8"))
+        how += (*theorem.run.interrupts, bare(Path(interrupts.__file__)))
     return str(prover.PINNED), str(CHECKS), *how
 
 

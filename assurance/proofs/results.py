@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from assurance.proofs.harness import FOLDER
+from assurance.sources import bare_c
 
 TABLE = FOLDER / "results.txt"
 HEAD = ("# made by `make prove`: theorem, mechanism, outcome, claims, seconds of a processor, day, digest of its "
         "sources, figures found\n")
 FILES = "\n# functions that proofs reach: file, digest of its text without comments, functions\n"
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -45,14 +44,9 @@ class Reached:
     functions: frozenset[str] = frozenset()
 
 
-def bare(text: str) -> str:
-    """Return C without comments. So a changed comment does not change a digest."""
-    return _COMMENT.sub(" ", text)
-
-
 def digest_of(text: str) -> str:
     """Return the digest of a file's C."""
-    return hashlib.sha256(" ".join(bare(text).split()).encode()).hexdigest()[:16]
+    return hashlib.sha256(" ".join(bare_c(text).split()).encode()).hexdigest()[:16]
 
 
 def read() -> tuple[list[Row], dict[str, Reached]]:

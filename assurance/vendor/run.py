@@ -7,9 +7,7 @@ tree.
 """
 
 import argparse
-import ast
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from assurance.sources import bare
 from femtorque.codegen.common import Refused, key_of
 from femtorque.hil.bus import Framing, OneWire, Wire
 from femtorque.hil.bus.half_duplex import Question, ServoInPython
@@ -181,18 +180,7 @@ def commit(repository: Path) -> str:
 def models() -> str:
     """Return the digest of the virtual chips' sources, without docstrings and comments."""
     files = sorted(path for room in MODELS for path in (HIL / room).rglob("*") if path.suffix in (".py", ".c", ".h"))
-    return key_of(*(part for path in files for part in (path.relative_to(HIL).as_posix(), _bare(path))))[:12]
-
-
-def _bare(path: Path) -> str:
-    text = path.read_text(encoding="utf-8")
-    if path.suffix != ".py":
-        return " ".join(re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL).split())
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            node.value.value = ""
-    return ast.dump(tree)
+    return key_of(*(part for path in files for part in (path.relative_to(HIL).as_posix(), bare(path))))[:12]
 
 
 def compiled(program: Program, found: dict[str, Path], folder: Path) -> Path:
