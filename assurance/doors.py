@@ -18,9 +18,7 @@ def room(module: str) -> str:
 
 
 class Doors(Contract):
-    """The contract that exactly the modules in `behind` are imported from outside their rooms. The number of these
-    modules may only fall.
-    """
+    """The contract that exactly the modules in `behind`, whose number may only fall, are imported from other rooms."""
 
     behind = fields.StringField()
 

@@ -34,9 +34,7 @@ def test_the_listed_language_extensions_are_those_that_the_sources_use():
 
 
 def images(folder: Path) -> Iterator[Mechanism]:
-    """Yield arms for both chip families, with and without current loops and gate drivers, and with drives on each type
-    of bus.
-    """
+    """Yield arms for both chip families, with and without current loops and gate drivers, and with drives on buses."""
     yield three_link("f405rg-6", folder)
     for name in ("f405rg-4", "nucleo-g474re-6", "odrive-v3.6"):
         yield driven(three_link(name, folder), "current")

@@ -55,8 +55,7 @@ def _objects() -> list[tuple[int, bytes, list[int]]]:
 
 
 def emulation() -> float:
-    """Return the processor time, s, of emulated instructions in Unicorn, started from Python with some work in between.
-    """
+    """Return the processor time, s, of emulated instructions that Python starts in Unicorn, with work in between."""
     uc, objects, at = _emulator(), _objects(), 0
     began = time.process_time()
     for _ in range(STARTS):
@@ -72,9 +71,7 @@ def emulation() -> float:
 
 
 class Pace:
-    """A measurement of a board's speed from now on, with emulations between its runs. work: s of its runs so far,
-    including the work between the runs.
-    """
+    """A measurement of a board's speed, with emulations between its runs. work: s of its runs and between them."""
 
     def __init__(self, board: VirtualBoard) -> None:
         emulation()  # compiles the emulated code once before the measurement
@@ -121,18 +118,14 @@ def spent(*command: object, folder: Path = ROOT, **environment: str) -> float:
 
 @dataclass(frozen=True)
 class Script:
-    """A script with which a command's time is compared: a text for Python. reference: its time in s on the reference
-    computer.
-    """
+    """A text for Python with which a command's time is compared. reference: s on the reference computer."""
 
     name: str
     text: str
     reference: float
 
     def beside(self, command: Callable[[], float], runs: int) -> tuple[float, float]:
-        """Return a command's mean time, s, and its ratio to the script's time. The script runs before and after each
-        run.
-        """
+        """Return a command's mean time, s, and its ratio to the script's, which runs before and after each run."""
         own, took = [spent(sys.executable, "-c", self.text)], []
         for _ in range(runs):
             took.append(command())

@@ -46,8 +46,7 @@ def serial_links(model: Model) -> list[SerialLink]:
 
 
 def _to_z(axis: Vector) -> Matrix:
-    """Return a rotation (3, 3) whose z axis is the given axis. For an axis along a coordinate, zeros stay exactly zero.
-    """
+    """Return a rotation (3, 3) whose z axis is the given axis. For an axis along a coordinate, zeros stay exact."""
     k = int(np.argmax(np.abs(axis)))
     if abs(axis[k]) > 1.0 - ZERO:
         x, y = np.eye(3)[(k + 1) % 3], np.eye(3)[(k + 2) % 3]

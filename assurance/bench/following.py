@@ -93,9 +93,7 @@ class Way:
 
 
 def _arrived(sent: Sequence[Sent]) -> tuple[NDArray[np.intp], Array]:
-    """Return the number and the position of the newest target at each millisecond. Before any target arrives, return
-    those of the first target.
-    """
+    """Return the number and the position of the newest target at each millisecond, at first of the first target."""
     there = np.array([s.there for s in sent])
     newest = np.maximum(np.searchsorted(there, np.arange(0.0, SECONDS, DT), side="right") - 1, 0)
     return newest, np.array([s.q[0] for s in sent])[newest]
@@ -110,9 +108,7 @@ def stairs(sent: Sequence[Sent]) -> Array:
 
 
 def lines(sent: Sequence[Sent], hz: int) -> Array:
-    """Return straight lines between targets. A line begins when a target arrives and reaches the target one frame
-    later.
-    """
+    """Return straight lines between targets, from the arrival of a target to this target one frame later."""
     numbers, goal = _arrived(sent)
     r = np.zeros((len(goal), 3))
     newest, at, per, left = -1, float(goal[0]), 0.0, 0
@@ -154,9 +150,7 @@ def followed(sent: Sequence[Sent]) -> Array:
 
 
 def moved(reference: Array, forward: bool, damped: bool) -> Way:
-    """Simulate the joint under PD control. forward: use the acceleration as feed-forward. damped: apply the damping to
-    the velocity error.
-    """
+    """Simulate the joint under PD control. forward: feed the acceleration forward. damped: damp the velocity error."""
     q, v = float(reference[0, 0]), 0.0
     places, torques = np.empty(len(reference)), np.empty(len(reference))
     for k, (r, rate, acceleration) in enumerate(reference):

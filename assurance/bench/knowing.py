@@ -58,9 +58,7 @@ def _unexplained(axes: Axes, result: Result, truth: Mechanism) -> None:
 
 
 def _base(axes: Axes, result: Result, true: np.ndarray) -> None:
-    """Draw the errors of base parameters. Each error is given as its torque at the most affected joint in motions that
-    the fit did not use.
-    """
+    """Draw errors of base parameters, each as its torque at the most affected joint in motions outside the fit."""
     found = result.found
     rows = equations(found.unknowns, result.unseen)
     size = np.sqrt(np.mean(rows.matrix[:, :, found.columns] ** 2, axis=0)).max(axis=0)

@@ -126,9 +126,7 @@ class Drawing:
 
 
 def anchor(link: str, R: Array, origin: Array, point: Array, frame: Array) -> dict[str, object]:
-    """Return one side of a loop: a point (3,) and a frame (3, 3) of the base, expressed in a link at R (3, 3), origin
-    (3,).
-    """
+    """Return one side of a loop: a point (3,) and a frame (3, 3) of the base in a link at R (3, 3), origin (3,)."""
     return {"link": link, "xyz": (R.T @ (point - origin)).tolist(), "rpy": list(map(float, rpy_of(R.T @ frame)))}
 
 
@@ -138,8 +136,7 @@ def unit(rng: np.random.Generator) -> Array:
 
 
 def write(kind: Kind, seed: int, path: Path) -> Path:
-    """Write a random mechanism file of one type. The mechanism's pose may be singular, or the mechanism may be locked.
-    """
+    """Write a random mechanism file of one type. The pose may be singular, or the mechanism may be locked."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     gravity, file = 9.81 * unit(rng), Drawing(kind, rng, unit(rng))
     root = file.chain("s", kind.stem, "base", 0.2) if kind.stem else "base"

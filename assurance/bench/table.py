@@ -7,8 +7,7 @@ BUILD = Path(__file__).resolve().parents[2] / "build"
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], notes: Sequence[str] = ()) -> str:
-    """Print a table and return it as Markdown. The first column is left-aligned, the further columns are right-aligned.
-    """
+    """Print a table and return it as Markdown, with the first column to the left and all further to the right."""
     cells = [columns, ["---", *("---:" for _ in columns[1:])], *rows]
     lines = ["| " + " | ".join(map(str, row)) + " |" for row in cells]
     text = "\n".join(["", f"## {title}", "", *lines, "", *(f"{note}\n" for note in notes)]) + "\n"

@@ -70,9 +70,7 @@ def test_an_arm_that_follows_live_targets_keeps_to_its_targets_and_to_the_path(c
 
 
 def test_the_error_at_rest_is_a_step_of_the_fields(compared):
-    """The position field of a frame has a resolution of 0.38 mrad. A joint can be at rest anywhere within a step of the
-    field.
-    """
+    """The position field has steps of 0.38 mrad. A joint can be at rest anywhere within a step of the field."""
     steps = [2.0 * joint.drive.type.position / 65535 for joint in compared.mechanism.streamed]
     for name in (OURS, FIELDS):
         assert np.all(np.abs(compared.ways[name].sag) <= 1.05 * np.array(steps))

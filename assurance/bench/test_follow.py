@@ -34,9 +34,7 @@ def test_live_targets_are_followed_with_a_tenth_of_the_torque_noise_of_others():
 
 
 def ticks(mechanism, targets, out):
-    """Return the number of instructions of each tick in FOLLOW. targets: each target with the time until the next
-    target, ms.
-    """
+    """Return the number of instructions of each tick in FOLLOW. targets: (target, ms until the next target)."""
     with rig.connected(mechanism, out, armed=True) as (board, session):
         session.ask(Follow(0, messages.FOLLOW_AUTO, 20_000), "FOLLOW")
         board.recording = True

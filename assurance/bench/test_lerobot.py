@@ -57,8 +57,7 @@ def folder(bin, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def typed(bin, folder):
-    """Return a function that runs a command line of docs/lerobot.md in LeRobot's environment, and returns the output.
-    """
+    """Return a function that runs a command line of docs/lerobot.md in LeRobot's environment: its output."""
     def run(line: str, **more) -> str:
         done = subprocess.run(shlex.split(line), cwd=folder, env=environment.variables(bin, folder / "home"),
                               capture_output=True, text=True, timeout=HANG, **more)
@@ -219,9 +218,7 @@ def test_a_cameras_pictures_are_recorded(ran):
 
 @pytest.mark.parametrize("bin", [environment.NEW], indirect=True)
 def test_a_policy_that_thinks_in_chunks_is_followed(folder, typed):
-    """lerobot-rollout uses real-time chunking. Predictions take 0.2 s, and each prediction differs from the previous
-    prediction.
-    """
+    """lerobot-rollout uses real-time chunking. Predictions take 0.2 s, and differ from each other."""
     typed("python -m assurance.bench.lerobot.policy policy")
     with served(folder, "femtorque", "hil", "serve", ARM, "--port", "0", "--tape", "roll.tape") as url:
         home = next(one for one in LINES if one.startswith("femtorque home")).replace("socket://localhost:5555", url)

@@ -51,8 +51,7 @@ class Scripted(App):
 
 
 def life(name: str) -> tuple[Scripted, bytes]:
-    """Home and arm a board, and let a hand guide its arm for a second. Return the board and the bytes of its telemetry.
-    """
+    """Home and arm a board, and let a hand guide its arm for a second. Return the board and its telemetry."""
     app = Scripted(load_mechanism(MECHANISMS / f"{name}.toml"))
     assert app.home() == "NONE" and app.command("ARM") == "NONE" and following.follow(app, frame=20_000) == "NONE"
     start = np.array([joint.start for joint in app.joints])

@@ -31,9 +31,7 @@ def row(name: str, v: Verification, seconds: float) -> tuple[str, ...]:
 
 
 def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
-    """Errors are fractions of the peak torque, in the worst of three random motions. Instructions are those of the
-    worst step.
-    """
+    """Errors are fractions of the peak torque, instructions are the worst step's, in three random motions."""
     root, rows, refused, failed = ROBOTS.resolve(), [], {}, {}
     for urdf in sorted({path.resolve() for path in ROBOTS.rglob("*.urdf")}):
         name, start = urdf.relative_to(root).as_posix(), time.perf_counter()

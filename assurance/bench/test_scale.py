@@ -129,8 +129,7 @@ def test_64_links_are_generated_and_compiled_quickly():
 
 
 def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
-    """The G1 humanoid has 29 joints if its pelvis is fixed. The cycles include flash wait states (hil/chip/timing.py).
-    """
+    """The G1 humanoid has 29 joints with a fixed pelvis. The cycles include flash wait states."""
     urdf = next(robots().rglob("g1_29dof_rev_1_0.urdf"))
     model = Model.of(from_urdf(urdf, rate_hz=5000))
     s = cost_of(model)

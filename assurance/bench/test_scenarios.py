@@ -48,8 +48,7 @@ def test_the_whole_page_in_a_browser(report):
     ("industrial_robot", "start, feed-forward + PD"),
 ])
 def test_a_scenario_is_played_on_a_real_board(name, run):
-    """The port leads to a virtual board with the pil image. tests/hil/scenarios/test_performance.py plays three_link.
-    """
+    """The port leads to a virtual board with the pil image. tests/hil/scenarios has three_link."""
     mechanism = scenario.load_scenario(name).mechanism
     elf = platformio.build_image(mechanism, folder(mechanism, True, pil=True), pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(len(mechanism.streamed))) as board:

@@ -96,9 +96,7 @@ def on_their_boards() -> dict[str, Mechanism]:
 
 
 def more_boards() -> dict[str, Mechanism]:
-    """Return arms for which only the speed is measured: seven drives on CAN FD, six Dynamixel X, current loops with
-    gate drivers.
-    """
+    """Return arms for speed alone: seven drives on CAN FD, six Dynamixel X, current loops with gate drivers."""
     return {"openarm_like": load_mechanism(ROOT / "mechanisms" / "openarm_like.toml"),
             "aloha_like": load_mechanism(ROOT / "mechanisms" / "aloha_like.toml"),
             "three_link, ODrive": image("odrive-v3.6", "current")[0]}

@@ -75,9 +75,7 @@ def written(target: Target, patches: dict | None = None) -> dict[str, str]:
 
 
 def build(target: Target = ARM, patches: dict | None = None, profile: bool = False) -> Path:
-    """Build the fuzzer of an application in the folder of its sources. profile: count the taken branches, without
-    sanitizers.
-    """
+    """Build an application's fuzzer in the folder of its sources. profile: count branches, without sanitizers."""
     files, clang = written(target, patches), tool("clang")
     options = (*OPTIONS, *(PROFILE if profile else SANITIZE))
     guide = () if profile else (COVERAGE,)
@@ -107,9 +105,7 @@ def build(target: Target = ARM, patches: dict | None = None, profile: bool = Fal
 
 @dataclass(frozen=True)
 class Outcome:
-    """executions: number of inputs. features: coverage features that libFuzzer reports. failure: the violated property,
-    or empty.
-    """
+    """executions: inputs. features: libFuzzer's coverage features. failure: the violated property, or empty."""
 
     executions: int
     features: int

@@ -117,9 +117,7 @@ def tokens(text: str, of_drives: bool = False) -> list[Token]:
 
 
 class Mutator:
-    """An object that goes through one file, outer expressions before inner expressions, and inserts mutants into its
-    text.
-    """
+    """A walk through one file, from outer to inner expressions, that inserts mutants into its text."""
 
     def __init__(self, file: str, text: str, numbers: dict[Mutant, int] | None = None) -> None:
         self.file, self.text, self.numbers = file, text, numbers

@@ -45,9 +45,7 @@ Outcome = dict[str, Any]
 
 
 def library(files: dict[str, str], flags: tuple[str, ...], folder: Path) -> Path:
-    """Compile C files into a library in a folder. Compiled objects are cached, because boards and campaigns differ in
-    few files.
-    """
+    """Compile C files into a library in a folder. Objects are cached, because boards differ in few files."""
     own = Path(tempfile.mkdtemp(dir=folder))
     objects = [app.compiled(name, files, flags) for name in sorted(n for n in files if n.endswith(".c"))]
     subprocess.run([host_compiler.compiler(), "-shared", *objects, "-o", own / "library.so"], check=True)
@@ -96,9 +94,7 @@ def passes(item: pytest.Item) -> bool:
 
 
 def forked(tasks: Sequence[Callable[[], Any]], folder: Path, workers: int) -> Iterator[tuple[int, Any]]:
-    """Yield the results of the tasks by index. Each task runs in a separate process. The result is None if the task
-    crashed or exceeded its time.
-    """
+    """Yield (index, result) of tasks in separate processes: None after a crash or beyond the time."""
     waiting, running = list(enumerate(tasks))[::-1], {}
     while waiting or running:
         while waiting and len(running) < workers:

@@ -313,8 +313,7 @@ def test_the_mutants_of_a_few_lines():
 
 
 def test_that_a_mutant_changes_what_it_says(tmp_path):
-    """The sample's function marks the correct mutants as different, and returns the expected value under each mutant.
-    """
+    """The sample marks the correct mutants as different, and returns the expected value under each mutant."""
     source = "#define TWO 0\n#define FT_STORED()\n#define note()\n" + SAMPLE.partition("static void nothing")[0]
     main = """
 #include <stdio.h>
@@ -353,9 +352,7 @@ def test_that_a_mutant_that_no_test_sees_is_told(tmp_path):
 
 
 def test_that_a_guard_or_a_row_of_the_safety_tables_taken_away_turns_a_test_red(tmp_path):
-    """This is a sample of `make bench`: conditions of the safety states that are never true, and requests and faults
-    without a row in the tables.
-    """
+    """This is a sample of `make bench`: safety conditions that are never true, requests and faults without a row."""
     outcomes = campaign(
         tmp_path, "ft_safety.c", "ft_conditions.c", "--tests", "safety", "brake", "heat", "link", "follow", "park",
         "--match", "refused or (a_fault and not knot) or reports or dropped or lost_host or bad_knot_in or powers_up"
@@ -394,9 +391,7 @@ def test_that_mutants_that_the_tree_chooses_turn_a_test_red(tmp_path):
 @pytest.mark.bench
 @pytest.mark.parametrize(("files", "tests"), [(FILES, TESTS), *ON_BUSES.items()], ids=lambda names: names[0])
 def test_that_whatever_is_taken_away_turns_a_test_red_or_changes_nothing(tmp_path, files, tests):
-    """If a mutant that is not listed survives, a test is missing. If a listed mutant is killed, it must be removed from
-    the list.
-    """
+    """If an unlisted mutant survives, a test is missing. A listed mutant that is killed must leave the list."""
     start = time.monotonic()
     outcomes = campaign(tmp_path, *files, "--tests", *tests)
     for file in files:

@@ -290,8 +290,7 @@ class Program:
         return value
 
     def _refuse(self, node: Any, names: dict[str, Any]) -> None:
-        """Bound |x| from below by `margin[d] = x * x - least`, because the step continues only with a positive margin.
-        """
+        """Bound |x| from below by `margin[d] = x * x - least`, because a step needs a positive margin."""
         place, kept = node.lvalue, node.rvalue
         if not (isinstance(place, c_ast.ArrayRef) and isinstance(place.name, c_ast.StructRef)
                 and place.name.field.name == "margin"):
@@ -314,9 +313,7 @@ class Program:
             raise Unbounded("what is assigned to is not understood")
 
     def _where(self, cond: Any, met: bool, names: dict[str, Any]) -> dict[str, Any]:
-        """Return the names with their bounds after a comparison `name < bound` or `name > bound`. met: result of the
-        comparison.
-        """
+        """Return the names with their bounds after a comparison `name < bound` or `name > bound` that gave `met`."""
         if not isinstance(cond.left, c_ast.ID):
             return dict(names)
         it, bound = names[cond.left.name], self.value(cond.right, names)
@@ -466,9 +463,7 @@ def _rotation(a: Interval, b: Interval) -> dict[str, Interval]:
 
 
 def _of_loops(program: Program, state: Any) -> list[float]:
-    """Return the torques of closed loops in a tick from any valid pose, with the sines and cosines of the previous
-    tick.
-    """
+    """Return the torques of closed loops in a tick from any valid pose, with the previous tick's sines and cosines."""
     swing = program.value(c_ast.ID("swing"), {})
 
     def holds(s: Any) -> int:
@@ -490,8 +485,7 @@ def _of_loops(program: Program, state: Any) -> list[float]:
 
 
 def _followed(program: Program, known: dict[int, Any]) -> tuple[dict[int, Any], list[float]]:
-    """Return the states after one tick, with and without exact sines and cosines of frames afterwards, and the torques.
-    """
+    """Return the states after one tick, with and without exact sines and cosines of frames, and the torques."""
     found: dict[int, Any] = {}
     torque: list[float] = []
     for phase in list(known):

@@ -69,8 +69,7 @@ def seeded() -> list[Seeded]:
 
 
 def _cost(job: tuple[Theorem, str], costs: dict[tuple[str, str], float]) -> float:
-    """Return the seconds of a job. Without a result, the cost of a job is its limit if this limit is longer than usual.
-    """
+    """Return the seconds of a job: without a result, the limit of the job if this limit is longer than usual."""
     theorem, mechanism = job
     unknown = UNKNOWN_S if theorem.run.seconds <= Run.seconds else theorem.run.seconds
     return costs.get((theorem.name, mechanism), unknown)

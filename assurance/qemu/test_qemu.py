@@ -58,9 +58,7 @@ def exact(name: str, folder: Path) -> Mechanism:
 @pytest.mark.xdist_group("qemu")
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_image_waits_for_no_part_that_does_not_answer(name, tmp_path):
-    """The image runs its ticks on the internal clock, reports this clock, and remains in ESTOP. The image neither
-    crashes nor waits forever.
-    """
+    """The image ticks on the internal clock, reports it, and stays in ESTOP, without a crash or an endless wait."""
     built = build.build_image(exact(name, tmp_path), tmp_path / "image")
     with emulator(built.elf) as machine:
         words = machine.words("ft_telemetry", 12)

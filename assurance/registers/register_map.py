@@ -56,9 +56,7 @@ def svd_file(device: str) -> ET.Element:
 
 @cache
 def stm32f405(device: str = "STM32F41x") -> Map:
-    """Return the registers of the F405. They have the layout of the F41x, which only adds an accelerator for
-    cryptography.
-    """
+    """Return the registers of the F405 from the F41x, which only adds an accelerator for cryptography."""
     root = svd_file(device)
     bare = {p.findtext("name"): p for p in root.iter("peripheral")}
     found: Map = {}
@@ -105,9 +103,7 @@ def stm32g474() -> Map:
 
 
 def message_ram() -> Map:
-    """SRAMCAN_BASE, the address of the FDCANs' message memory, comes from ST's device header. SRAMCAN_SIZE comes from
-    ST's driver.
-    """
+    """The address of the FDCANs' message memory comes from ST's device header, its size from ST's driver."""
     words = range(0x4000A400, 0x4000A400 + 3 * 0x350, 4)
     return {address: Reg("SRAMCAN", address, "rw", 0, {"WORD": (0, 32)}) for address in words}
 
@@ -122,9 +118,7 @@ def _named(line: str) -> tuple[str, int]:
 
 @cache
 def core() -> Map:
-    """Return the registers of the processor core that the firmware uses, from ARM DDI 0403E, sections B3.2 to B3.4,
-    C1.6, C1.8.
-    """
+    """Return the registers of the processor core that the firmware uses (ARM DDI 0403E, B3.2 to B3.4, C1.6, C1.8)."""
     table = {
         0xE000E010: ("SYST.CSR", "rw",
                      {"ENABLE": (0, 1), "TICKINT": (1, 1), "CLKSOURCE": (2, 1), "COUNTFLAG": (16, 1)}),
@@ -182,9 +176,7 @@ class Accesses:
 
 
 def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
-    """Return one line for each access to an address without a register, and for each access that the register or its
-    bits do not allow.
-    """
+    """Return a line for each access to an address without a register, and for each access that is not allowed."""
     found = [f"read of 0x{a:08X}, where there is no register" for a in sorted(accesses.reads) if a not in registers]
     found += [f"{registers[a].name} is read and can only be written" for a in sorted(accesses.reads)
               if a in registers and "r" not in registers[a].access]
@@ -194,9 +186,7 @@ def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
 
 
 def lost_reset_bits(accesses: Accesses, registers: Map, after_reset: dict[int, int]) -> dict[str, int]:
-    """Return the bits that are 1 after reset and were once written as 0, by register. Registers in which writing clears
-    a flag lose no bit.
-    """
+    """Return the reset bits that were once written as 0, by register, without flags that writing clears."""
     lost = {registers[a].name: after_reset[a] & ~reduce(and_, values) for a, values in accesses.writes.items()
             if a in after_reset and a in registers and registers[a].access == "rw"
             and not registers[a].name.endswith(".SR")}

@@ -26,9 +26,7 @@ MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
 
 
 def hold_to_the_vendor(seen: Accesses, family: str) -> register_map.Map:
-    """Check that no access breaks a rule, and that writes clear only the named reset bits. Return the registers of the
-    chip family.
-    """
+    """Check that no access breaks a rule, and that writes clear only named bits. Return the family's registers."""
     registers = MAPS[family]()
     assert violations(seen, registers, family) == []
     lost = lost_reset_bits(seen, registers, after_reset(family))
@@ -38,9 +36,7 @@ def hold_to_the_vendor(seen: Accesses, family: str) -> register_map.Map:
 
 @pytest.mark.parametrize("name", DRIVING)
 def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
-    """The image runs from power-up through homing, a motion, an e-stop, line noise, a failing crystal and the restart
-    without a crystal.
-    """
+    """The image runs from power-up through homing, motion, e-stop, line noise, a failing crystal and the restart."""
     mechanism, built = image(name)
     seen = Accesses()
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
@@ -64,8 +60,7 @@ def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
     *((kind, "BUS_OFF") for kind in ("damiao", "fd", "robomaster", "three")),
     *((name, "DRIVE_SILENT") for name in ("f405rg-4", "f405rg-6", "nucleo-g474re-6", "nucleo-g474-can"))])
 def test_every_access_to_drives_and_servos_is_one_that_the_vendor_describes(name, fault):
-    """The image runs through a motion that a short circuit of its bus ends, the return motion, and a failing crystal.
-    """
+    """The image runs through a motion, a short circuit of its bus, the return motion and a failing crystal."""
     mechanism, elf = arm(name) if fault == "BUS_OFF" else servo_arm(name, cutoff=name != "nucleo-g474-can")
     seen, motion = Accesses(), knots(short_motion(mechanism), mechanism)
     with VirtualBoard(elf, mechanism, Plant(mechanism)) as board:

@@ -136,9 +136,7 @@ def family(request) -> Family:
 
 
 def test_every_register_is_where_the_vendor_says(family, tmp_path):
-    """In the header all timers have the struct of the largest timer. The table of the G4 contains only the registers
-    that the firmware uses.
-    """
+    """All timers have the largest timer's struct. The G4's table has only registers that the firmware uses."""
     there = family.by_name
     places = [(expression, there[name].address) for expression, name in family.places() if name in there]
     assert len(places) >= family.least

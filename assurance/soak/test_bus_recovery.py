@@ -17,9 +17,7 @@ ENDS = 129 * 11 + 11  # us until bus-off ends
 
 
 def driver(kind: str, hz: int):
-    """Load the chip's source files with variables as registers. A compiler barrier replaces the processor's memory
-    barrier.
-    """
+    """Load the chip's sources with variables as registers. A compiler barrier replaces the memory barrier."""
     wanted, files = files_of(described(kind))
     wanted["ft_model.h"] = re.sub(r"(#define FT_TICK_HZ) \d+", rf"\1 {hz}", wanted["ft_model.h"])
     text = (Path(__file__).parent / "bus_recovery.c").read_text()

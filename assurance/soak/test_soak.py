@@ -198,9 +198,7 @@ class ContactSoak(Soak):
         self.begin(wander(mechanism, seconds, seed))
 
     def felt(self) -> tuple[list[float], int]:
-        """Return the largest ratio of each joint's external torque to its contact threshold, and the number of
-        contacts.
-        """
+        """Return each joint's largest ratio of external torque to contact threshold, and the number of contacts."""
         worst, touches = self.ffi.new("double[6]"), self.ffi.new("uint32_t *")
         self.lib.contact_soak_see(worst, touches)
         return list(worst), int(touches[0])
@@ -270,9 +268,7 @@ def half_an_hour_of_feeling(piece: int) -> list[float]:
     ("", three_link, an_hour, 24), ("bus_", arm_of_drives, an_hour_on_a_bus, 24),
     ("contact_", six_axis, half_an_hour_of_feeling, 48)], ids=["path", "bus", "contact"])
 def test_that_a_day_of_motion_loses_and_feels_nothing(kind, mechanism, piece, count):
-    """A day is divided into pieces. Results are stored and reused for equal sources. FEMTORQUE_SOAK_S limits the time
-    of one run.
-    """
+    """Pieces of a day are stored and reused for equal sources. FEMTORQUE_SOAK_S limits the time of one run."""
     texts = sources(mechanism()) | {path.name: path.read_text() for path in files(kind)}
     identity = hashlib.sha256("".join(texts[n] for n in sorted(texts)).encode()).hexdigest()[:16]
     ledger = cache_directory() / f"{kind}soak-{identity}.json"
@@ -290,8 +286,7 @@ def test_that_a_day_of_motion_loses_and_feels_nothing(kind, mechanism, piece, co
 
 @pytest.mark.soak
 def test_that_minutes_of_the_image_on_a_disturbed_wire_end_without_a_fault():
-    """The arm moves forth and back, and the controller repeats disturbed frames. FEMTORQUE_IMAGE_S: seconds of motion.
-    """
+    """The arm moves forth and back, and the controller repeats disturbed frames. FEMTORQUE_IMAGE_S: of motion."""
     m = arm_of_drives()
     seconds = float(os.environ.get("FEMTORQUE_IMAGE_S", "120"))
     start = np.array([j.start for j in m.streamed])

@@ -42,8 +42,7 @@ ALWAYS = ("hal", "hal_cortex", "hal_rcc", "hal_rcc_ex", "hal_pwr", "hal_pwr_ex",
 
 @dataclass(frozen=True)
 class Family:
-    """A chip family. device, drivers: ST's repositories. prefix: of the drivers' files. part: its name in ST's macros.
-    """
+    """A chip family. device, drivers: ST's repositories. prefix: of the drivers' files. part: ST's macro name."""
 
     device: str
     drivers: str
@@ -86,9 +85,7 @@ def _tenths_of_volts(chip: Stm32) -> None:
 
 
 class _Partner(ServoInPython):
-    """A simulated device on a half-duplex serial line. It answers each six bytes in reverse order, 100 us after the
-    last byte.
-    """
+    """A device on a half-duplex line that answers each six bytes in reverse order, 100 us after the last byte."""
 
     id, delay, listening = 1, 100e-6, True
     FRAMING = Framing(split=lambda burst: (0, len(burst)),
@@ -108,9 +105,7 @@ def _partner(chip: Stm32) -> None:
 
 @dataclass(frozen=True)
 class Program:
-    """A test program. file: path relative to PROGRAMS. drivers: ST's drivers in addition to ALWAYS. world: sets up the
-    chip's surroundings.
-    """
+    """A test program. file: relative to PROGRAMS. drivers: beyond ALWAYS. world: sets up the chip's surroundings."""
 
     file: str
     family: str
@@ -202,9 +197,7 @@ def compiled(program: Program, found: dict[str, Path], folder: Path) -> Path:
 
 
 def played(program: Program, elf: Path) -> Iterator[Judged]:
-    """Run a program to its end, and yield its reports. Raise Refused if the program does not end, or if the virtual
-    chip refuses an access.
-    """
+    """Run a program to its end, and yield its reports. Raise Refused for a refused access or without an end."""
     family = FAMILIES[program.family]
     region = family.model.REGIONS[0]
     image = Image.load(elf, region.start, region.size)
@@ -235,9 +228,7 @@ def played(program: Program, elf: Path) -> Iterator[Judged]:
 
 
 def run(folder: Path, names: list[str]) -> int:
-    """Run programs and print their reports. Return the number of programs with a difference. The file RESULTS stores a
-    run of all programs.
-    """
+    """Run programs and print their reports. Return the number of differences. RESULTS stores a run of all."""
     found = sources(folder)
     commits = {name: commit(path) for name, path in found.items()}
     for name, which in commits.items():

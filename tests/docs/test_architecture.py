@@ -85,9 +85,7 @@ def test_imports_keep_to_the_floors():
 
 
 def test_an_import_against_the_floors_is_found(tmp_path):
-    """The contracts refuse a plant that imports the inverse model, and a chip that imports the inverse model
-    indirectly.
-    """
+    """The contracts refuse a plant that imports the inverse model, and a chip that does so indirectly."""
     for folder in ("femtorque", "codegen", "host", "hil", "assurance"):
         for path in (ROOT / folder).rglob("*.py*"):
             if path.suffix not in (".py", ".pyi"):

@@ -31,9 +31,7 @@ DEPENDENT = 1e-9  # smaller singular values, relative to the largest singular va
 
 @dataclass(frozen=True)
 class Side:
-    """An anchor in one state: rotation (3, 3), position, velocity, acceleration (3,), angular velocity and angular
-    acceleration (3,).
-    """
+    """An anchor: rotation (3, 3), position, velocity, acceleration, angular velocity and acceleration, (3,) each."""
 
     R: Array
     p: Array
@@ -145,9 +143,7 @@ class Closed:
 
     def follow(self, active: ArrayLike, rates: ArrayLike, accelerations: ArrayLike,
                near: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations (n,) of all joints for a motion of the active joints
-        (active,), on the assembly branch of `near`.
-        """
+        """Return q, v, a (n,) of all joints for a motion of the active ones (active,), on the branch of `near`."""
         q = np.array(near, float)
         q[self.active] = active
         q = self.assemble(q, self.active)

@@ -16,8 +16,7 @@ STEP = 100e-6
 
 
 class DriveBench:
-    """A drive on a test bench. inertia: kg m^2. load: function from the angle to the load torque on the inertia, N m.
-    """
+    """A drive on a test bench. inertia: kg m^2. load: torque on the inertia, N m, by its angle, rad."""
 
     def __init__(self, make: Callable[[Wire], Drive], inertia: float = 0.05,
                  load: Callable[[float], float] = lambda q: 0.0) -> None:
@@ -48,9 +47,7 @@ class DriveBench:
             self.catch_up()
 
     def ask(self, number: int, data: bytes, extended: bool = False, fd: bool = False) -> Frame | None:
-        """Send a frame, and return the answer if it comes within a millisecond. fd: true for CAN FD with a faster data
-        phase.
-        """
+        """Send a frame, and return an answer within a millisecond. fd: CAN FD with a faster data phase."""
         self.host.got.clear()
         self.host.send(Frame(number, data, extended, fd=fd, fast=fd))
         self.run(1e-3)
@@ -77,9 +74,7 @@ def damped(t: float, inertia: float, kp: float, kd: float, target: float) -> flo
 
 
 class ServoBench:
-    """Servos on a half-duplex serial bus. The class replaces the serial port of a maker's client. Each write takes its
-    transmission time on the bus.
-    """
+    """Servos on a half-duplex bus, as a maker's serial port. Each write takes its transmission time."""
 
     is_using = False
     wait = 0.01  # s, pause after a write

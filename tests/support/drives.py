@@ -99,9 +99,7 @@ class FakeDrive:
                                                   int(self.enabled), temperature=30))
 
     def _mit(self, frame: Frame, error: int | None) -> Frame | None:
-        """Answer a frame in the MIT mode. error: error code in the state; if None, the state reports whether the drive
-        is enabled.
-        """
+        """Answer a frame in the MIT mode. error: code in the state; None: the state says if the drive is enabled."""
         d, last = self.drive, {0xFB: "clear", 0xFC: "enable", 0xFD: "disable"}
         assert d.reply is not None
         if frame.id != d.id or frame.extended:

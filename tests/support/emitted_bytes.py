@@ -36,9 +36,7 @@ def emitted(mechanism: Mechanism, folder: Path) -> str:
 
 
 def kernels() -> str:
-    """Return a digest of results of NumPy (matrix product, sines, decomposition) and of the C library on this
-    processor.
-    """
+    """Return a digest of this processor's NumPy (matrix product, sines, decomposition) and C library."""
     A = np.random.default_rng(0).standard_normal((40, 40))
     numbers = A @ A, np.sin(A), np.linalg.svd(A)[0]
     return sha256(b"".join(x.tobytes() for x in numbers)).hexdigest()

@@ -37,9 +37,7 @@ class ManualClock:
 
 
 class Wire:
-    """One direction of the line. Frames arrive with a delay of a tick. Some frames are lost, and some have flipped
-    bits.
-    """
+    """One direction of the line: frames take a tick, and some are lost or have flipped bits."""
 
     def __init__(self, rng: np.random.Generator, drop: float = 0.0, flip: float = 0.0) -> None:
         self.rng, self.drop, self.flip = rng, drop, flip

@@ -46,9 +46,7 @@ def single(elements: int, load: float = 0.05, *, rate_hz: int = 1000, gravity: A
 
 
 def sheared(mechanism: Mechanism, GA_s: float | tuple[float, float]) -> Mechanism:
-    """Return the mechanism with a shear stiffness, N, in every flexible link. A single number GA_s applies to bending
-    about z.
-    """
+    """Return the mechanism with shear stiffness, N, of every flexible link. One number applies to bending about z."""
     pair = GA_s if isinstance(GA_s, tuple) else (np.inf, GA_s)
     return replace(mechanism, links=tuple(x if x.beam is None else replace(x, beam=replace(x.beam, GA_s=pair))
                                           for x in mechanism.links))
@@ -73,9 +71,7 @@ def by_chance(seed: int, payload: str, EI: float) -> Mechanism:
 
 def two_link(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
              stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z) -> Mechanism:
-    """Return a flexible upper arm and a rigid forearm whose elbow axis is skew. The forearm's centre of gravity is off
-    its axis.
-    """
+    """Return a flexible upper arm and a rigid forearm, with a skew elbow axis and an eccentric centre of gravity."""
     fore = Link("fore", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4]))
     joints = [_joint("shoulder", BASE, "arm", 0.0, Z), _joint("elbow", "arm", "fore", L, axis)]
     return _of([beam_link("arm", elements, stiffness, damping), fore], joints, (), rate_hz, gravity)
@@ -113,9 +109,7 @@ def flexible_joints(*, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.
 
 def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0), stiffness: float = EI,
              axis: ArrayLike = Z) -> Mechanism:
-    """Return a rigid arm, then a flexible arm, a hand that a spring connects to its end, and a driven joint after the
-    hand.
-    """
+    """Return a rigid arm, a flexible arm, a hand on a spring at its end, and a driven joint after the hand."""
     one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness)
     hand = Link("hand", 0.05, np.array([0.05, 0.0, 0.01]), 1e-4 * np.eye(3))
     finger = Link("finger", 0.02, np.array([0.03, 0.01, 0.0]), 2e-5 * np.eye(3))
@@ -128,9 +122,7 @@ def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -
 def double(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
            stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z,
            load: float = 0.05) -> Mechanism:
-    """Return two flexible links. The elbow's motor is at the tip of the first link. The second link has a body at its
-    tip, or no load.
-    """
+    """Return two flexible links. The elbow's motor is at the first tip, and a body or no load at the second."""
     links = [beam_link(name, elements, stiffness, damping) for name in ("arm", "fore")]
     joints = [_joint("shoulder", BASE, "arm", 0.0, Z), _joint("elbow", "arm", "fore", L, axis)]
     loads = [Payload("motor", "arm", 0.3, np.array([L, 0.0, 0.0]), 1e-4 * np.eye(3))]
@@ -154,9 +146,7 @@ def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: Ar
 
 def springs_between(elements: int, *, stiffness: float | tuple[float, float] = EI, axis: ArrayLike = Z,
                     gravity: ArrayLike = (1.0, -5.0, -2.0)) -> Mechanism:
-    """Return elastic elements in series: a spring after the motor, a flexible link, a driven hand, and a flexible last
-    link on a spring.
-    """
+    """Return springs in series: after the motor, a flexible link, a driven hand, a flexible link on a spring."""
     links = [Link("rotor", 0.1, np.zeros(3), 1e-3 * np.eye(3)), beam_link("arm", elements, stiffness),
              Link("hand", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4])),
              beam_link("tail", elements, stiffness)]
@@ -193,9 +183,7 @@ class Moving(Protocol):
 
 @dataclass(frozen=True)
 class Chain:
-    """A chain of rigid segments. model: Pinocchio's model. active (J,): velocity indices of the driven joints. The
-    further arrays (k,) describe the springs.
-    """
+    """A chain of rigid segments. active (J,): velocity indices of driven joints. The other arrays (k,): springs."""
 
     model: pin.Model
     active: Array
@@ -285,9 +273,7 @@ class Chain:
         return np.array([solve(now, x)[1] for now, x in zip(run.t, run.y.T, strict=True)])
 
     def sag(self, at: Array) -> Array:
-        """Return the springs' positions (k,) at rest with the driven joints at `at` (J,), by Newton's method on the
-        residual forces.
-        """
+        """Return the springs' positions (k,) at rest with driven joints at `at` (J,), by Newton's method on forces."""
         data, q, k = self.model.createData(), np.zeros(self.model.nv), len(self.passive)
         q[self.active], q[self.passive] = at, self.rest
         for _ in range(30):

@@ -21,8 +21,7 @@ NEWER = (Drive(replace(DRIVES["moteus-r4"], position=12.5, kp=60.0, kd=3.0), "ca
 
 
 def newer() -> Mechanism:
-    """Return the arm with drives of newer families and two Dynamixel servos, one commanded by current and one by duty.
-    """
+    """Return the arm with drives of newer families and two Dynamixel servos, commanded by current and by duty."""
     text = SO101.read_text(encoding="utf-8").replace('kind = "sts"', 'kind = "dynamixel"')
     head, last = text.replace('"feetech-sts3215-12v"', '"dynamixel-xm430-w210"').rsplit('"dynamixel-xm430-w210"', 1)
     file = PLACE / "newer.toml"

@@ -30,9 +30,7 @@ GRAVITY = np.array([0.0, 0.0, -9.81])
 
 
 def pinocchio_model(model: Model) -> pin.Model:
-    """Return the bodies of a Model as a Pinocchio model. Joint j of the Model is joint j of Pinocchio's model, and q is
-    in rad or m.
-    """
+    """Return the bodies of a Model as a Pinocchio model with the same joint numbers. q: rad or m."""
     result = pin.Model()
     result.gravity.linear = np.asarray(model.gravity, float)
     ids: list[int] = []
@@ -45,9 +43,7 @@ def pinocchio_model(model: Model) -> pin.Model:
 
 
 def rnea(model: Model | pin.Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    """Return joint torques (n,) or (samples, n), N m or N, for positions, velocities and accelerations of the same
-    shape.
-    """
+    """Return joint torques (n,) or (samples, n), N m or N, for q, v and a of the same shape."""
     oracle = pinocchio_model(model) if isinstance(model, Model) else model
     data = oracle.createData()
     q, v, a = (np.asarray(x, float) for x in (q, v, a))
@@ -184,9 +180,7 @@ def _rest_to_rest(start: ArrayLike, end: ArrayLike, duration: float, coefficient
 
 def sines(amplitude: ArrayLike, frequency: ArrayLike, phase: ArrayLike, offset: ArrayLike = 0.0,
           duration: float = 1.0) -> Motion:
-    """Return offset + amplitude sin(frequency t + phase), with one value for each joint, in rad, rad/s and rad. The
-    motion does not start from rest.
-    """
+    """Return offset + amplitude sin(frequency t + phase), one value per joint, which does not start from rest."""
     A, w, p, o = (np.asarray(x, float) for x in (amplitude, frequency, phase, offset))
 
     def angle(t: ArrayLike) -> Array:
@@ -197,9 +191,7 @@ def sines(amplitude: ArrayLike, frequency: ArrayLike, phase: ArrayLike, offset: 
 
 
 def random_quintic(rng: np.random.Generator, n: int, duration: float = 1.0, travel: float = 1.5) -> Motion:
-    """Return a quintic between two random poses. Each joint moves by up to `travel` rad, or by up to a tenth of
-    `travel` in m if the joint is prismatic.
-    """
+    """Return a quintic between random poses up to `travel` apart, rad or m."""
     start = rng.uniform(-np.pi, np.pi, n)
     return quintic(start, start + rng.uniform(-travel, travel, n), duration)
 

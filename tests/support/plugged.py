@@ -101,9 +101,7 @@ class Hand:
 
 
 class Steady(Hand):
-    """A person who holds a joint at its new position until the joint is at rest. stiffness N m/rad, damping N m s/rad,
-    seconds s.
-    """
+    """A person who holds a joint at its new position until it is at rest. stiffness N m/rad, damping N m s/rad."""
 
     stiffness, damping, seconds = 100.0, 10.0, 0.8
 

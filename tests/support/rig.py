@@ -35,9 +35,7 @@ def image(feedforward: bool = True) -> Path:
 
 
 def changed(name: str, joints: dict[str, dict[str, Any]] | None = None, **parts: Any) -> Mechanism:
-    """Return the three-link arm with another name. joints: changed fields of all joints. parts: changed fields of the
-    arm.
-    """
+    """Return three_link with another name. joints: changed fields of all joints. parts: changed fields of the arm."""
     mechanism = three_link()
     new = []
     for joint in mechanism.joints:
@@ -110,8 +108,6 @@ def pump(board: VirtualBoard, session: Session, times: int) -> None:
 
 
 def along_path(positions: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the fraction (T,) of the straight line that is reached at positions (T, 3), and the largest distance from
-    the line, rad.
-    """
+    """Return the fraction (T,) of the straight line at positions (T, 3), and the largest distance from it, rad."""
     share = (positions - start()) @ REACH / (REACH @ REACH)
     return share, float(np.abs(positions - start() - share[:, None] * REACH).max())

@@ -15,9 +15,7 @@ from tests.support.rom_fake import RomFake
 
 
 class _Chip:
-    """The chip. running(flash): starts the image in the flash and returns the image's socket:// address. before: the
-    image that runs first.
-    """
+    """The chip. running(flash): starts the flash's image, and gives its socket:// address. before: the first image."""
 
     def __init__(self, fake: RomFake, running: Callable[[bytes], str], before: VirtualBoard | None) -> None:
         self.fake, self.running, self.before = fake, running, before

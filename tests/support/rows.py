@@ -149,9 +149,7 @@ def leave_to_assure(items: list[pytest.Item], whole: bool) -> None:
 
 
 def leave_to_bench(items: list[pytest.Item], whole: bool) -> None:
-    """Mark the rows that HERE does not name. whole: true if the run has all tests of each file, so that each name must
-    match a row.
-    """
+    """Mark the rows that HERE does not name. whole: the run has all tests of a file, so each name must match."""
     named = {(test, row) for test, rows in HERE.items() for row in rows}
     files, found = set(), set()
     for item in items:

@@ -99,9 +99,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def here(capfd, monkeypatch):
-    """Run a `femtorque` command in the checkout as a user would. The command runs in this process, which has already
-    imported all modules.
-    """
+    """Run a `femtorque` command in the checkout as a user would, but in this process with its imports."""
     monkeypatch.chdir(ROOT)
 
     def run(*arguments):

@@ -48,9 +48,7 @@ class Terminal:
         self.until(line[-40:])
 
     def type(self, line: str) -> tuple[int, str]:
-        """Type a line and wait until its command ends. Return the exit status and the shown text. A line that was
-        overwritten appears with its last text.
-        """
+        """Type a line and wait for its end. Return exit status and text, with the last text of overwritten lines."""
         self.begin(line)
         shown = self.until(PROMPT)
         self.keys("echo $?\n")

@@ -16,9 +16,7 @@ Array = NDArray[np.float64]
 
 def frequencies(count: int, *, length: float, mass: float, EI: float, GA_s: float, load: float = 0.0,
                 pinned: bool = False) -> Array:
-    """Return the lowest `count` frequencies, rad/s, for a clamped or pinned root and a point mass `load`, kg, at the
-    tip.
-    """
+    """Return the lowest `count` frequencies, rad/s, for a clamped or pinned root and a tip mass `load`, kg."""
     rho = mass / length
     pace = np.sqrt(EI / rho) / length**2
 

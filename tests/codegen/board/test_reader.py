@@ -246,9 +246,7 @@ direction = "PA7"
 
 
 def test_a_new_board_is_one_file(tmp_path, monkeypatch, three_link):
-    """The test builds the new board's image and moves three joints on the virtual board. It adds no file but the
-    board's.
-    """
+    """The test builds the new board's image and moves three joints. It adds no file but the board's."""
     monkeypatch.setattr(boards, "BOARDS", tmp_path)
     (tmp_path / "mine.toml").write_text(NEW_BOARD, encoding="utf-8")
     boards.load_board.cache_clear()
@@ -428,9 +426,7 @@ def test_the_index_inputs_of_the_odrive_are_those_of_its_encoder_plugs(tmp_path)
     ("PA4", "high", []), ("PA4", "low", ["PA4"]), ("PC10", "high", ["PC10"]), ("PC12", "high", []), ("PC12", "low", []),
 ])
 def test_a_board_whose_brakes_the_loader_in_rom_would_open_is_not_sent_there(pin, release, pulls):
-    """According to AN2606 the boot loader pulls PA4 (SPI select) down and PC10 (a transmitter) up. The boot loader does
-    not use PC12.
-    """
+    """In AN2606 the boot loader pulls PA4 (SPI select) down and PC10 (a transmitter) up, and leaves PC12."""
     board = boards.load_board("nucleo-g474re-6")
     assert board.loader_safe and board.brake.pin == "PA4"
     other = replace(board, outputs=board.outputs.model_copy(update={"enable": "PC13"}),

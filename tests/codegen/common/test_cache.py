@@ -125,9 +125,7 @@ def test_what_was_used_within_the_hour_stays_however_much_it_is(folder, monkeypa
 
 
 def test_what_another_user_has_made_is_refused(folder, monkeypatch):
-    """The program loads and executes cache entries (libraries, images, programs), so entries of other users are
-    dangerous.
-    """
+    """The program executes cache entries (libraries, images, programs), so other users' entries are dangerous."""
     cache.kept("key", write("whole"))
     monkeypatch.setattr(cache, "_user", lambda: os.getuid() + 1)
     for use in (lambda: cache.kept("key", write("ours")), lambda: cache.found("key"),

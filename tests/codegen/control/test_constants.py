@@ -74,8 +74,7 @@ def _written(folder, text: str) -> tuple[str, str]:
 
 
 def _value(text: str) -> float:
-    """Return a number of C without the macros around it. For the name of a rule, return its index in the list of rules.
-    """
+    """Return a number of C without the macros around it. For the name of a rule, return the rule's index."""
     if text.startswith("FT_RULE_"):
         return ["EQUAL", "ALIKE", "PLACE", "AT_MOST", "AT_LEAST"].index(text.removeprefix("FT_RULE_"))
     found = re.search(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.sub(r"\b(?:INT|UINT)\d+_C\b|FT_\w+", "", text))
@@ -106,9 +105,7 @@ def _same(got: dict[str, float], wanted: dict[str, float]) -> None:
 
 
 def _observed(bandwidth: float, hz: float, count: float) -> float:
-    """Return the velocity that the observer estimates for one count, rad/s or m/s: (1 - p)^2 per tick, p = exp(-2 pi f
-    dt).
-    """
+    """Return the observer's velocity for one count, rad/s or m/s: (1 - p)^2 per tick, p = exp(-2 pi f dt)."""
     return (1.0 - math.exp(-2.0 * math.pi * bandwidth / hz)) ** 2 * count * hz
 
 
@@ -164,9 +161,7 @@ def test_a_joint_without_a_channel_has_no_feedback_and_no_watch():
 
 
 def test_the_modes_of_the_lab_of_a_joint_that_turns():
-    """The default velocities are 0.25 of the limit for FLOAT and 0.1 of it for a jog. The default effort for
-    experiments is 0.3 of the limit.
-    """
+    """Defaults are 0.25 of the velocity limit for FLOAT, 0.1 of it for a jog, 0.3 of the effort for experiments."""
     count = 2.0 * math.pi / 8192
     far = 1.1 * 6.2
     _same(_rows(_given("three_link"), "ft_lab_joint")[0], {
@@ -348,8 +343,7 @@ def test_a_servo_on_a_wire():
 
 
 def test_a_servo_that_takes_a_current():
-    """ROBOTIS' XM540-W270 and XM430-W350 have 2.69 mA per step, 10.6 N m at 4.4 A and 4.1 N m at 2.3 A, models 1120 and
-    1020."""
+    """ROBOTIS' XM540-W270, XM430-W350: 2.69 mA per step, 10.6 N m at 4.4 A, 4.1 N m at 2.3 A, models 1120, 1020."""
     rows, asked = _rows(_given("aloha_like"), "ft_drive"), _rows(_given("aloha_like"), "ft_setting")
     for row, constant, most, model in ((rows[0], 10.6 / 4.4, 2047, 1120), (rows[5], 4.1 / 2.3, 1193, 1020)):
         assert row["scale"] == pytest.approx(1.0 / (2.69e-3 * constant), rel=1e-6) and row["share"] == most

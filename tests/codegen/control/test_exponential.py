@@ -19,9 +19,7 @@ def test_random_matrices(size):
 @pytest.mark.parametrize("mass", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("frequency", [0.0, 1.0, 3e4])
 def test_an_oscillator_in_any_units(mass, frequency):
-    """In every unit, q'' = f/m - w^2 q under a constant force has a solution in closed form: sine, cosine and the
-    integrals of both.
-    """
+    """In every unit, q'' = f/m - w^2 q under a constant force has a closed form of sine, cosine and integrals."""
     dt, w = 1e-3, frequency
     A = np.array([[[0.0, 1.0, 0.0], [-w**2, 0.0, 1.0 / mass], [0.0, 0.0, 0.0]]])
     s, c = (np.sin(w * dt) / w, np.cos(w * dt)) if w else (dt, 1.0)

@@ -53,8 +53,7 @@ def made_up(tmp_path, name):
 
 
 def currents(tmp_path):
-    """Return three_link with current loops. The motors have four times the stall current, 60 A at the shoulder.
-    """
+    """Return three_link with current loops. The motors have four times the stall current, 60 A at the shoulder."""
     arm = driven(three_link("nucleo-g474re-6", tmp_path), "current")
     return replace(arm, joints=tuple(replace(j, motor=replace(j.motor, R=0.25 * j.motor.R),
                                              limits=replace(j.limits, effort=np.inf)) for j in arm.joints))
@@ -71,9 +70,7 @@ ARMS = {
 
 
 def there(mechanism: Mechanism, v, sign):
-    """Return each joint's available torque (J,) at velocities v in the direction of the sign, computed only from the
-    file.
-    """
+    """Return each joint's available torque (J,) at velocities v in the direction of the sign, from the file alone."""
     most = []
     for joint, qd, way in zip(mechanism.streamed, v, sign, strict=True):
         found, motor = joint.limits.effort, joint.motor

@@ -44,8 +44,7 @@ def test_a_data_phase_that_is_not_compensated_is_sampled_after_the_slowest_loop(
 
 
 def test_a_bit_that_is_neither_compensated_nor_sampled_late_enough_is_none():
-    """4 Mbit/s from 96 MHz are 24 clocks = 3 x 8. The sample point at 6 quanta is 187.5 ns after the start of the bit.
-    """
+    """4 Mbit/s from 96 MHz are 24 clocks = 3 x 8. The sample point at 6 quanta is 187.5 ns after the bit's start."""
     limits = {"prescaler": 32, "before": 6, "behind": 3, "jump": 3}
     assert timings(96_000_000, 4_000_000, **limits, compensated=3) == [BitTiming(3, 5, 2, 2)]
     assert timings(96_000_000, 4_000_000, **limits, compensated=2) == []

@@ -38,9 +38,7 @@ def their_motor(name: str):
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_damiao_commands_are_those_of_damiao_motor_to_one_step(name):
-    """damiao-motor truncates and femtorque rounds, so each field of femtorque is equal to or one above the field of
-    damiao-motor.
-    """
+    """damiao-motor truncates and femtorque rounds, so each field is equal to theirs or one above."""
     drive, theirs = DRIVES[name], their_motor(THEIRS[name])
     for t in targets(drive, 300):
         ours = mit.COMMAND.unpack(mit.command(drive, 1, t).data)

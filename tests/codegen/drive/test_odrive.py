@@ -30,8 +30,7 @@ def message(name: str, axis: int = 5):
 
 
 def read(name: str, frame: can.Frame, axis: int = 5):
-    """Return the values that the table decodes from a frame. A frame may have more bytes than the table's signals use.
-    """
+    """Return the values that the table decodes from a frame, which may be longer than the table's signals."""
     own = message(name, axis)
     assert frame.id == own.frame_id and not frame.extended and not frame.remote
     assert len(frame.data) >= max((s.start + s.length + 7) // 8 for s in own.signals)

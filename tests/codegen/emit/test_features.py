@@ -99,9 +99,7 @@ rest = -0.05
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature. extra: additional lines of the mechanism file. oracle: function that makes the same change in
-    Pinocchio's model.
-    """
+    """A feature. extra: more lines of the mechanism file. oracle: makes the same change in Pinocchio's model."""
 
     extra: str = ""
     oracle: Callable[[pin.Model], pin.Model] = unchanged

@@ -174,9 +174,7 @@ def sketch(name: str, tmp_path: Path, feedback: float = 0.25, fill: str = "0.5f,
 
 @pytest.mark.parametrize("name", ["three_link", "five_bar", "two_arm_grasp"])
 def test_the_sketch_gives_simplefoc_the_current_of_the_torque_before_the_error(name, tmp_path):
-    """In each control cycle every joint gets the current (torque / gear + rotor * gear * acceleration) / kt once,
-    within the limit.
-    """
+    """Each control cycle gives every joint (torque / gear + rotor * gear * acceleration) / kt once, limited."""
     run(*sketch(name, tmp_path))
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     first, *rows = run(tmp_path / "sketch").splitlines()

@@ -26,9 +26,7 @@ States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def states(mechanism: Mechanism, turns: float = 0.5) -> States:
-    """Return positions, velocities, accelerations (STATES, J) of an open tree. turns: range of joints in both
-    directions.
-    """
+    """Return q, qd, qdd (STATES, J) of an open tree. turns: range of joints in both directions."""
     rng, n = np.random.default_rng(3), len(mechanism.streamed)
     slides = np.array([joint.type == "prismatic" for joint in mechanism.streamed])
     q = rng.uniform(-1.0, 1.0, (STATES, n)) * np.where(slides, 0.5, 2.0 * np.pi * turns)

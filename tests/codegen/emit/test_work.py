@@ -35,9 +35,7 @@ print(calls(emitted), calls(emitted))
 
 
 def test_six_axis_is_read_and_emitted_in_less_than_a_second_s_work(tmp_path):
-    """In the second run, the cache contains the choices for the step. A separate process excludes results of other
-    tests.
-    """
+    """The second run has the step's choices in the cache. A separate process excludes other tests' results."""
     alone = os.environ | {"FEMTORQUE_CACHE": str(tmp_path)}
     counted = subprocess.run([sys.executable, "-c", COUNTED], cwd=ROOT, env=alone,
                              stdout=subprocess.PIPE, check=True, text=True).stdout

@@ -194,9 +194,7 @@ def told(tmp_path, pd: str, ku: float, kv: float):
 
 
 def test_a_loop_over_a_bus_has_positions_that_are_a_tick_old(tmp_path):
-    """The loop with these gains is stable if positions are of the same tick, but unstable if positions are one tick
-    old. These gains are refused.
-    """
+    """The refused gains are stable with positions of the same tick, but unstable with positions a tick old."""
     with_it, without = (loop_stability(Model.of(told(tmp_path, "board", 6.0, 0.15)), lead).radius for lead in (2, 1))
     assert without < UNSTABLE < with_it
     with pytest.raises(BadInput, match="joint.j2.gains: the sampled loop is unstable at 1000 Hz"):

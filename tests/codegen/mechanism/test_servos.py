@@ -129,9 +129,7 @@ def test_a_rate_beyond_the_wire_is_refused_with_the_fastest_possible(tmp_path):
 
 
 def test_the_load_of_the_wire_is_counted_by_bytes():
-    """The duty packet has 8 + 3 n bytes, the query 8 + n, the answers 14 n, and the packet that switches motors 8 + 2
-    n.
-    """
+    """The duty packet has 8 + 3 n bytes, the query 8 + n, the answers 14 n, the switching packet 8 + 2 n."""
     (bus,) = examine(load_mechanism(SO101)).buses
     gaps = 6 * 40e-6
     assert bus.load.worst == pytest.approx((26 + 14 + 84 + 20) * 1e-5 + gaps)

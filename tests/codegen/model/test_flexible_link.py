@@ -55,8 +55,7 @@ def test_frequencies_with_shear_are_timoshenkos_to_second_order_in_the_elements_
 @pytest.mark.parametrize("GA_s", [GA_s, np.inf])
 @pytest.mark.parametrize("elements", [1, 2, 5])
 def test_static_deflection_is_exact(elements, GA_s):
-    """The loads are a force and a moment at the tip (F L^3 / 3 EI + F L / GA_s for the force), and the link's weight.
-    """
+    """Loads: a force and a moment at the tip (F L^3 / 3 EI + F L / GA_s for the force), and the link's weight."""
     link = link_of(elements, GA_s=GA_s)
     compliance = np.array([link.tip, link.slope]) / link.stiffness["y"] @ np.array([link.tip, link.slope]).T
     exact = np.array([[L**3 / 3.0 + EI / GA_s * L, L**2 / 2.0], [L**2 / 2.0, L]]) / EI

@@ -34,9 +34,7 @@ def example(name: str) -> tuple[Mechanism, Trajectory]:
 
 @pytest.fixture(scope="module")
 def branched() -> Model:
-    """Return two random spatial branches with a prismatic joint on a moving link, and a loop of every type between
-    them.
-    """
+    """Return two random spatial branches with a prismatic joint, and a loop of every type between them."""
     rng = np.random.default_rng(7)
     chain = random_chain(rng, 6)
     joints = list(chain.joints)

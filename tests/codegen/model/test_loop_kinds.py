@@ -107,9 +107,7 @@ KINDS: dict[str, tuple[Callable[[], Mechanism], int, int]] = {
 
 
 def motion(assembly: Assembly) -> np.ndarray:
-    """Return a quintic motion of all joints (SAMPLES, n) from the start. Independent joints move by up to 0.25 rad or
-    m.
-    """
+    """Return a quintic of all joints (SAMPLES, n) from the start, in which independent joints move by 0.25 at most."""
     free = list(assembly.independent)
     there = assembly.reach(assembly.start[free] + np.random.default_rng(0).uniform(-0.25, 0.25, len(free)))[0][free]
     s = np.linspace(0.0, 1.0, SAMPLES)[:, None]

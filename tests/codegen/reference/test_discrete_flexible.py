@@ -93,9 +93,7 @@ def flat(length: float, at: float, slope: float):
 
 
 def test_chains_that_twist_converge_to_torsion():
-    """The test compares two torques due to torsion: of a chain with springs about x between segments, and of a link
-    with one spring at the tip.
-    """
+    """Compare the torques by torsion of a chain with springs about x and of a link with one spring at its tip."""
     rate_hz, motion, GJ = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06), 4.0
     t = middles(motion, rate_hz)[::8]
     stiff, soft = (flexible_chain.twisted(2, G, rate_hz=rate_hz, stiffness=(30.0, 40.0)) for G in (None, GJ))
@@ -114,9 +112,7 @@ def test_chains_that_twist_converge_to_torsion():
     (flexible_chain.flexible_joints(axis=(0.3, 0.5, 0.8), slides=True), 0.3),
 ], ids=["turning", "sliding"])
 def test_joints_held_by_springs_are_those_of_pinocchio(mechanism, duration):
-    """Without flexible links Pinocchio's chain is exact, so the test can use large motions. The error is of second
-    order in the tick.
-    """
+    """Without flexible links Pinocchio's chain is exact, in large motions too. The error is of second order in dt."""
     motion, errors = oracle.septic([0.2, 0.1], [0.8, -0.5], duration), []
     for rate_hz in (1000, 2000):
         model = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz)))

@@ -37,9 +37,7 @@ def test_growth_of_the_papers_pair_is_a_double_eigenvalue_minus_one_with_one_eig
 
 @pytest.mark.parametrize("pair", [PAPER, DAMPED, (0.35, 0.55), (0.2, 0.5)])
 def test_growth_is_that_of_a_wrong_start(pair):
-    """The scheme integrates zero displacements from an incorrect velocity. The result is compared with powers of the
-    error matrix.
-    """
+    """Compare zero displacements from an incorrect velocity with powers of the error matrix."""
     v, a, dt = np.array([1.0]), np.array([0.0]), 0.01
     A = newmark.newmark_matrix(*pair)
     for _ in range(7):

@@ -25,9 +25,7 @@ ROBOTS = {  # file, number of moving joints
 
 
 def assert_verified(v: Verification) -> None:
-    """Check the bounds at 1 kHz: 1e-5 of rnea for the reference, 1e-4 or the noise floor for float32, and equal bits
-    for the chip.
-    """
+    """Check the bounds at 1 kHz: reference 1e-5 of rnea, float32 1e-4 or the floor, equal bits on the chip."""
     assert v.mechanism.control.rate_hz == 1000 and v.pinocchio
     assert v.reasons == ()
     assert v.worst("reference").of_peak <= 1e-5
@@ -46,9 +44,7 @@ def test_a_robot_of_the_package_is_verified(name: str) -> None:
 
 @pytest.mark.parametrize("tilt", [1e-8, 3.7e-6, 1e-3])
 def test_axes_that_are_nearly_parallel_cost_no_digits(tilt: float) -> None:
-    """In files with 1.5708 for a right angle, axes deviate by a few microradians from being parallel to each other and
-    to gravity.
-    """
+    """With 1.5708 for a right angle, axes are off by a few microradians from parallel to each other and gravity."""
     rng = np.random.default_rng(5)
     chain = random_chain(rng, 4)
     joints = tuple(replace(j, axis=np.array([0.0, 0.0, 1.0]), rpy=tilt * rng.uniform(-1.0, 1.0, 3))

@@ -26,9 +26,7 @@ TICKS = 700
 
 @cache
 def example(name: str, hz: int = 1000) -> tuple[Model, np.ndarray, np.ndarray]:
-    """Return the model, the positions at the middles of the first ticks, and their torque by the emitted form of the
-    step.
-    """
+    """Return the model, the positions at the middles of the first ticks, and the emitted step's torque."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     model = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=min(hz, 250))))

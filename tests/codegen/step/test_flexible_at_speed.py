@@ -43,9 +43,7 @@ class SpinUp:
 
 
 def chained(mechanism, motion, seconds: float, segments: tuple[int, int] = (12, 24), finer: int = 1):
-    """Return torques (ticks, n) of chains with two numbers of segments, and their extrapolation to infinitely many
-    segments.
-    """
+    """Return torques (ticks, n) of chains with two numbers of segments, and extrapolated to infinitely many."""
     hz = mechanism.control.rate_hz
     ticks = round(seconds * hz)
     found = [Chain.of(mechanism, n).marched(motion, -0.5 / hz, finer * (ticks + 1),

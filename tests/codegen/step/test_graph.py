@@ -88,9 +88,7 @@ def test_a_value_has_the_sign_of_its_name_or_says_that_it_has_not():
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=0.0))
 def test_a_literal_reads_back_as_the_same_number(x):
-    """A literal has 14 digits, or 12 if the number is round in 12 digits. In single precision both literals are the
-    same number.
-    """
+    """A literal has 14 digits, or 12 for a number round in 12, which are the same in single precision."""
     text = literal(x).removeprefix("FT_C(").removesuffix(")")
     assert float(text) == pytest.approx(x, rel=5.1e-12, abs=0.0) and ("." in text or "e" in text)
     assert literal(-x) == (f"-{literal(x)}" if x else literal(x))

@@ -33,9 +33,7 @@ def literals(c: str) -> list[float]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAKE)
 def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
-    """The statements of forces, moments, first moments and h contain no other numbers. The numbers of the printed step
-    are in a table.
-    """
+    """Statements of forces, moments, first moments and h have no other numbers. The printed step has a table."""
     model = Model.of(asking(MAKE[name](), scheme=scheme))
     rows, c = provenance(step_of(model)), sources.step_sources(model)["ft_step.c"]
     for i, own in enumerate(rows):

@@ -74,9 +74,7 @@ def cases() -> dict[str, Case]:
 
 
 def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray:
-    """Return the torques of a motion of all joints: the motion file if the mechanism has modes, otherwise a random
-    motion.
-    """
+    """Return the torques of a motion of all joints: from the file for a mechanism with modes, otherwise random."""
     model = Model.of(mechanism)
     step = CompiledStep(model, precision)
     if name.startswith("flexible: "):
@@ -131,8 +129,7 @@ def test_torques_are_the_same_bit_for_bit(name):
 
 
 def endings(text: str) -> set[str]:
-    """Return the suffixes of the names of values in a function of the emitted C, without components.
-    """
+    """Return the suffixes of the names of values in a function of the emitted C, without components."""
     names = re.findall(r"const ft_(?:real|pair) (\w+) = ", text.split("_state *s, const ft", 1)[-1])
     parts = {re.sub(r"\d+(x$|[yz]s?$)?", "", part) for name in names for part in name.split("_")[1:]}
     return parts - {"", "c", *"xyz", *(a + b for a in "xyz" for b in "xyz")}

@@ -189,8 +189,7 @@ def test_compute_board_builds_without_motors(three_link, tmp_path):
 
 
 def test_project_stands_on_its_own(of_family, tmp_path):
-    """A copy of the project gives the same bytes by `pio run`, with an empty home directory and a minimal environment.
-    """
+    """A copy of the project gives the same bytes by `pio run` with an empty home and a minimal environment."""
     project, home, copy = of_family.elf.parent, tmp_path / "home", tmp_path / "copy"
     shutil.copytree(project, copy, ignore=shutil.ignore_patterns(".pio", "firmware.*", "build.json"))
     home.mkdir()

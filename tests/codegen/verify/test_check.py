@@ -60,9 +60,7 @@ LAST = "{joints} at the last command, as no time limit of theirs is sure"
         joints="shoulder_pan, shoulder_lift, elbow_flex, wrist_flex, wrist_roll, gripper")))])
 def test_that_it_names_the_motors_that_go_on_in_a_debuggers_halt(
         name: str, board: str, does: str) -> None:
-    """According to the makers, Feetech servos, CubeMars drives and ODrives in their default configuration have no
-    watchdog.
-    """
+    """By their makers, Feetech servos, CubeMars drives and ODrives as they come have no watchdog."""
     file = MECHANISMS / f"{name}.toml"
     mechanism = load_mechanism(file) if file.exists() else described(name)
     assert mechanism.board is not None
@@ -271,9 +269,7 @@ def reported_or_refused(tmp_path: Path, changes: dict[tuple[int, int], str]) -> 
 
 
 def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
-    """No-load speed and stall torque exceed the limits, gains follow the rule, and channels are numbered from the base
-    outwards.
-    """
+    """Motors exceed the limits, gains follow the rule, and channels are numbered from the base outwards."""
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice("f405rg-6")))
     report = examine(arm)
     assert not [w for w in report.warnings if "motor" in w or "gains" in w or "coulomb" in w]

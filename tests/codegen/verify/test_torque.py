@@ -166,9 +166,7 @@ def turned_up(rate: float, seconds: float, hold: float):
 
 
 def test_a_flexible_link_turns_faster_than_it_swings():
-    """The link rotates at 16.5 rad/s. The first frequency of the clamped link is 15.5 rad/s. Tension keeps the rotating
-    link stable.
-    """
+    """The link rotates at 16.5 rad/s, and its first clamped frequency is 15.5 rad/s. Tension keeps it stable."""
     found = torque.torque(LINK, turned_up(16.5, 1.0, 0.2))
     assert np.abs(found.tau).max() < 2.0
     assert found.error < 2e-2

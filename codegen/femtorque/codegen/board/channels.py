@@ -97,8 +97,7 @@ def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Ch
 
 
 def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channel) -> None:
-    """Check that a timer can start the current samples while the channel's low switch conducts, and that no encoder
-    uses this timer."""
+    """Check that no encoder uses a timer, and that it can sample currents while the channel's low switch conducts."""
     sampling = board.chip.sampling
     assert sampling is not None
     for _, pwm in channel.switches:
@@ -127,8 +126,7 @@ def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -
 
 
 def usable_share(mechanism: Mechanism, joint: Joint) -> float:
-    """Return the maximum fraction of the bus voltage that reaches a motor. The fraction is 1 if no board drives the
-    motor."""
+    """Return the maximum fraction of the bus voltage that reaches a motor; 1 if no board drives the motor."""
     if joint.drive is not None and joint.drive.servo is not None:
         return joint.drive.servo.limit
     if mechanism.board is None or joint.motor is None:
@@ -160,8 +158,7 @@ def has_current_loops(joints: list[tuple[Joint, Channel | None]]) -> bool:
 
 
 def tick_cycles(mechanism: Mechanism, board: Board) -> int:
-    """Return the processor cycles per tick. Raise BadInput unless the number of cycles is an integer and fits SysTick's
-    24 bits."""
+    """Return the processor cycles per tick. Raise BadInput unless they are an integer that fits 24 bits (SysTick)."""
     rate_hz, sysclk_hz, bits = mechanism.control.rate_hz, board.chip.sysclk_hz, board.chip.systick_bits
 
     def fits(rate: int) -> bool:

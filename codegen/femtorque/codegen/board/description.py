@@ -109,8 +109,7 @@ class HalfDuplex(Table):
 
 
 class BrakeOutput(Table):
-    """The output of the holding brakes. A brake without power is engaged. release: the pin level, high or low, that
-    releases the brakes."""
+    """The output of the holding brakes, which hold without power. release: pin level, high or low, that releases."""
 
     pin: PinName
     release: Literal["high", "low"] = "high"
@@ -217,8 +216,7 @@ class BusSense(Table):
 
 
 class TemperatureSense(Table):
-    """Equal NTC thermistors. r25: ohm at 25 deg C. beta: K. at: the thermistor's rail. resistor: ohm between the pin
-    and the other rail."""
+    """Equal NTC thermistors. r25: ohm at 25 deg C. beta: K. at: its rail. resistor: ohm between pin and other rail."""
 
     pins: Annotated[list[PinName], Field(min_length=1, max_length=4)]
     r25: Annotated[float, Field(gt=0.0, le=1e7)]
@@ -334,21 +332,18 @@ class Board:
 
     @property
     def loader_usart(self) -> str:
-        """Return the serial port of the ROM boot loader at the link's pins; '' if the boot loader does not use these
-        pins."""
+        """Return the serial port of the ROM boot loader at the link's pins; '' if it does not use these pins."""
         pins = self.link.tx.pin, self.link.rx.pin
         return next((name for name, *at in self.chip.rom.usarts if tuple(at) == pins), "")
 
     @property
     def loader_safe(self) -> bool:
-        """Return True if the ROM boot loader leaves the drivers disabled, the holding brakes engaged and the servo
-        supply off."""
+        """Return True if the ROM boot loader leaves drivers disabled, holding brakes engaged, servos without supply."""
         return not self.loader_pulls
 
     @property
     def loader_pulls(self) -> list[str]:
-        """Return the pins at which the ROM boot loader would enable drivers, release brakes or switch on the servo
-        supply."""
+        """Return the pins at which the ROM boot loader would enable drivers, release brakes or supply servos."""
         rom, brake = self.chip.rom, self.brake
         enable = [self.outputs.enable] if self.outputs and self.outputs.enable in rom.pins else []
         if self.cutoff and self.cutoff.pin in rom.pins and self.cutoff.pin not in rom.low:

@@ -18,9 +18,7 @@ UNCUT = ("nothing cuts the supply of servos that the board does not reach: {join
 
 @dataclass(frozen=True)
 class Wired:
-    """A CAN bus on its board. drives: (number of the joint, joint, drive). data: bits of CAN FD's data phase; None:
-    classic CAN.
-    """
+    """A CAN bus on its board. drives: (number of the joint, joint, drive). data: bits of the data phase or None."""
 
     bus: Bus
     pins: CanPins

@@ -32,8 +32,7 @@ def cache_directory() -> Path:
 
 
 def key_of(*parts: str | bytes) -> str:
-    """Return the key of an entry, computed from all parts that affect its content. A different order of the parts gives
-    a different key."""
+    """Return the key of an entry, computed from all parts that affect its content. The order of the parts counts."""
     key = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -130,8 +129,7 @@ def _make(entry: Path, make: Callable[[Path], object]) -> None:
 
 
 def _remove_old(made: Path, now: float) -> None:
-    """Remove unfinished entries of killed processes. If the cache exceeds its limit, remove the entries whose last use
-    is oldest."""
+    """Remove unfinished entries of killed processes and, beyond the cache's limit, the least recently used entries."""
     old = sorted(((age, path) for path in made.iterdir() if (age := now - _time(path)) > YOUNG), reverse=True)
     excess = sum(map(_size, made.iterdir())) - LIMIT
     for _, path in old:

@@ -4,8 +4,7 @@ from femtorque.codegen.common.sanitize import tidied
 
 
 class BadInput(Exception):
-    """Bad input: the user's input is unusable. The error's text has one line: file, key, value, rule, nearest valid
-    value."""
+    """Bad input: the user's input is unusable. The text has one line: file, key, value, rule, nearest valid value."""
 
     def __init__(self, file: object, key: str, value: object, rule: str, hint: str = "") -> None:
         self.file, self.key, self.value, self.rule, self.hint = str(file), key, value, rule, hint

@@ -54,9 +54,7 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
 
 
 def read_text(path: Path, largest: int = LARGEST_FILE, suffix: str = ".toml") -> str:
-    """Return the text of a file that the user has named. Raise BadInput if the file is missing or not text. The hint
-    lists similar names.
-    """
+    """Return the text of a file that the user has named. Raise BadInput if it is missing or not text."""
     try:
         if path.exists():
             check_size(path, largest)

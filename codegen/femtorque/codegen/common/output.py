@@ -19,8 +19,7 @@ ENOUGH = 65536  # number of bytes at the beginning and at the end of a file that
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of file that a command writes. name: name with its article. of: function that tests a file's beginning and
-    end."""
+    """A type of file that a command writes. name: name with its article. of: test of a file's beginning and end."""
 
     name: str
     of: Callable[[bytes, bytes], bool]
@@ -97,8 +96,7 @@ def claim(path: Path, kind: Kind, force: bool = False) -> None:
 
 
 def claim_folder(folder: Path, sign: str, kind: Kind, force: bool = False) -> None:
-    """Raise BadInput for a folder that is not empty, under the same conditions as `claim`. The content of the file
-    `sign` shows the folder's type."""
+    """Raise BadInput for a folder that is not empty, as `claim` does. The file `sign` shows the folder's type."""
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if not (folder / sign).is_file() or not kind.of(*_ends(folder / sign)):

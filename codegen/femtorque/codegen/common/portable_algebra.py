@@ -138,8 +138,7 @@ def rank(A: Array, tolerance: float) -> int:
 
 
 def least_squares(A: Array, b: Array, tolerance: float) -> Array:
-    """Return the vector x (n,) of minimum length that minimises |A x - b|. b (m,). The rank of A (m, n) depends on
-    `tolerance`."""
+    """Return the shortest x (n,) that minimises |A x - b|. b (m,). The rank of A (m, n) depends on `tolerance`."""
     Q = basis(A.T, tolerance)  # the rows of Q span the columns of A: A = Q' (Q A)
     if not len(Q):
         return np.zeros(A.shape[1])

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 
 def template(name: str, package: str = "femtorque.codegen.emit", *, page: bool = False, trim: bool = True) -> Template:
-    """Return the template `name`.j2 of a package. page: HTML, with escaped values. trim: remove the line breaks after
-    blocks."""
+    """Return the template `name`.j2 of a package. page: HTML with escaped values. trim: no line breaks after blocks."""
     return _environment(package, page, trim).get_template(f"{name}.j2")
 
 

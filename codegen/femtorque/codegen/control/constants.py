@@ -100,8 +100,7 @@ class Drives:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with one row of numbers per joint, and its check sums in single and in double precision. kind: name of
-    the C struct."""
+    """A table with a row of numbers per joint, and its check sums in single and double precision. kind: C struct."""
 
     kind: str
     array: str
@@ -234,8 +233,7 @@ def lab_row(mechanism: Mechanism, joint: Joint) -> LabConstants:
 
 
 def start_tolerance(joint: Joint) -> float:
-    """Return the maximum distance, rad or m, between a joint and a motion's first knot at which the motion may
-    start."""
+    """Return the maximum distance, rad or m, from a joint to a motion's first knot at which the motion may start."""
     return max(0.002 if joint.type == "prismatic" else 0.01, 4.0 * abs(_count(joint)))
 
 
@@ -255,8 +253,7 @@ def fine_digits(mechanism: Mechanism) -> int:
 
 
 def _count(joint: Joint) -> float:
-    """Return the joint's travel per count, rad or m, signed. A joint without an encoder has the resolution of wire
-    positions."""
+    """Return the joint's travel per count, rad or m, signed. No encoder: the resolution of wire positions."""
     encoder = joint.encoder
     if joint.drive is not None:
         return drives.count(joint.drive)

@@ -107,9 +107,7 @@ def unfelt(mechanism: Mechanism) -> str:
 
 
 def noises(mechanism: Mechanism, rows: Sequence[JointConstants]) -> list[float]:
-    """Return the standard deviation of each joint's torque noise, N m or N, rounded down to three digits
-    (femtorque.codegen.control.felt_noise).
-    """
+    """Return the standard deviation of each joint's torque noise, N m or N, rounded down to three digits."""
     hz = mechanism.control.rate_hz
     losses = [row.back_emf / row.resistance / hz if row.resistance else 0.0 for row in rows]
     return [three_digits(noise) for noise in felt_noise(mechanism, [row.count for row in rows], losses)]
@@ -124,9 +122,7 @@ def threshold(joint: Joint, effort: float, noise: float) -> Contact:
 
 
 def hidden(joint: Joint, effort: float) -> float:
-    """Return the largest change of dry friction, N m or N, when the load of a joint at rest changes sign. effort: N m
-    or N.
-    """
+    """Return the largest change of dry friction, N m or N, when a resting joint's load reverses. effort: N m or N."""
     rubs = joint.friction
     return OF_DRY * (rubs.coulomb + (rubs.stribeck + rubs.load * effort))
 

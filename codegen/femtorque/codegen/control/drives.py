@@ -114,8 +114,7 @@ def silent_ticks(mechanism: Mechanism) -> int:
 
 
 def beat_ticks(mechanism: Mechanism) -> int:
-    """Return the number of ticks without a heartbeat after which the board reports a drive as silent; 0 if no drive
-    sends heartbeats."""
+    """Return the ticks without a heartbeat after which a drive counts as silent; 0 if no drive sends heartbeats."""
     return math.ceil(BEATS * max((f.beat for f in families(mechanism)), default=0.0) * mechanism.control.rate_hz)
 
 
@@ -148,8 +147,7 @@ def _zero(drive: Drive, family: Family) -> int:
 
 
 def _most(drive: Drive) -> float:
-    """Return the largest command of a servo, as a fraction of its supply voltage or in steps of its current
-    setpoint."""
+    """Return the largest command of a servo, as a fraction of its supply voltage or in steps of its current."""
     own = drive.type.servo
     if drive.servo is None or own is None:
         return 0.0

@@ -122,8 +122,7 @@ def _range(joint: Joint) -> tuple[int, int]:
 
 @remembered
 def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...]) -> tuple[Limits, ...]:
-    """Return velocity, acceleration and jerk limits of each streamed joint that are feasible at every pose of every
-    mode."""
+    """Return velocity, acceleration and jerk limits of each streamed joint that suit every pose of every mode."""
     joints, motors = mechanism.streamed, Motors.of(mechanism)
     top = np.minimum(speeds, OF_NO_LOAD * motors.no_load)
     base = np.minimum([j.limits.acceleration for j in joints], top / RISE)
@@ -151,8 +150,7 @@ class _Asked:
     moves: Array
 
     def shares(self, speeds: Array) -> Array:
-        """Return the largest torque (P, J, J) that these speeds cause at each joint, divided among the joints that
-        move."""
+        """Return the largest torque (P, J, J) of these speeds at each joint, divided among the joints that move."""
         pairs = self.turning * speeds[:, None] * speeds
         own = self.viscous * speeds + self.motors.lost(speeds)
         return 0.5 * np.asarray(pairs.sum(axis=-1) + pairs.sum(axis=-2)) + np.diag(own)

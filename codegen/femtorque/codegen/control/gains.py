@@ -41,9 +41,7 @@ UNLIMITED = {True: 0.5, False: np.pi}  # assumed range of a joint without limits
 
 @dataclass(frozen=True)
 class Stability:
-    """The least stable pose of a sampled loop. radius: spectral radius, stable below 1. rate_gain: spectral radius of
-    Kv M^-1 dt.
-    """
+    """The least stable pose of a sampled loop. radius: spectral radius, stable below 1. rate_gain: of Kv M^-1 dt."""
 
     radius: float
     rate_gain: float
@@ -212,8 +210,7 @@ def loop_stability(model: Model, lead: int, gains: Mapping[str, Gains] | None = 
 
 
 def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: float = DAMPING) -> dict[str, Gains]:
-    """Return {joint: Gains}: the highest gains that keep the sampled loop stable with the gain margin, rounded down to
-    three digits."""
+    """Return {joint: Gains}: the highest stable gains of the sampled loop, less the gain margin, in three digits."""
     loop = SampledLoop.of(model, lead)
     m = apparent_inertia(loop.masses, loop.moves)
 

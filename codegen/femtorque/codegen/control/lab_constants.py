@@ -48,9 +48,7 @@ class LabConstants:
 
 
 def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: float, count: float) -> LabConstants:
-    """Return the constants of one joint for the lab modes. speed, effort: the joint's limits. count: rad or m per
-    encoder count.
-    """
+    """Return the constants of one joint for the lab modes. speed, effort: its limits. count: rad or m per count."""
     hz, safety, slides = float(mechanism.control.rate_hz), mechanism.safety, joint.type == "prismatic"
     home = joint.home or Home()
     jog_velocity = safety.jog_speed * speed
@@ -81,9 +79,7 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
 
 
 def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, most: float) -> float:
-    """Return a seek speed of at most one count per tick, because an index pulse is one count wide and the board reads
-    it once per tick.
-    """
+    """Return a seek speed of at most one count per tick, since an index pulse is a count wide and is read in ticks."""
     if home.speed and home.speed > most:
         refuse(mechanism, f"joint.{joint.name}.home.speed", home.speed, "would pass the index between two ticks",
                f"at most {most:.3g}")

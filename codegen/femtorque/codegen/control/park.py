@@ -43,8 +43,7 @@ class Parking:
 
 
 def checked(mechanism: Mechanism) -> Park | None:
-    """Return [safety.park] after all checks; None if the file does not have this table. Raise BadInput that names the
-    key of the mechanism file."""
+    """Return [safety.park] after all checks, or None without this table. Raise BadInput that names the file's key."""
     park = mechanism.safety.park
     if park is None:
         return None
@@ -116,8 +115,7 @@ def _slow(limits: Limits, share: float) -> Limits:
 
 
 def _seconds(joint: Joint, limits: Limits) -> float:
-    """Return an upper limit of the time between two positions of a joint, s: the joint's range at full velocity, and
-    two ramps."""
+    """Return an upper limit of the time between two positions of a joint, s: its range at full velocity, two ramps."""
     way = math.pi if joint.type == "continuous" else joint.limits.upper - joint.limits.lower
     return way / limits.velocity + limits.velocity / limits.acceleration + limits.acceleration / limits.jerk
 
@@ -154,8 +152,7 @@ def lying(mechanism: Mechanism) -> dict[str, float] | None:
 
 
 def park_words(mechanism: Mechanism) -> list[str]:
-    """Return the lines that `check` prints about the park pose and the joints that fall from it; no lines without a
-    pose."""
+    """Return the lines of `check` about the park pose and the joints that fall from it; no lines without a pose."""
     found, park = lying(mechanism), mechanism.safety.park
     if found is None or park is None:
         return []

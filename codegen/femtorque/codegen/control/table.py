@@ -17,8 +17,7 @@ COLUMN = 28  # of comments
 
 @dataclass(frozen=True)
 class Kind:
-    """The type of a field: its C type, its C literal, its `struct` codes in single and in double precision, and its
-    value in double precision."""
+    """The type of a field: its C type, C literal, `struct` codes and value in single and in double precision."""
 
     c: str
     literal: Callable[[Any], str]
@@ -46,8 +45,7 @@ INT64 = Kind("int64_t", lambda n: f"INT64_C({n})", ("q", "q"))
 
 
 def member(kind: Kind, doc: str) -> Any:
-    """Return a field of a row. kind: its type. doc: its comment in C. Fields without this metadata do not appear in
-    C."""
+    """Return a field of a row. kind: its type. doc: its comment in C. Fields without this metadata are not in C."""
     return field(metadata={"kind": kind, "doc": doc})
 
 

@@ -59,14 +59,12 @@ def heats(mechanism: Mechanism, board: Board | None) -> list[Heat]:
 
 
 def continuous_torque(joint: Joint, board: Board | None) -> float:
-    """Return the continuous torque of the component with the lowest rating, motor or driver, N m or N; infinite without
-    a rating."""
+    """Return the continuous torque of motor or driver, N m or N, the lower one; infinite without a rating."""
     return min((torque_constant(joint) * r.continuous for r in ratings(joint, board)), default=math.inf)
 
 
 def heat_lasts(joint: Joint, board: Board | None, torque: float) -> float:
-    """Return the time for which a cold joint may produce this torque, s; infinite for torques within the continuous
-    rating."""
+    """Return the time for which a cold joint may produce this torque, s; infinite within the continuous rating."""
     most = math.inf
     for r in ratings(joint, board):
         over = square(torque / (torque_constant(joint) * r.continuous))

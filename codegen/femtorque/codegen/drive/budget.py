@@ -56,8 +56,7 @@ class Load:
 
 
 def bus_load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
-    """Return the bus time of one round of commands and replies. drives: (id, type). Equal arguments give equal
-    results."""
+    """Return the bus time of a round of commands and replies. drives: (id, type). Equal arguments: equal results."""
     if wire.kind in WIRES:
         return servo_load(wire, [drive for _, drive in drives])
     chance = random.Random(0)

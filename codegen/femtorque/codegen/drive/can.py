@@ -33,8 +33,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Bits:
-    """The bits of a frame and the pause after the frame. nominal: bits at the nominal rate. data: bits at the rate of
-    the data phase."""
+    """Bits of a frame and the pause after it. nominal: at the nominal rate. data: at the rate of the data phase."""
 
     nominal: int
     data: int = 0
@@ -50,8 +49,7 @@ def bits(frame: Frame) -> Bits:
 
 
 def most_bits(size: int, extended: bool = False, fd: bool = False, id: int | None = None) -> Bits:
-    """Return an upper bound for any contents: one stuffed bit after every fourth bit. id: id of a CAN FD frame; None:
-    bound for any id."""
+    """Return an upper bound for any contents: a stuffed bit after each fourth bit. id: of CAN FD; None: any id."""
     if not fd:
         plain = (39 if extended else 19) + 8 * size + 15
         return Bits(plain + (plain - 1) // 4 + TAIL)
@@ -76,8 +74,7 @@ def _classic_bits(frame: Frame) -> Bits:
 
 
 def _fd_bits(frame: Frame) -> Bits:
-    """Return the bits of a frame of CAN FD. The data phase ends with the check sum, whose stuffed bits have fixed
-    positions."""
+    """Return the bits of a CAN FD frame. The check sum ends the data phase. Its stuffed bits have fixed positions."""
     head = _fd_head(frame)
     body = [0] + _number(FD_SIZES.index(len(frame.data)), 4)  # ESI
     body += _number(int.from_bytes(frame.data, "big"), 8 * len(frame.data))
@@ -97,8 +94,7 @@ def _fd_check(size: int) -> int:
 
 
 def _identifier(frame: Frame, remote: int) -> list[int]:
-    """Return the bits from the identifier to IDE. For an extended frame, return the bits to the bit after the second
-    part of the identifier."""
+    """Return the bits from the identifier to IDE; for an extended frame, to the bit after the identifier."""
     if not frame.extended:
         return _number(frame.id, 11) + [remote, 0]
     classic_r1 = [] if frame.fd else [0]

@@ -348,7 +348,5 @@ class Family:
 
     @property
     def position_known(self) -> bool:
-        """True if the board can detect a wrong position range. The family then counts turns, or one of the settings
-        holds the position.
-        """
+        """True if the board can detect a wrong position range: from turns, or from a setting with the position."""
         return bool(self.places.turn) or any(s.rule in (ALIKE, PLACE) for s in self.settings)

@@ -55,8 +55,7 @@ class Layout:
         return sum(f.bits for f in self.fields) // 8
 
     def pack(self, counts: Mapping[str, int]) -> bytes:
-        """Pack counts by name. Raise KeyError if a count is missing, OverflowError if a count does not fit its
-        field."""
+        """Pack counts by name. Raise KeyError if a count is missing, OverflowError if one does not fit its field."""
         whole = 0
         for f in self.fields:
             count = counts[f.name]

@@ -39,9 +39,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Led:
-    """The status LED. on: the pin level that lights the LED. ticks: ticks per pattern step. count: number of patterns,
-    one per state.
-    """
+    """The status LED. on: pin level that lights it. ticks: ticks per pattern step. count: patterns, one per state."""
 
     place: Place
     on: int
@@ -245,8 +243,7 @@ def _led(board: Board, rate_hz: int) -> Led:
 
 
 def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
-    """Return the output of the holding brakes; None if the mechanism has none. On a board without outputs, no brake is
-    needed."""
+    """Return the output of the holding brakes, or None without brakes. A board without outputs needs no brake."""
     if mechanism.safety.brake is None or board.outputs is None:
         return None
     if board.brake is None:
@@ -308,8 +305,7 @@ def watchdog_s(rate_hz: int) -> float:
 
 
 def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
-    """Return (prescaler code, reload) of the independent watchdog. One count lasts 4 << code LSI cycles, and the
-    counter has 12 bits."""
+    """Return (prescaler code, reload) of the independent watchdog: 4 << code LSI cycles per count, 12 bits."""
     cycles = watchdog_s(rate_hz) * board.chip.lsi_hz
     code = next(c for c in range(7) if cycles / (4 << c) <= 4096)
     return code, round(cycles / (4 << code)) - 1
@@ -351,8 +347,7 @@ def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], outpu
 
 
 def _of_joint(use: Use, joint: Joint) -> Use:
-    """Return a use whose label begins with the joint's name. The enable input of an antiphase bridge is on the
-    direction pin."""
+    """Return a use whose label begins with the joint. An antiphase bridge has its enable on the direction pin."""
     assert joint.motor is not None
     enables = use.label == "direction" and joint.motor.drive == "antiphase"
     return replace(use, label=use.label and f"{joint.name}: {'bridge enable' if enables else use.label}")
@@ -366,8 +361,7 @@ def _pin(board: Board, use: Use) -> str:
 
 
 def _held_low(used: list[Use]) -> list[Use]:
-    """Return the uses of an image whose pins are held low: the link, and as plain outputs all pins that could cause
-    motion."""
+    """Return the uses of an image with low pins: the link, and as outputs all pins that could cause motion."""
     return [use if use.key.startswith("link.") else
             replace(use, mode="output", signal="", label=use.label.removesuffix(": held low") + ": held low")
             for use in used if use.moves or use.key.startswith("link.")]

@@ -88,8 +88,7 @@ def buses(wired: Iterable[Wired]) -> str:
 
 
 def stream(name: str) -> tuple[str, int]:
-    """Return the unit and the index of a DMA stream. In names, channels start from 1 and streams from 0; the index
-    starts from 0."""
+    """Return unit and index of a DMA stream. Names count channels from 1 and streams from 0, the index from 0."""
     return name[:4], int(name[-1]) - ("Channel" in name)
 
 

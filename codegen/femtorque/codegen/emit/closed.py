@@ -94,8 +94,7 @@ class Dependent:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Context of ft_closed.c.j2, in addition to Common: the map from the dependent joints' torques to the independent
-    joints."""
+    """Context of ft_closed.c.j2, with Common: the map from the dependent joints' torques to independent joints."""
 
     dependent: list[Dependent]
     singular: str  # squared sine at which the margin is 0; factor from the margin to a squared sine

@@ -19,8 +19,7 @@ def _name(parameter: str) -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """A function that families implement: its parameters after the drive's number, and the families that implement
-    it."""
+    """A function of families: its parameters after the drive's number, and the families that implement it."""
 
     result: str
     name: str

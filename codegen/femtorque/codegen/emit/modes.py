@@ -17,8 +17,7 @@ VELOCITY = 0.05  # rad/s or m/s: maximum velocity at which a loop may open
 
 @dataclass(frozen=True)
 class Follower:
-    """A dependent joint that is streamed in a different mode: index in the tree, index among the streamed joints,
-    unit."""
+    """A dependent joint that another mode streams: index in the tree, index among the streamed joints, unit."""
 
     i: int
     place: int

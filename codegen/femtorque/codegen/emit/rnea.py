@@ -238,8 +238,7 @@ def _function(model: Model, form: type[InstantTorque], shared: list[Members], na
 
 
 def _unused(function: Function, turned: bool) -> list[str]:
-    """Return the parameters that the function does not use. turned: true if the function gets the rotations of the
-    frames."""
+    """Return the parameters that the function does not use. turned: the function gets rotations of frames."""
     given = ["at"] + ["r"] * turned + ["qd", "qdd"] * function.moves
     read = {"at" if name == "q" else name for name in function.inputs} | ({"at"} if function.turns else set())
     return [name for name in given if name not in read]

@@ -13,8 +13,7 @@ from femtorque.codegen.model import Model, has_modes, supported
 
 
 def step_sources(model: Model) -> dict[str, str]:
-    """Return only the inverse-dynamics step: ft_model.h, ft_step.h and ft_step.c. The mechanism's scheme selects the
-    algorithm."""
+    """Return the inverse-dynamics step alone: ft_model.h, ft_step.h, ft_step.c, by the mechanism's scheme."""
     if model.mechanism.flexible:
         return flexible.render(model)
     if has_modes(model.mechanism):
@@ -39,8 +38,7 @@ def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
 
 def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
              step: dict[str, str] | None = None, pil: bool = False) -> bytes:
-    """Return the digest, 32 bytes, that an image of this mechanism must report. The arguments are those of
-    `sources`."""
+    """Return the digest, 32 bytes, that an image of this mechanism must report. Arguments: as for `sources`."""
     return digest.digest(mechanism, _unsigned(mechanism, board, feedforward, step, pil))
 
 
@@ -80,9 +78,7 @@ def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str 
 
 
 def model_sources(model: Model) -> dict[str, str]:
-    """Return all C of the model: the step, torques at an instant, and, without closed loops, torques that balance an
-    external wrench.
-    """
+    """Return all C of the model: step, torques at an instant and, without loops, torques that balance a wrench."""
     mechanism, files = model.mechanism, step_sources(model)
     if not mechanism.flexible and not mechanism.constrained:
         files |= wrench.render(model)

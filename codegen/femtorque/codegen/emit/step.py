@@ -19,9 +19,7 @@ from femtorque.codegen.step import (
 
 @dataclass(frozen=True)
 class Element:
-    """A row of a printed step's table: origin of the numbers, mass M, inertia J and products K, places c and l, axes X,
-    Y and Z.
-    """
+    """A row of a printed step's table: the numbers' origin, mass M, inertia J, products K, places c, l, axes X to Z."""
 
     provenance: list[str]
     M: str
@@ -228,9 +226,7 @@ def row(x: Sequence[float] | NDArray[np.float64]) -> str:
 
 
 def angle_of(tree: Tree, j: int, array: str = "q") -> str:
-    """Return C for the angle theta_j of body j in the frame of its group, in units of ft_angle. array: name of the
-    array of integer positions.
-    """
+    """Return C for the angle theta_j of body j in its group, in units of ft_angle. array: name of the positions."""
     terms = ""
     for i in tree.members(j):
         q = f"(ft_angle){array}[{i}]"

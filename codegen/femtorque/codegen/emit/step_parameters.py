@@ -33,8 +33,7 @@ def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Return the parameters behind the numbers of ft_rnea and ft_gravity. Mechanisms with flexible links have no
-    ft_rnea and ft_gravity."""
+    """Return the parameters behind the numbers of ft_rnea and ft_gravity, which flexible links do not have."""
     if model.mechanism.flexible:
         return {}
     both = [provenance(instant_of(model, form, _shared(model))) for form in (InstantTorque, InstantWeight)]
@@ -73,8 +72,7 @@ def _vector(name: str, v: NDArray[np.float64], unit: str, origin: str, scale: fl
 
 
 def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Return rotations and origins of joints in link axes, with z along the joints, and gravity times the squared
-    tick."""
+    """Return rotations and origins of joints in link axes, with z along the joints, and gravity times dt^2."""
     found, Q = {}, [frame_to_axis(body.axis) for body in model.bodies]
     for body, own in zip(model.bodies, Q, strict=True):
         parent, joint = np.eye(3) if body.parent == GROUND else Q[body.parent], body.joint.name
@@ -88,8 +86,7 @@ def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def _of_loops(model: Model) -> Iterable[Parameter]:
-    """Return the parameters of the loop equations, with lengths in units of the mechanism's size, and the parameters of
-    the prediction."""
+    """Return the parameters of the loop equations and of the prediction, with lengths in the mechanism's size."""
     assembly = assemble(model)
     size = assembly.length
     yield Parameter("1/size", 1.0 / size, "1/m", (LOOPS,), 1.0 / size)

@@ -15,8 +15,7 @@ from femtorque.codegen.step import literal
 
 @dataclass(frozen=True)
 class Axis:
-    """A row of the table of joints: parent joint as C, true if the joint is prismatic, rotation and origin in the
-    parent's axes."""
+    """A row of the joints' table: parent joint as C, prismatic or not, rotation and origin in the parent's axes."""
 
     name: str
     parent: str

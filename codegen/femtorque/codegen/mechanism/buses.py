@@ -51,8 +51,7 @@ def _bus(t: BusTable, fail: Fail) -> Bus:
 
 
 def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence[Bus], fail: Fail) -> Drive:
-    """Return the drive of a joint. Ranges in the mechanism file override the ranges of the catalogue. limits: limits of
-    the joint."""
+    """Return a joint's drive. The file's ranges override the catalogue's. limits: limits of the joint."""
     key = f"joint.{t.name}.drive"
     _check_joint(t, table, fail)
     bus = _bus_of(key, table, buses, fail)
@@ -137,9 +136,7 @@ def check_supply(joints: Sequence[Joint], volts: float, fail: Fail) -> None:
 
 
 def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:
-    """Return the motor inside a servo, with the gear ratio to the joint. own: the motor from the file, or None for the
-    catalogue's motor.
-    """
+    """Return the motor inside a servo, with the gear to the joint. own: the file's motor; None: the catalogue's."""
     kind = drive.at_joint.servo
     assert kind is not None
     if own is None:
@@ -179,8 +176,7 @@ def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fa
 
 
 def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:
-    """Refuse a firmware version whose format does not match the family's format. Some families do not report a
-    version."""
+    """Refuse a version that is not in the family's format, or of a family that does not report a version."""
     if table.firmware is None:
         return
     written = family_of(kind).firmware
@@ -193,8 +189,7 @@ def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) ->
 
 
 def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
-    """Refuse limits of half a turn or more. The servo's encoder covers only one turn, so the joint's position would be
-    ambiguous."""
+    """Refuse limits of half a turn or more, because the servo's encoder covers one turn only."""
     half, own = math.pi / table.gear, family_of(kind)
     if table.id < own.ids[0]:
         fail(f"joint.{t.name}.drive.id", table.id, f"a servo's is {own.ids[0]} to {own.ids[1]}")
@@ -208,8 +203,7 @@ def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limi
 
 
 def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
-    """Refuse a zero that is impossible for the drive. At power-up a drive reports a position within half a turn of its
-    zero."""
+    """Refuse an impossible zero. At power-up a drive reports a position within half a turn of its zero."""
     if not table.zero:
         return
     key = f"joint.{t.name}.drive.zero"
@@ -269,8 +263,7 @@ def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd
 
 
 def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
-    """Refuse two drives with equal ids on one bus. Several drives may share a reply id if the contents of their replies
-    name the drive."""
+    """Refuse equal ids on one bus. Drives may share a reply id if their replies name the drive."""
     taken: dict[tuple[str, int], Joint] = {}
     for joint in joints:
         if joint.drive is None:

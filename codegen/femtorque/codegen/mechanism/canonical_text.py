@@ -13,9 +13,7 @@ NOT_THE_MECHANISM = ("source", "urdf", "warnings")
 
 
 def canonical(mechanism: Mechanism) -> str:
-    """Return JSON with sorted keys, one line per top-level key. Every float has 17 significant digits, so no precision
-    is lost.
-    """
+    """Return JSON with sorted keys, a line per top-level key, and floats of 17 digits, which lose no precision."""
     fields = {f.name: _plain(getattr(mechanism, f.name)) for f in dataclasses.fields(mechanism)
               if f.name not in NOT_THE_MECHANISM}
     lines = (f"{json.dumps(name)}: {json.dumps(fields[name], sort_keys=True)}" for name in sorted(fields))

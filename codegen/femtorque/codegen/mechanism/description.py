@@ -125,9 +125,7 @@ class Drive:
 
 @dataclass(frozen=True)
 class Bus:
-    """A bus. kind: can, can-fd or the kind of a half-duplex bus. bitrate: bit/s. data_bitrate: bit/s in CAN FD's data
-    phase.
-    """
+    """A bus. kind: can, can-fd or a half-duplex kind. bitrate: bit/s. data_bitrate: bit/s in CAN FD's data phase."""
 
     name: str
     kind: str = "can"
@@ -137,8 +135,7 @@ class Bus:
 
 @dataclass(frozen=True)
 class Encoder:
-    """An encoder. counts: counts per turn after x4 quadrature decoding. at: the shaft that carries the encoder, "joint"
-    or "motor"."""
+    """An encoder. counts: per turn after x4 quadrature decoding. at: the shaft with the encoder, "joint" or "motor"."""
 
     counts: int
     at: str = "joint"
@@ -187,8 +184,7 @@ class Beam:
 
 @dataclass(frozen=True)
 class Section:
-    """The section of a round tube, for member stresses and for c_mot: area m^2, outer radius m, Young's modulus Pa
-    (aluminium)."""
+    """The section of a round tube, for stresses and c_mot: area m^2, outer radius m, Young's modulus Pa (aluminium)."""
 
     area: float
     radius: float
@@ -266,8 +262,7 @@ class Joint:
 
     @property
     def elastic(self) -> bool:
-        """Return True if this joint is in a tree, and its only torque comes from a spring. The step then treats the
-        joint like a flexible link."""
+        """Return True if a spring alone moves this joint of a tree. The step treats it like a flexible link."""
         return not self.actuated and self.mimic is None and (self.stiffness > 0.0 or self.c_mot > 0.0)
 
 
@@ -379,9 +374,7 @@ class Safety:
 
 @dataclass(frozen=True)
 class Follow:
-    """Settings for live targets. delay, frame: s; None if the board measures the value. timeout: s without a target
-    until FOLLOW ends.
-    """
+    """Settings for live targets. delay, frame: s; None: measured. timeout: s without a target until FOLLOW ends."""
 
     delay: float | None = None  # 0: targets are followed without a delay, and must contain velocities
     timeout: float = 0.25
@@ -390,9 +383,7 @@ class Follow:
 
 @dataclass(frozen=True)
 class Feel:
-    """Contact detection. reaction: reaction to a contact: none, stop, float or return. bandwidth_hz: bandwidth of the
-    estimated external torque.
-    """
+    """Contact detection. reaction: none, stop, float or return. bandwidth_hz: of the estimated external torque."""
 
     reaction: str = "none"
     bandwidth_hz: float = 20.0
@@ -418,8 +409,7 @@ class BoardUse:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A validated mechanism. joints: in tree order. links: in the order of their joints. lock: position by joint name.
-    """
+    """A validated mechanism. joints: in tree order. links: in their joints' order. lock: position by joint name."""
 
     name: str
     gravity: Vector

@@ -60,8 +60,7 @@ def set_solid(path: Path, name: str, values: Mapping[str, float | Sequence[float
 
 
 def set_gains(path: Path, gains: Mapping[str, Gains], share: float) -> None:
-    """Set ku and kv of each joint to `share` times `gains`, rounded down. Raise BadInput under the same conditions as
-    set_joint."""
+    """Set each joint's ku and kv to `share` times `gains`, rounded down. Raise BadInput as set_joint does."""
     document = _parsed(path)
     for joint, of in gains.items():
         table = _table(path, document, joint)

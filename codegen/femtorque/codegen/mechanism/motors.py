@@ -58,8 +58,7 @@ ELECTRICAL = 1e-3  # s: assumed L/R of a small iron-core motor if the data sheet
 
 
 def _pololu(number: int, ratio: float, stall: float) -> Sold:
-    """Return the motor. R comes from the stall current, K from the no-load speed, and the gear's efficiency from the
-    stall torque."""
+    """Return the motor: R from the stall current, K from the no-load speed, the efficiency from the stall torque."""
     R = 12.0 / POLOLU_STALL_A
     K = (12.0 - R * POLOLU_IDLE_A) / POLOLU_IDLE
     efficiency = stall * 1e-3 * KGF / (K * POLOLU_STALL_A * ratio)

@@ -260,9 +260,7 @@ class _Reader:
         return Payload(t.name, t.link, t.mass, _vector(t.com), inertia)
 
     def _check_physical(self, key: str, value: object, mass: float, inertia: NDArray[np.float64]) -> None:
-        """Check the principal moments of a body. None may be negative or larger than the sum of the other two, and all
-        are zero without mass.
-        """
+        """Check a body's principal moments: none negative or above the sum of the other two; all zero without mass."""
         moments = np.linalg.eigvalsh(inertia)
         slack = PHYSICAL_TOLERANCE * float(np.abs(moments).sum())
         if moments[0] < -slack:
@@ -325,8 +323,7 @@ class _Reader:
                   "close a kinematic loop with [[loop]]")
 
     def _channels(self, order: Sequence[JointTable]) -> dict[str, int]:
-        """Return the motor channel of each joint: the file's value, or the joint's index among the motors of the
-        file."""
+        """Return each joint's motor channel: the file's value, or the joint's index among the motors of the file."""
         motors = [t for t in self.table.joint if t.motor is not None and t.drive is None]
         channels: dict[str, int] = {}
         users: dict[int, str] = {}
@@ -370,8 +367,7 @@ class _Reader:
         )
 
     def _check_friction(self, t: JointTable) -> None:
-        """Refuse Stribeck friction if one of its keys is missing. Refuse a Stribeck velocity below the velocity at
-        which all friction fades out."""
+        """Refuse Stribeck friction with a missing key, or with a velocity at which friction has not faded out."""
         key, f = f"joint.{t.name}.friction", t.friction
         if not f.stribeck and not f.stribeck_velocity and not f.load:
             return
@@ -388,9 +384,7 @@ class _Reader:
                       f"{2.0 * least:g} or more")
 
     def _check_spring(self, t: JointTable, limits: Limits) -> None:
-        """Refuse a spring at a joint with a range of more than half a turn, because the chip knows positions only
-        within one turn.
-        """
+        """Refuse a spring at a joint of more than half a turn, since the chip knows positions within a turn only."""
         key, ends = "stiffness" if t.stiffness else "c_mot", (limits.lower, limits.upper)
         if (t.stiffness or t.c_mot) and t.actuated and t.type in ("revolute", "continuous") and not all(
                 abs(end) < np.pi for end in ends):
@@ -438,8 +432,7 @@ class _Reader:
         return limits
 
     def _start(self, t: JointTable, limits: Limits) -> float:
-        """Return the pose that the joints have at power-up. The default is zero if the limits include zero, otherwise
-        the middle of the limits."""
+        """Return the joints' pose at power-up. Default: zero within the limits, otherwise the middle of the limits."""
         if t.start is None:
             inside = limits.lower <= 0.0 <= limits.upper
             return 0.0 if inside else float(np.mean([x for x in (limits.lower, limits.upper) if np.isfinite(x)]))

@@ -45,9 +45,7 @@ class Element:
 
 
 def strain_displacement(length: float, s1: float) -> Array:
-    """Return [B(s1)] (6, 12), from nodal displacements to strains: axial, bending about x and y, torsion, shear along x
-    and y.
-    """
+    """Return [B(s1)] (6, 12), nodal displacements to strains: axial, bending in x and y, torsion, shear in x and y."""
     B = np.zeros((6, 12))
     slope = 1.0 / length
     near, far = (1.0 - s1) / 2.0, (1.0 + s1) / 2.0
@@ -132,9 +130,7 @@ def element_axes(along: Vector) -> Array:
 
 @dataclass(frozen=True)
 class Springs:
-    """Springs of C_mot and `stiffness` that load the motors: tau = stiffness (q - rest). stiffness (n,): N m/rad or
-    N/m.
-    """
+    """Springs of C_mot and `stiffness` at the motors: tau = stiffness (q - rest). stiffness (n,): N m/rad or N/m."""
 
     stiffness: Array
     rest: Array
@@ -165,9 +161,7 @@ def joint_stiffness(model: Model, i: int) -> float:
 
 
 def rigid_turn(length: float, axis: Vector) -> Array:
-    """Return the nodal displacements (12,) of a unit rotation about the first node, in element axes. The first node
-    itself does not rotate.
-    """
+    """Return the nodal displacements (12,) of a unit rotation about the first node, which rests. Element axes."""
     far = np.cross(axis, [0.0, 0.0, length])
     return np.concatenate([np.zeros(6), far, axis])
 

@@ -107,9 +107,7 @@ def skew(v: Vector) -> Matrix:
 
 
 def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, Matrix]:
-    """Return mass, centre of gravity and inertia about this centre for several bodies together, in one frame
-    (parallel-axis theorem).
-    """
+    """Return mass, centre of gravity and inertia about it of several bodies, in one frame (parallel-axis theorem)."""
     mass = math.fsum(m for m, _, _ in parts)
     if mass > 0.0:
         com = sum((m * c for m, c, _ in parts), np.zeros(3)) / mass

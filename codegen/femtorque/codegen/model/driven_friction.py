@@ -39,9 +39,7 @@ class DrivenFriction:
         return DrivenFriction(*rows.T)
 
     def dry(self, qd: Array, tau: Array) -> Array:
-        """Return the magnitude (..., n) of the friction without its viscous term, N m or N, at qd (..., n) and link
-        torques tau (..., n).
-        """
+        """Return the magnitude (..., n) of the dry friction, N m or N, at qd and link torques tau, both (..., n)."""
         return self.coulomb + self.stribeck / (1.0 + (qd / self.slow) ** 2) + self.load * np.abs(tau)
 
     def at_rest(self, tau: Array) -> Array:

@@ -106,8 +106,7 @@ class Shortening:
     second: Array
 
     def of(self, shapes: Array) -> Shortening:
-        """Return the shortening in k new coordinates. shapes (n, k): the columns are the shapes of these
-        coordinates."""
+        """Return the shortening in k new coordinates. shapes (n, k): its columns are these coordinates' shapes."""
         return Shortening(*(product(shapes.T, G, shapes) for G in (self.tip, self.first, self.second)))
 
 

@@ -66,9 +66,7 @@ def rotate_back(R: Array, x: Array) -> Array:
 
 
 def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
-    """Return, for every body, the indices of the body itself and of all bodies that it carries, in tree order (j in Eq.
-    12).
-    """
+    """Return, for every body, the indices of the body and of all that it carries, in tree order (j in Eq. 12)."""
     carried: list[list[int]] = [[i] for i in range(model.n)]
     for i in reversed(range(model.n)):
         parent = model.bodies[i].parent
@@ -106,8 +104,7 @@ def joint_axes(model: Model, at: Pose) -> Array:
 
 
 def velocities(model: Model, at: Pose, arms: Levers, qd: Array) -> tuple[Array, Array]:
-    """Return angular velocities of all bodies and velocities of their origins, (..., n, 3) each, global axes, from
-    joint velocities qd (..., n)."""
+    """Return angular velocities of bodies and velocities of origins, (..., n, 3) each, global, from qd (..., n)."""
     along = joint_axes(model, at) * qd[..., None]
     w, v = np.zeros_like(at.origin), np.zeros_like(at.origin)
     for i, body in enumerate(model.bodies):
@@ -196,8 +193,7 @@ def axis_matrix(model: Model, prismatic: bool) -> Array:
 
 
 def joint_torque_matrix(model: Model, R: Array, arms: Levers) -> Array:
-    """Return the matrix from {P} in global axes to joint torques (Eq. 6): axis . N_i (revolute), axis . S_i
-    (prismatic)."""
+    """Return the matrix from {P}, global axes, to torques (Eq. 6): axis . N_i (revolute), axis . S_i (prismatic)."""
     moments = axis_matrix(model, prismatic=False) @ length_matrix(model, R, arms)
     forces = axis_matrix(model, prismatic=True) @ force_matrix(model)
     return (moments + forces) @ transformation(model, R)

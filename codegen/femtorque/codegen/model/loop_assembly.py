@@ -187,8 +187,7 @@ class Assembly:
         return full
 
     def _singular(self, target: Array, q: Array) -> Refused:
-        """Return the exception for a path of the independent joints to `target` that cannot be followed. q (n,): the
-        last pose that was reached."""
+        """Return the exception for a path of independent joints to `target` that ends at its last pose q (n,)."""
         free, step = list(self.independent), target - q[list(self.independent)]
         for _ in range(HALVINGS):
             step = 0.5 * step
@@ -268,8 +267,7 @@ class Assembly:
         return full
 
     def whole(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return positions, velocities, accelerations (N, n) of all joints from a motion (N, actuated); see
-        `follow`."""
+        """Return positions, velocities, accelerations (N, n) of all joints from a motion (N, actuated): `follow`."""
         places = [self.actuated.index(i) for i in self.independent]
         full = self.follow(q)
         velocities = self.velocities(full, np.asarray(qd, float)[..., places])
@@ -277,8 +275,7 @@ class Assembly:
 
     # ---- the force that keeps them closed
     def weights(self) -> Array:
-        """Return the weight of the torque at each actuated joint when redundant joints share torques: 1 / effort^2, or
-        all equal."""
+        """Return the weights with which redundant joints share torques: 1 / effort^2 of each, or all equal."""
         effort = np.array([self.model.bodies[i].joint.limits.effort for i in self.actuated])
         return 1.0 / effort**2 if np.all(np.isfinite(effort)) else np.ones(len(effort))
 

@@ -38,9 +38,7 @@ ALONG = {"planar": "xy"}
 
 @dataclass(frozen=True)
 class Side:
-    """One anchor of a loop: its frame R (3, 3), p (3,) in its body (GROUND: global), and the joints between the anchor
-    and `common`.
-    """
+    """An anchor of a loop: its frame R (3, 3), p (3,) in its body (GROUND: global), and joints up to `common`."""
 
     body: int
     R: Array
@@ -289,8 +287,7 @@ class Equations:
         return self.model.bodies[self.couplings[row[0] - len(self.cuts)].follower]
 
     def residual(self, q: ArrayLike, at: Pose | None = None) -> Array:
-        """Return the residual (..., m) at positions q (..., n), rad or m. at: the frames at q, if the caller has
-        them."""
+        """Return the residual (..., m) at positions q (..., n), rad or m. at: the frames at q, if known."""
         q = np.asarray(q, float)
         parts = [np.zeros((*q.shape[:-1], 0))]
         if self.cuts:

@@ -120,8 +120,7 @@ class Later:
 
 
 def stretches(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> Iterator[Stretch]:
-    """Return the sections of a motion's first ticks, one per mode. modes: (time, name) of every switch, as in a
-    Trajectory."""
+    """Return the sections of a motion's first ticks, one per mode. modes: (time, name) of every switch."""
     hz = mechanism.control.rate_hz
     names = [joint.name for joint in mechanism.streamed]
     switches = list(modes) or [(0.0, mechanism.modes[0].name)]
@@ -165,8 +164,7 @@ AHEAD = 0xFFFF  # ticks: no change of mode is ahead
 
 
 def schedule(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> NDArray[np.uint32]:
-    """Return the mode's number and its remaining ticks at s_-1 .. s_ticks-1, (ticks + 1, 2), as input of the emitted
-    step."""
+    """Return the mode's number and its remaining ticks at s_-1 .. s_ticks-1, (ticks + 1, 2), for the emitted step."""
     names = [mode.name for mode in mechanism.modes]
     table = np.empty((ticks + 1, 2), np.uint32)
     for part in stretches(mechanism, modes, ticks):

@@ -128,9 +128,7 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
         return len(made) - 1
 
     def place(link: str, xyz: Vector, key: str) -> tuple[int, Matrix, Vector]:
-        """Return the piece that carries the point xyz of a link, and R, p of the undeformed link's frame in the piece's
-        frame.
-        """
+        """Return the piece with the point xyz of a link, and R, p of the undeformed link in the piece's frame."""
         at, R, p = places[link]
         if link not in tips:
             return at, R, p

@@ -87,9 +87,7 @@ class Forces:
 
 @dataclass(frozen=True)
 class Moving:
-    """A frame: rotation R (..., 3, 3), origin o, angular velocity w, angular acceleration e, acceleration a minus
-    gravity (..., 3).
-    """
+    """A frame: R (..., 3, 3), origin o, angular velocity w and acceleration e, acceleration less gravity a (..., 3)."""
 
     R: Array
     o: Array
@@ -129,13 +127,11 @@ class Dynamics:
                 self.phi[self.layout.tips[i][plane], self.layout.modes[i][plane]] = link.tip, link.slope
 
     def at(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
-        """Return the generalised forces of a motion, without the shortening of links. weight (..., 1): factor on
-        gravity."""
+        """Return a motion's generalised forces, without the shortening of links. weight (..., 1): factor on gravity."""
         return self._walk(x, weight).found
 
     def whole(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
-        """Return the generalised forces of a motion. The forces include the inertia of a load beside a tip's axis,
-        which shortening moves."""
+        """Return a motion's generalised forces, with the inertia of a load beside a tip's axis under shortening."""
         walk = self._walk(x, weight)
         return Forces(walk.found.joints, walk.found.modes + walk.beside)
 
@@ -400,8 +396,7 @@ class Dynamics:
 
 
 def drawn_by(length: float, bend: Array) -> Array:
-    """Return the derivative (..., 4) of a tip's shortening 0.6 y^2 / L with respect to deflection and slope in y, then
-    in z."""
+    """Return the derivative (..., 4) of a tip's shortening 0.6 y^2 / L by deflection and slope in y, then in z."""
     return 1.2 / length * bend * [1.0, 0.0, 1.0, 0.0]
 
 
@@ -467,8 +462,7 @@ class Tip:
 
 
 def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: Array) -> Moving:
-    """Return the frame that a joint moves. here: the frame at position zero. q, velocity, acceleration (..., 1).
-    """
+    """Return the frame that a joint moves. here: the frame at position zero. q, velocity, acceleration (..., 1)."""
     axis = here.R @ piece.axis
     if piece.prismatic:
         slide = axis * q
@@ -553,8 +547,7 @@ class Flexible:
         return np.concatenate([at.joints[..., self.springs], at.modes], axis=-1)
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> Array:
-        """Return the torque (J,), N m or N, at s_k. The arguments are q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both
-        (J,)."""
+        """Return the torque (J,), N m or N, at s_k. q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2 are both (J,)."""
         q_next, u = np.asarray(q_next, float), np.asarray(u, float)
         dt, count = self.dt, len(self.z)
         q, velocities, accelerations = q_next - 2.0 * u, (u + self.u_driven) / dt, 2.0 * (u - self.u_driven) / dt**2
@@ -580,8 +573,7 @@ class Flexible:
         return tau[self.driven] + self.load * (q - self.load_rest)
 
     def torque(self, positions: Array, u: Array | None = None) -> Array:
-        """Return the torques of a motion that is at rest at its first sample, with the interface of the functions in
-        discrete.py."""
+        """Return the torques of a motion that is at rest at its first sample, as the functions in discrete.py do."""
         self.start(positions[0])
         u = 0.5 * np.diff(positions, axis=0) if u is None else u
         return np.array([self.step(q, du) for q,

@@ -47,17 +47,14 @@ class Bent:
 
 
 def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:
-    """Return the bend of every flexible link and of every joint on a spring, in the first ticks of a motion from
-    rest."""
+    """Return the bend of each flexible link and of each joint on a spring, in a motion's first ticks from rest."""
     step, z = marched(model, motion, ticks)
     count = len(step.springs)
     return bends(step, np.hstack([z[:, :count] - step.rest[:count], z[:, count:]]))
 
 
 def bends(step: Flexible, z: Array) -> list[Bent]:
-    """Return the largest bends. z (T, Z): stretches of springs from rest, then modes, sampled from the middle of the
-    tick before the motion.
-    """
+    """Return the largest bends. z (T, Z): stretches of springs, then modes, from the middle of the tick before."""
     model, count = step.model, len(step.springs)
     joints = model.mechanism.moving
     found = [(f"joint.{joints[j].name}", z[:, k]) for k, j in enumerate(step.springs) if joints[j].type != "prismatic"]

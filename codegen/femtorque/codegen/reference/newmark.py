@@ -14,8 +14,7 @@ Array = NDArray[np.float64]
 
 
 def newmark_matrix(beta: float, gamma: float) -> Array:
-    """Return the matrix (2, 2) that maps an error in (v dt, a dt^2) to the next step, if the displacements are
-    prescribed."""
+    """Return the matrix (2, 2) from an error in (v dt, a dt^2) to the next step's, for given displacements."""
     return np.array([
         [1.0 - gamma / beta, 1.0 - gamma / (2.0 * beta)],
         [-1.0 / beta, 1.0 - 1.0 / (2.0 * beta)],
@@ -36,9 +35,7 @@ def newmark_growth(beta: float, gamma: float) -> float:
 
 def newmark_torque(model: Model, q: ArrayLike, start: NodalState, beta: float, gamma: float,
                    convert: Conversion = matrix_form) -> Array:
-    """Return torques at all sampling instants, which are one tick apart. q (samples, n): positions. start: state at the
-    first sample.
-    """
+    """Return torques at all sampling instants, a tick apart. q (samples, n): positions. start: the first state."""
     q = np.asarray(q, float)
     state = start
     rows = []
@@ -54,8 +51,7 @@ def newmark_torque(model: Model, q: ArrayLike, start: NodalState, beta: float, g
 
 def newmark_step(model: Model, state: NodalState, old: Pose, new: Pose, u: Array, beta: float,
                  gamma: float) -> NodalState:
-    """Return the next state: nodal increments from half increments u (n,), Newmark's method, {P} <- {P} + {dp} (Eq.
-    18)."""
+    """Return the next state: nodal increments from half increments u (n,), Newmark, {P} <- {P} + {dp} (Eq. 18)."""
     shift, turn = nodal_increments(model, old, u)
     v, a = newmark(shift, state.v, state.a, model.dt, beta, gamma)
     w, alpha = newmark(turn, state.w, state.alpha, model.dt, beta, gamma)

@@ -58,8 +58,7 @@ def solid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Any:
 
 
 def joint_model(joint: Joint) -> Any:
-    """Return the pinocchio.JointModel of one degree of freedom. q is the joint's angle or displacement, without
-    limits."""
+    """Return the pinocchio.JointModel of one degree of freedom without limits. q: angle or displacement."""
     import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     axis = np.asarray(joint.axis, float)

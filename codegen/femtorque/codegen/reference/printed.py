@@ -90,8 +90,7 @@ def _converted(model: Model, at: Pose, q: Array, F: Array, Phi: Array, convert: 
 
 
 def printed_torque(model: Model, positions: Array, u: Array, convert: Conversion = recursion) -> Array:
-    """Return torques (N, n) from positions (N+2, n) and half increments u (N+1, n). {P} is updated from tick to tick.
-    """
+    """Return torques (N, n) from positions (N+2, n) and half increments u (N+1, n). {P} goes from tick to tick."""
     before = pose(model, positions[:-1])
     at = Pose(before.R[1:], before.origin[1:])
     F, Phi = (_summed(np.diff(x, axis=0) / model.dt) for x in tick_momenta(model, before, u))

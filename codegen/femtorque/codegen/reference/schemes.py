@@ -48,8 +48,7 @@ def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
 
 
 def _near(model: Model, motion: Motion) -> dict[str, float] | None:
-    """Return the pose at which the search for a mode's closed loops starts. The pose has the positions at which a
-    motion enters the mode."""
+    """Return the pose at which the search for a mode's closed loops starts: where a motion enters the mode."""
     if not isinstance(motion, Later):
         return None
     q = np.asarray(motion.at(np.array([0.0]))[0], float)[0]
@@ -91,8 +90,7 @@ def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
 
 
 def closed_form(assembly: Assembly, convert: Conversion) -> Conversion:
-    """Return the conversion for closed loops. If the mechanism's allocation is "partition", return the conversion for
-    open loops."""
+    """Return the conversion for closed loops; for the allocation "partition", that for open loops."""
     return convert if assembly.model.mechanism.control.allocation == "partition" else assembly.conversion(convert)
 
 

@@ -106,9 +106,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Scales:
-    """Factors on a body's base parameters in a step: mass, moment, inertia, offset, and, for a body on the ground,
-    weight.
-    """
+    """Factors on a body's base parameters in a step: mass, moment, inertia, offset and, on the ground, weight."""
 
     mass: float
     moment: float
@@ -118,8 +116,7 @@ class Scales:
 
 
 def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: float = 1.0) -> Tree:
-    """Return frames and regrouped parameters of a model for given choices (one per joint) and a given unit of length
-    (m)."""
+    """Return a model's frames and regrouped parameters for choices (one per joint) and a unit of length (m)."""
     n = model.n
     choices = choices or (Choice(),) * n
     placed = pose(model, np.zeros(n))
@@ -277,9 +274,7 @@ def _towards(v: Vector, other: Vector) -> Vector:
 
 
 def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
-    """Return the unit vector perpendicular to z that is nearest to `towards`. If `towards` is along z, use a different
-    vector.
-    """
+    """Return the unit vector perpendicular to z that is nearest to `towards`, or any if `towards` is along z."""
     for candidate in (towards, *others):
         across = candidate - z * product(z, candidate)
         length = float(norm(across))
@@ -292,8 +287,7 @@ def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
 
 
 def _angle(a: Vector, b: Vector, z: Vector) -> float:
-    """Return the angle from a to b about z, rad. Angles that differ from quarter turns only by rounding become
-    exact."""
+    """Return the angle from a to b about z, rad. Angles within rounding of quarter turns become exact."""
     angle = float(arctan2(product(_cross(a, b), z), product(a, b)))
     quarters = round(angle / (0.5 * np.pi))
     return 0.5 * np.pi * quarters if abs(angle - 0.5 * np.pi * quarters) < SAME_ANGLE else angle

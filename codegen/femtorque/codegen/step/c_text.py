@@ -146,8 +146,7 @@ class Printer:
         return self._all_negative(e) if minus and kind == "sum" else _with_sign(minus, text, kind)
 
     def _all_negative(self, e: Expr) -> str:
-        """Return the negative of a sum. The text begins with a product, because the sign of a product costs no
-        instruction."""
+        """Return a sum's negative. It begins with a product, because a product's sign costs no instruction."""
         (_, a, kind_a), (_, b, kind_b) = sorted(map(self._signed, e.args), key=lambda part: part[2] != "product")
         return f"-{f'({a})' if kind_a == 'sum' else a} - {f'({b})' if kind_b == 'sum' else b}"
 
@@ -162,9 +161,7 @@ class Printer:
         return self.names.of(e.place) if isinstance(e, Input) else e.name
 
     def _signed(self, e: Expr) -> tuple[bool, str, str]:
-        """Return a text for an expression or for its negative: True if it is the negative, the text, and its type (sum,
-        product or atom).
-        """
+        """Return a text for an expression or for its negative (True), and the text's type: sum, product or atom."""
         if name := self._name(e):
             return e.negated, name, "atom"
         if isinstance(e, Const):

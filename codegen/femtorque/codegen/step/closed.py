@@ -88,9 +88,7 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Member:
-    """A revolute joint in a group of parallel joints on a path: its sign, and its body axes in the group's axes at
-    angle zero.
-    """
+    """A revolute joint in a group of parallel joints on a path: its sign, and its axes in the group's at angle 0."""
 
     joint: int
     sign: int
@@ -329,8 +327,7 @@ class LoopStep:
         return self.spins[angle]
 
     def _spun(self, angle: Angle, v: Vec3) -> Moving:
-        """Return velocity w z x v and acceleration -w^2 v (perpendicular to z) of a vector that is fixed in a rotating
-        frame."""
+        """Return w z x v and -w^2 v (perpendicular to z), velocity and acceleration of v in a rotating frame."""
         velocity = v.z_cross(self._spin(angle))
         return Moving(velocity, velocity.z_cross(self._spin(angle)))
 
@@ -363,8 +360,7 @@ class LoopStep:
 
     # ---- elimination
     def _solve(self, rows: list[Row]) -> dict[int, dict[int, Expr]]:
-        """Compute the correction and the velocity matrix. Return the velocity matrix, indexed by dependent and
-        independent joint."""
+        """Compute the correction, and return the velocity matrix by dependent and independent joint."""
         a, graph = self.assembly, self.graph
         for number, joint in enumerate(a.dependent):
             graph.block(f'"{a.model.bodies[joint].joint.name}" out of all equations but one')
@@ -388,8 +384,7 @@ class LoopStep:
         return G
 
     def _back(self, right: list[Expr], name: Callable[[int], str]) -> dict[int, Expr]:
-        """Return -J_d^-1 times a rotated right-hand side that has one entry per pivot. The keys of the result are
-        dependent joints."""
+        """Return -J_d^-1 times a rotated right-hand side with an entry per pivot, by dependent joint."""
         found: dict[int, Expr] = {}
         for p, side in reversed(list(zip(self.pivots, right, strict=True))):
             for j, entry in p.entries.items():
@@ -429,8 +424,7 @@ class LoopStep:
             graph.output("acceleration", d, led + own[joint])
 
     def _rotate(self, number: int, joint: int, touched: list[Row]) -> list[Row]:
-        """Choose one row as the joint's pivot row, eliminate the joint from the remaining rows, and store the pivot's
-        margin."""
+        """Choose a joint's pivot row, eliminate the joint from the remaining rows, and store the pivot's margin."""
         graph, zero, name = self.graph, self.graph.const(0.0), f"e{number + 1}"
         columns = sorted({j for row in touched for j in row.entries} - {joint})
         kept, left = touched[0], list[Row]()
@@ -525,8 +519,7 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, 
 
 
 def _positive_solve(graph: Graph, A: list[list[Expr]], b: list[Expr]) -> list[Expr]:
-    """Return x of A x = b for a symmetric positive definite A. The method is L D L' of the lower triangle, without
-    pivoting."""
+    """Return x of A x = b for a positive definite A by L D L' of its lower triangle, without pivoting."""
     n = len(b)
     L: list[list[Expr]] = [[graph.const(0.0)] * n for _ in range(n)]
     D: list[Expr] = []

@@ -231,8 +231,7 @@ class Node(ABC):
         self.E, self.d = self._frame()
 
     def _frame(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return rotation and origin of the piece's frame in its parent's body frame, with the joint at position
-        zero."""
+        """Return rotation and origin of the piece's frame in its parent's body frame, with the joint at zero."""
         axes = self.step.axes
         parent = np.eye(3) if self.piece.parent == GROUND else axes[self.piece.parent]
         return _tidy(product(parent.T, self.piece.R0, axes[self.i])), product(parent.T, self.piece.p0)
@@ -243,8 +242,7 @@ class Node(ABC):
 
     @abstractmethod
     def branch(self, beyond: bool) -> None:
-        """Process the branch outwards to the tips and back inwards. beyond: true if the piece is on a component that
-        bends or deflects."""
+        """Process the branch to the tips and back. beyond: the piece is on a component that bends or deflects."""
 
     @abstractmethod
     def correct(self, de: Vec3, da: Vec3) -> None:
@@ -252,9 +250,7 @@ class Node(ABC):
 
     @abstractmethod
     def lead(self, da: Vec3, by: str) -> None:
-        """The parent's acceleration has changed by da, because of link `by`. From now on add its effect to the forces
-        of all driven joints.
-        """
+        """Add the effect of da, the parent's acceleration by link `by`, to the forces of all driven joints."""
 
     def carried(self, calm: bool = False) -> FrameMotion:
         """Return the motion at the origin of the piece, in its frame at position zero."""
@@ -379,8 +375,7 @@ class RigidBody(Node):
         return force.f.z if self.piece.prismatic else force.n.z
 
     def _held(self, force: Expr, total: Load) -> Expr:
-        """Return the torque, together with its components from the constant length of links and from a spring at the
-        drive."""
+        """Return the torque and its components from the links' constant length and from a spring at the drive."""
         force = force + self._along(total.led)
         if not self.stiffness:
             return force
@@ -410,8 +405,7 @@ class RigidBody(Node):
         self._corrected(self.turned(de), self.turned(da))
 
     def _corrected(self, de: Vec3, da: Vec3) -> None:
-        """Return the changes de, da of the body frame's accelerations. The acceleration of the joint itself does not
-        change."""
+        """Return the changes de, da of the body frame's accelerations. The joint's own acceleration stays."""
         de, da = de.bind(f"de{self.name}"), da.bind(f"da{self.name}")
         more = self._along(self.about.inertia.answer(de, da))
         self.force = self.graph.bind(self.force + more, f"F{self.name}_d")
@@ -431,8 +425,7 @@ class RigidBody(Node):
 
 
 class SpringJoint(RigidBody):
-    """A body on a joint whose only torque comes from a spring. The joint deflects under its load and under the motion
-    of its parent."""
+    """A body on a joint with a spring alone, which deflects under its load and its parent's motion."""
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         super().__init__(step, i)
@@ -525,8 +518,7 @@ class Plane(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawn:
-    """Shortening of a bent link: displacement u, velocity and acceleration of its tip, first moment and second
-    moment."""
+    """Shortening of a bent link: displacement u, velocity, acceleration of its tip, first and second moment."""
 
     tip: tuple[Expr, Expr, Expr]
     first: tuple[Expr, Expr, Expr]
@@ -549,8 +541,7 @@ class Vec4(NamedTuple):
 
 
 class Twist(NamedTuple):
-    """The rotation of the tip about its x axis: cosine and sine, and the derivatives with respect to deflection and
-    slope in y, then in z."""
+    """The rotation of the tip about x: cosine, sine, and derivatives by deflection and slope in y, then in z."""
 
     pair: Pair
     by: Vec4
@@ -606,9 +597,7 @@ class Tip:
         return _sum(self.H[max(r, c), min(r, c)] * d[c] for c in range(len(d)))
 
     def change(self, d: Sequence[Expr]) -> tuple[Vec3, Vec3]:
-        """Return angular acceleration and acceleration of the tip, in the root frame, that result from the
-        accelerations of its coordinates.
-        """
+        """Return the tip's angular acceleration and acceleration, in the root frame, from those of its coordinates."""
         de = da = Vec3.zero(d[0].graph)
         for r, axis in enumerate(self.axes):
             de, da = (de + d[r] * axis, da) if r % 2 else (de, da + d[r] * axis)
@@ -722,8 +711,7 @@ class FlexibleLink(Node):
         return c, s
 
     def _twisted(self, y: Bend, z: Bend, w: Vec3, e: Vec3) -> tuple[Vec3, Vec3]:
-        """Return w, e of the tip in the axes rotated by the slopes. The result includes the rotation about x that
-        avoids torsion of the beam."""
+        """Return w, e of the tip in axes rotated by the slopes, with the rotation about x that avoids torsion."""
         graph, name, by = self.graph, self.name, 1.0 / self.link.length
         rolls = (by * z.slope, -(by * z.at + 0.5 * z.slope), -(by * y.slope), by * y.at - 0.5 * y.slope)
         r = Vec4(*(graph.bind(x, f"roll{name}_{k + 1}") for k, x in enumerate(rolls)))
@@ -744,8 +732,7 @@ class FlexibleLink(Node):
         return Vec3(self.graph.bind(cy * cz, f"x{self.name}_x"), self.graph.bind(sy * cz, f"x{self.name}_y"), sz)
 
     def _slope_axis(self) -> Vec3:
-        """Return the axis of a slope in z, in the root frame. This axis is -y of the frame rotated by the slope in
-        y."""
+        """Return the axis of a slope in z, in the root frame: -y of the frame rotated by the slope in y."""
         assert self.turns is not None
         c, s = self.turns[0]
         return Vec3(s, -c, self.graph.const(0.0))
@@ -776,8 +763,7 @@ class FlexibleLink(Node):
 
     # ---- the length that a bent link keeps
     def _drawn(self) -> Drawn:
-        """Compute the shortening of the link. The function stores the force of the tension on the modes in the
-        state."""
+        """Compute the link's shortening. The state keeps the force of the tension on the modes."""
         graph, n = self.graph, self.n
         graph.block(f'Flexible link "{self.link.name}": tension')
         sums = [graph.const(0.0)] * 8
@@ -904,8 +890,7 @@ class FlexibleLink(Node):
         return self.bend.get("y", none), self.bend.get("z", none)
 
     def _drawn_by(self, part: str) -> Vec4:
-        """Return the derivatives of the tip's shortening with respect to deflection and slope. The arguments are their
-        values or their velocities."""
+        """Return the derivatives of the tip's shortening by deflection and slope, for values or velocities of these."""
         by, none = 1.2 / self.link.length, self.graph.const(0.0)
         y, z = (self.graph.bind(by * getattr(bend, part), f"by{self.n}{plane}_{part}")
                 for plane, bend in zip("yz", self._bends(), strict=True))
@@ -921,14 +906,11 @@ class FlexibleLink(Node):
         return Vec4(none, -self.moment.y if stiff else none, none, -self.moment.z if stiff else none)
 
     def _curved(self) -> Vec4:
-        """Return the forces on the tip's coordinates that come from third-order terms of the Lagrangian, for the
-        predicted motion."""
+        """Return the forces on the tip's coordinates by third-order terms of the Lagrangian, for predicted motion."""
         return Vec4(*(a + b for a, b in zip(self._round(), self._off_the_end(), strict=True)))
 
     def _round(self) -> Vec4:
-        """Return the forces of a deflection that rotates around the link's axis, and of a deflection under a transverse
-        acceleration.
-        """
+        """Return the forces of a deflection that rotates about the link, and of one under transverse acceleration."""
         graph, n, unit, none, (y, z) = self.graph, self.n, self.step.unit, self.graph.const(0.0), self._bends()
         w, e, a = self.calm_root.w, self.calm_root.e, self.calm_root.a
         linear, square, shorter = (unit * part for part in self.link.curved(self.carried_kg))

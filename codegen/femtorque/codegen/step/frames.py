@@ -30,8 +30,7 @@ class FrameStep(ABC):
     carry = Function("ft_carry", "void", cost=4)
 
     def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
-        """Build the graph. shared: angles, as sums of signed joints; the inputs r[0], r[1], ... are their exact cosines
-        and sines."""
+        """Build the graph. shared: angles as sums of signed joints, whose cosines and sines are the inputs r[0], ..."""
         self.model, self.tree, self.length = model, tree, tree.length
         self.shared = [dict(members) for members in shared]
         self.graph = Graph()
@@ -41,9 +40,7 @@ class FrameStep(ABC):
 
     # ---- the walk over the tree
     def _walk(self) -> None:
-        """Process every branch outwards to its tips and back inwards, one branch after the other, because branches do
-        not depend on each other.
-        """
+        """Process one branch after another outwards to its tips and back, because branches are independent."""
         for b in self.tree.bodies:
             if b.parent == GROUND:
                 self._branch(b.joint)

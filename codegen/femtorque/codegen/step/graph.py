@@ -16,9 +16,7 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Place:
-    """An element of an array: an input (u[3]), state (P[2]) or result (tau[0]) of a tick. part: member of a struct in
-    the array.
-    """
+    """An element of an array: an input (u[3]), state (P[2]) or result (tau[0]). part: member of a struct."""
 
     array: str
     index: int = -1  # none: all of it
@@ -39,9 +37,7 @@ class Function:
 
 
 class Expr:
-    """A node of the graph. name: name of the value, or of its negative if `negated`. minus: the expression whose
-    negative the node is.
-    """
+    """A node of the graph. name: of the value, or of its negative if `negated`. minus: the node's negative."""
 
     __slots__ = ("graph", "index", "name", "negated")
     args: tuple[Expr, ...] = ()
@@ -300,9 +296,7 @@ class Graph:
 
     # ---- statements
     def block(self, title: str, of: int = -1) -> int:
-        """Begin a new block of the C with this comment, for all later statements. of: the link whose parameters are
-        behind the block's numbers.
-        """
+        """Begin a new block of the C with this comment. of: the link whose parameters its numbers have."""
         self.blocks.append(title)
         self.current = len(self.blocks) - 1
         if of >= 0:
@@ -342,9 +336,7 @@ class Graph:
 
     # ---- analysis
     def live(self) -> tuple[set[int], set[Statement]]:
-        """Return the indices of the live expressions and the live statements, found by a backward search from the
-        stores.
-        """
+        """Return the indices of live expressions and live statements, by a backward search from the stores."""
         needed = bytearray(len(self.nodes))
         kept: set[Statement] = {
             s for s in self.statements if isinstance(s, Store) or isinstance(s, Call) and s.function.acts}
@@ -369,8 +361,7 @@ class Graph:
         return read | {a.array for s in kept if isinstance(s, Call) for a in s.arguments if isinstance(a, Place)}
 
     def cost(self) -> int:
-        """Return the estimated number of instructions: one per operation, load, store and constant, and the cost of
-        functions."""
+        """Return the estimated instructions: one per operation, load, store and constant, and the functions' cost."""
         seen, kept = self.live()
         nodes, total = self.nodes, len(seen)
         for i in seen:
@@ -381,8 +372,7 @@ class Graph:
 
 
 class Values:
-    """Values of nodes, in the number type that `leaf` returns. leaf: returns the value of a node without operands.
-    """
+    """Values of nodes, in the number type that `leaf` returns. leaf: gives the value of a node without operands."""
 
     def __init__(self, leaf: Callable[[Expr], Any]) -> None:
         self.leaf = leaf

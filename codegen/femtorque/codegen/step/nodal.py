@@ -198,9 +198,7 @@ class NodalStep(FrameStep):
         return SpatialForce(self._carry(j, "F", now.f), self._carry(j, "Phi", now.n))
 
     def _own(self, b: ReducedBody) -> tuple[SpatialForce, bool]:
-        """Return the change of momentum of the link alone. The flag is True if the change is in body axes, False if it
-        is in the joint's frame.
-        """
+        """Return the link's own change of momentum, and True if it is in body axes, False if in the joint's frame."""
         j, unit, name, in_body = b.joint, self.inertia_unit, str(b.joint + 1), self._in_own_axes(b)
         force = SpatialForce.zero(self.graph)
         frame = "_b" if in_body else ""

@@ -135,8 +135,7 @@ class PrintedStep(FrameStep):
         return Mat3.of(lambda r, c: self._entry(j, f"J.{places[min(r, c), max(r, c)]}", J[min(r, c), max(r, c)]))
 
     def _rows(self, j: int) -> Mat3:
-        """Return R', whose rows are the link's axes X, Y, Z at joint zero in the parent's axes. The table does not
-        contain ones."""
+        """Return R', the rows X, Y, Z of the link's axes at joint zero in the parent's axes. The table has no ones."""
         def entry(r: int, c: int) -> Expr:
             value = float(self.links[j].R[c, r])
             return self.graph.const(value) if abs(value) in (0.0, 1.0) else self._entry(j, f"{'XYZ'[r]}[{c}]", value)
@@ -144,8 +143,7 @@ class PrintedStep(FrameStep):
         return Mat3.of(entry)
 
     def _lever(self, j: int) -> Vec3:
-        """Return l, the vector from the parent's joint to this joint, in the parent's axes. For a prismatic joint, l
-        includes its position."""
+        """Return l, from the parent's joint to this one in the parent's axes, with a prismatic joint's position."""
         l = self._vector(j, "l", self.links[j].l)
         if self.links[j].slides:
             l = (l + self._position(j) * self._rows(j).z).bind(f"l{j + 1}")
@@ -200,9 +198,7 @@ class PrintedStep(FrameStep):
                     (du + du) - (fast * (e.x * e.x + e.y * e.y) - fast_b * (b.x * b.x + b.y * b.y)))
 
     def _shared(self, j: int) -> Pair | None:
-        """Return cosine and sine of the joint's angle, computed from one shared angle, or from two shared angles whose
-        difference is this angle.
-        """
+        """Return cosine and sine of the joint's angle, from a shared angle or from the difference of two."""
         wanted, pairs = {j: 1}, []
         for k, angle in enumerate(self.shared):
             for direction in (1, -1):

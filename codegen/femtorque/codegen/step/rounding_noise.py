@@ -36,8 +36,7 @@ Joints = NDArray[np.float64]  # shape (J, N)
 
 
 def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
-    """Return the largest error (J,), N m or N, that single precision causes in a motion. positions (N, J): one row per
-    tick."""
+    """Return the largest error (J,), N m or N, of single precision in a motion. positions (N, J): row per tick."""
     if not model.mechanism.constrained:
         return _of_tree(model, positions)
     assembly = assemble(model)

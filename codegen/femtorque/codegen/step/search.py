@@ -62,8 +62,7 @@ def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
 
 
 def instant_of(model: Model, form: type[InstantTorque], shared: Sequence[Members] = ()) -> InstantTorque:
-    """Return the graph of torques at one instant with the choices that need the fewest instructions. form: with motion,
-    or at rest."""
+    """Return the graph of torques at an instant with the fewest instructions. form: with motion, or at rest."""
     def made(tree: Tree) -> InstantTorque:
         return form(model, tree, shared)
 

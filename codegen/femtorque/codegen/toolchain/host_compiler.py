@@ -30,8 +30,7 @@ LIGHTLY = ("-O1",)  # for code whose compilation takes longer than its execution
 
 @cache
 def compiler() -> str:
-    """Return the C compiler of this computer: $CC, or else cc, gcc or clang from PATH. Raise Refused if there is no
-    compiler."""
+    """Return this computer's C compiler: $CC, or cc, gcc or clang from PATH. Raise Refused if there is none."""
     for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
         if name and (found := shutil.which(name)):
             return found

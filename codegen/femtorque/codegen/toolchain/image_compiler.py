@@ -131,8 +131,7 @@ class Sources:
 
 
 def bare(text: str) -> str:
-    """Return C line by line, with all comments replaced by blanks. Comments contain names of mechanisms, but object
-    files do not."""
+    """Return C line by line with comments blanked, because comments contain names that object files do not."""
     return COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found[0][0] == "/" else found[0], text)
 
 

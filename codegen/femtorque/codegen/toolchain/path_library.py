@@ -127,8 +127,7 @@ long ft_path_torque(long knots, long held, const void *state,
 
 
 class CompiledPath:
-    """The path library of one mechanism. step: the emitted step, if the caller has it. Raise Refused if the C does not
-    compile."""
+    """The path library of one mechanism. step: the emitted step, if known. Raise Refused if the C does not compile."""
 
     def __init__(self, mechanism: Mechanism, precision: Precision = "single",
                  step: dict[str, str] | None = None) -> None:

@@ -55,8 +55,7 @@ class Project:
 
 
 def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -> Project:
-    """Return the project of one mechanism. Raise BadInput that names the joints concerned if board, motors or encoders
-    are missing."""
+    """Return one mechanism's project. Raise BadInput with the joints that lack a board, motors or encoders."""
     if mechanism.board is None:
         refuse(mechanism, "board", None, "is required to build an image",
                f'write [board] use = "{DEFAULT_BOARD}"' if mechanism.source != mechanism.urdf else
@@ -88,8 +87,7 @@ def _settings(chip: Chip) -> bytes:
 
 
 def assemble(mechanism: Mechanism, out: Path, feedforward: bool = True) -> Path:
-    """Write the project of one mechanism to `out`, and return `out`. A file whose content is already correct is not
-    written."""
+    """Write one mechanism's project to `out`, and return `out`. A file that is already correct is not written."""
     _write(out, project(mechanism, feedforward).files)
     return out
 
@@ -225,8 +223,7 @@ def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = Non
 
 
 def _key(wanted: Project) -> str:
-    """Return the key of the project's image: all files, the compiler, and the environment variables that change
-    PlatformIO's options."""
+    """Return the key of the image: files, compiler, and environment variables that change PlatformIO's options."""
     contents = (part for name, content in sorted(wanted.files.items()) for part in (name, content))
     return key_of("image", compiler_identity(), *_variables(), *contents)
 
@@ -325,8 +322,7 @@ def steps_of(line: str) -> list[str]:
 
 
 def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -> str:
-    """Run PlatformIO in a project folder, and return its output. Raise Refused with the relevant lines of the
-    output."""
+    """Run PlatformIO in a project folder and return its output. Raise Refused with the output's relevant lines."""
     environment = os.environ | {
         "PLATFORMIO_CORE_DIR": str(out / ".platformio"),
         "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",

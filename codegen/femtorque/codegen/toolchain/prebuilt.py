@@ -20,8 +20,7 @@ ALONE = ("three_link",)  # examples with a second image that has no feed-forward
 
 
 def make() -> list[Path]:
-    """Build all images without debug information, and return their folders. Raise Refused under the same conditions as
-    `build_image`."""
+    """Build all images without debug information, and return their folders. Raise Refused as `build_image` does."""
     shutil.rmtree(PREBUILT, ignore_errors=True)
     made = [_make(name, feedforward) for name in EXAMPLES for feedforward in (True, False)
             if feedforward or name in ALONE]

@@ -105,8 +105,7 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True)
 class StackBound:
-    """An upper bound on the stack. bytes: maximum stack size. path: the functions that are on the stack at this size,
-    main program first."""
+    """A bound on the stack. bytes: maximum size. path: functions on the stack at this size, the main program first."""
 
     bytes: int
     path: tuple[str, ...]

@@ -185,8 +185,7 @@ class CompiledStep:
         self.state = self.lib.ft_host_state()
 
     def start(self, q: ArrayLike) -> None:
-        """Start at rest at q (J,), rad or m. Raise Refused if closed loops cannot reach q from their start.
-        """
+        """Start at rest at q (J,), rad or m. Raise Refused if closed loops cannot reach q from their start."""
         if self.lib.ft_host_start(self.state, self.ffi.from_buffer("ft_turn[]", self.turns.of(q))):
             raise Refused(f"{self.model.mechanism.name}: the loops cannot be followed from their start to the motion's")
 

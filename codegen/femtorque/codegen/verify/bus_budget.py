@@ -34,8 +34,7 @@ class BusLoad:
 
 
 def ages(mechanism: Mechanism) -> list[str]:
-    """Return a line for each bus with polled drives, which gives the age of their positions in the control law.
-    """
+    """Return a line for each bus with polled drives, which gives the age of their positions in the control law."""
     said = []
     for bus in mechanism.buses:
         own = [j.drive.type for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]

@@ -56,8 +56,7 @@ def _heading(report: Report) -> Text:
 
 
 def _table(title: str, *columns: str) -> Table:
-    """Return a table whose first column identifies a row. In a narrow terminal only the remaining columns are
-    wrapped."""
+    """Return a table whose first column identifies a row. A narrow terminal wraps only the other columns."""
     table = Table(title=f"\n{title}" if title else None, title_justify="left", box=SIMPLE_HEAD, show_edge=False,
                   pad_edge=False, collapse_padding=True)
     for k, column in enumerate(columns):
@@ -160,8 +159,7 @@ def _link_table(mechanism: Mechanism) -> Table:
 
 
 def _ground(mechanism: Mechanism) -> list[str]:
-    """Return one line about the links that are fixed to the ground. One line suffices, because a locked limb of a
-    legged robot has many links."""
+    """Return a line about the links that are fixed to the ground. A locked limb of a legged robot has many links."""
     still = _left_out(mechanism)
     if not still:
         return []
@@ -183,8 +181,7 @@ def _standing(mechanism: Mechanism) -> set[str]:
 
 
 def _left_out(mechanism: Mechanism) -> set[str]:
-    """Return the links that are fixed to the ground, if they are too many for one table row each. Otherwise return an
-    empty set."""
+    """Return the links on the ground if they are too many for a row each, otherwise an empty set."""
     still = _standing(mechanism)
     return still if len(still) > FEW else set()
 
@@ -196,8 +193,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _beam_table(report: Report) -> Table:
-    """Return the table of flexible links. The frequencies are those of the whole mechanism at its start, with locked
-    motors."""
+    """Return the table of flexible links. The frequencies are the mechanism's at its start, with locked motors."""
     table = _table("flexible links", "link", "length, m", "EI about y, z, N m^2", "GJ, N m^2", "elements", "damping, s")
     for link in report.mechanism.links:
         if beam := link.beam:

@@ -35,8 +35,7 @@ PARAMETER, COMBINED, SUM = "parameter", "combined", "sum"
 
 @dataclass(frozen=True)
 class Place:
-    """Position of a number. block: the comment above the number. link: the mechanism's link that the block computes, if
-    any."""
+    """Place of a number. block: the comment above the number. link: the link that the block computes, if any."""
 
     file: str
     line: int
@@ -47,9 +46,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Made:
-    """One way to form a number: factor times parameters[0], times or divided by parameters[1]. links: the links to
-    which the parameters belong.
-    """
+    """A way to form a number: factor times parameters[0], times or over parameters[1]. links: the parameters' links."""
 
     factor: float
     links: tuple[str, ...]
@@ -76,9 +73,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Search:
-    """All numbers in a mechanism's C. rows: (link, parameter), with the rows of the step first. own: number of the
-    step's rows.
-    """
+    """All numbers in a mechanism's C. rows: (link, parameter), the step's rows first. own: the step's row count."""
 
     mechanism: Mechanism
     rows: tuple[tuple[str, Parameter], ...]
@@ -101,8 +96,7 @@ class Search:
                       {literal: tuple(found) for literal, found in places.items()})
 
     def find(self, number: str) -> tuple[Found, ...]:
-        """Return all literals that equal a number within the number's digits. Raise BadInput if no literal equals
-        it."""
+        """Return all literals that equal a number within its digits. Raise BadInput if no literal equals it."""
         digits = number.removeprefix("-").removeprefix("FT_C(").removesuffix(")").removesuffix("f").lstrip("-")
         if not (given := GIVEN.fullmatch(digits)):
             raise BadInput("command line", "--find", number, "is not a number as it stands in C",

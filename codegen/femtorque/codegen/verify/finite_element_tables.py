@@ -38,8 +38,7 @@ def spy(filled: NDArray[np.bool_]) -> str:
 
 
 def load_names(link: RigidLink) -> list[str]:
-    """Return the names of the columns of [Lambda_i]: force at the node, sums of the forces beyond every child,
-    moment."""
+    """Return the names of [Lambda_i]'s columns: force at the node, forces beyond every child, moment."""
     vectors = ("F", *(f"S{k + 1}" for k in range(len(link.children))), "Φ")
     return [f"{vector}{axis}" for vector in vectors for axis in "xyz"]
 

@@ -77,8 +77,7 @@ def _closed(kind: DriveType) -> str:
 
 
 def _rotor(kind: DriveType) -> str:
-    """Return the key for a published rotor inertia. For a servo it is absent, because the catalogue's motor includes
-    the rotor."""
+    """Return the key for a published rotor inertia; empty for a servo, whose catalogued motor includes it."""
     return f", inertia = {kind.inertia:g}" if kind.inertia else ""
 
 

@@ -23,8 +23,7 @@ COPY_FRAME = 32
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compiler's result for the emitted C. error: the first error message, if any. compiler: None if it is not
-    installed."""
+    """A compiler's result for the emitted C. error: first error message. compiler: None if it is not installed."""
 
     language: str
     precision: Precision

@@ -64,9 +64,7 @@ JOINT_COLUMNS = ("joint", "own peak", "float32", "noise floor", "of peak", "of o
 
 
 def joint_rows(v: Verification) -> list[tuple[str, ...]]:
-    """Return one row per joint: the largest error in single precision, peak and noise floor of its motion, and the
-    error in double precision.
-    """
+    """Return a row per joint: its worst error in single precision, with that motion's peak and floor, and in double."""
     rows: list[tuple[str, ...]] = []
     for j, joint in enumerate(v.joints):
         single, double = v.worst("single", j), v.worst("double", j)

@@ -110,9 +110,7 @@ class Comparison:
 
 
 def scheme_bound(rate_hz: float) -> float:
-    """Return the bound relative to the peak: 1e-5 at 1 kHz and above. At lower rates the bound grows with the square of
-    the tick length.
-    """
+    """Return the bound over the peak: 1e-5 at 1 kHz and above; below, it grows with the square of the tick."""
     return SCHEME * max(1.0, SCHEME_HZ / rate_hz) ** 2
 
 
@@ -145,8 +143,7 @@ def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
 
 @dataclass(frozen=True)
 class Worst:
-    """A largest error, with its joint and time. error: N m or N. of_peak: error divided by the peak torque of its
-    motion."""
+    """A largest error, with its joint and time. error: N m or N. of_peak: over the peak torque of its motion."""
 
     error: float
     of_peak: float
@@ -236,8 +233,7 @@ class Verification:
                              for e, a in np.broadcast(np.max(comparison.error(t), axis=0), allowed(t, hz))]))
 
     def kept(self, comparison: Comparison) -> bool | None:
-        """Return True if the differences of a comparison stay within their bound at every joint of every judged
-        motion."""
+        """Return True if a comparison stays within its bound at every joint of every judged motion."""
         share = self.share(comparison)
         return None if share is None else share <= 1.0
 
@@ -250,8 +246,7 @@ class Verification:
 
     @property
     def bit_identical(self) -> bool | None:
-        """Return True if all torque values of chip and this computer are bit-identical; None if the chip was not
-        run."""
+        """Return True if chip and computer have bit-identical torques; None if the chip was not run."""
         runs = [trial for trial in self.trials if trial.chip is not None]
         return all(trial.differing == 0 for trial in runs) if runs else None
 

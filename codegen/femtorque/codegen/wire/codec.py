@@ -87,8 +87,7 @@ def payload_size(message: Message, joints: int) -> int:
 
 
 def stuffed_size(frame: int) -> int:
-    """Return the maximum number of bytes on the serial line for a frame of this size. COBS adds one byte per 254 bytes,
-    and a final zero."""
+    """Return the most bytes on the line for a frame of this size. COBS adds one per 254 bytes and a final zero."""
     return frame + frame // 254 + 2
 
 
@@ -99,8 +98,7 @@ def _code(f: Field, n: int) -> str:
 
 
 def checked(stuffed: bytes) -> bytes:
-    """Return header and payload of a frame from any configuration. data: the bytes between two zeros. Raise
-    BadFrame."""
+    """Return header and payload of a frame of any configuration. data: bytes between two zeros. Raise BadFrame."""
     try:
         frame = cobs.decode(stuffed)
     except cobs.DecodeError as error:
@@ -123,8 +121,7 @@ class Codec:
         self._by_name = {x.message.name: x for x in layouts}
 
     def encode(self, message: Payload, tag: int, seq: int = 0) -> bytes:
-        """Return the bytes of one frame, including the final zero. Raise BadInput for a value that does not fit its
-        field."""
+        """Return the bytes of a frame with the final zero. Raise BadInput for a value that does not fit its field."""
         layout = self._by_name[message.NAME]
         body = HEADER.pack(layout.message.type, seq & 0xFFFF, tag) + layout.pack(message)
         return cobs.encode(body + CRC.pack(zlib.crc32(body))) + b"\0"

@@ -65,8 +65,7 @@ def fault_name(number: int) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of docs/faults.md. kind: state, fault, refusal or limit. reaction: class of a fault. mend: advice on how to
-    remove the cause."""
+    """A row of docs/faults.md. kind: state, fault, refusal or limit. reaction: a fault's class. mend: its remedy."""
 
     name: str
     kind: str
@@ -84,8 +83,7 @@ class Entry:
 
 
 def looked_up(name: str) -> list[Entry]:
-    """Return every row with this name. Upper and lower case are equal, and - is equal to _. Raise BadInput for an
-    unknown name."""
+    """Return every row with this name, in any case and with - for _. Raise BadInput for an unknown name."""
     wanted, entries = name.strip().upper().replace("-", "_"), list[Entry]()
     for kind, table in (("state", messages.STATES), ("fault", messages.FAULTS), ("refusal", messages.REFUSALS),
                         ("limit", messages.LIMITS)):

@@ -70,8 +70,7 @@ def fast_status(parts: Sequence[Part]) -> bytes:
 
 
 def write(values: Mapping[int, int], register: int, size: int) -> bytes:
-    """Return one packet that writes a register of several servos. values: {id: value, positive or negative}; size:
-    bytes."""
+    """Return a packet that writes a register of several servos. values: {id: signed value}; size: bytes."""
     each = b"".join(bytes([id]) + (value & (1 << 8 * size) - 1).to_bytes(size, "little")
                     for id, value in values.items())
     return packet(EVERYBODY, SYNC_WRITE, register.to_bytes(2, "little") + size.to_bytes(2, "little") + each)
@@ -109,8 +108,7 @@ def offset(bits: int) -> int:
 
 
 def packets(servos: Sequence[DriveType]) -> Packets:
-    """Return the packet sizes of a tick: currents, duties, switches, one question and one answer.
-    """
+    """Return the packet sizes of a tick: currents, duties, switches, one question and one answer."""
     ids, n = range(1, len(servos) + 1), len(servos)
     kinds = [sum(bool(s.servo and s.servo.ampere) == current for s in servos) for current in (True, False)]
     goals = sum(len(write(dict.fromkeys(range(1, some + 1), 0), GOAL_CURRENT, 2)) for some in kinds if some)
@@ -119,7 +117,5 @@ def packets(servos: Sequence[DriveType]) -> Packets:
 
 
 def wire_out(servos: int) -> int:
-    """Return the maximum number of bytes that the board sends in a tick: goals in two packets, switches or reboots, two
-    settings, a question.
-    """
+    """Return the most bytes that the board sends in a tick: goals in two packets, switches, settings, a question."""
     return 7 * 16 + 20 * servos

@@ -48,8 +48,7 @@ def status(data: bytes) -> Status:
 
 
 def duty(share: float) -> bytes:
-    """Return a duty in the format of register 44, magnitude and sign bit. share: duty from -1 to 1, clamped.
-    """
+    """Return a duty in the format of register 44, magnitude and sign bit. share: duty from -1 to 1, clamped."""
     share = 0.0 if share != share else min(max(share, -1.0), 1.0)
     count = round(abs(share) * FULL)
     return (count | (BACKWARDS if share < 0.0 and count else 0)).to_bytes(2, "little")
@@ -112,8 +111,7 @@ def offset(bits: int) -> int:
 
 
 def packets(servos: Sequence[DriveType]) -> Packets:
-    """Return the packet sizes of a tick: the duties of all servos, motor switches, one question and the answers of all
-    servos."""
+    """Return the packet sizes of a tick: duties of all servos, motor switches, one question and all answers."""
     ids = range(1, len(servos) + 1)
     answers = len(ids) * len(packet(0, 0, bytes(STATE)))
     return Packets(len(duties(dict.fromkeys(ids, 0.0))), len(torques(dict.fromkeys(ids, False))), len(ask(ids)),

@@ -36,8 +36,7 @@ def _off(name: str) -> Configured:
 
 
 def _end(name: str, side: int) -> Configured:
-    """Return the rule for an end of the drive's position range. The end of the drive's range must lie outside the
-    joint's range."""
+    """Return the rule for an end of the drive's position range, which must lie outside the joint's range."""
     def turns(d: Fitted) -> float | None:
         return None if d.reach is None else d.reach[side > 0] / math.tau
 

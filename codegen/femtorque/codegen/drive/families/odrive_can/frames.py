@@ -44,15 +44,12 @@ def poll(id: int) -> Frame:
 
 
 def answer_id(id: int) -> int:
-    """Return the id of the messages with a drive's position. The id of the drive's heartbeats differs only in the
-    message number."""
+    """Return the id of messages with a drive's position. Heartbeats have another message number in their id."""
     return identifier(id, GET_ESTIMATES)
 
 
 def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Frame:
-    """Return a torque command, clamped to the drive's range; NaN gives 0. fd: unused, because ODrive's drives have no
-    CAN FD.
-    """
+    """Return a torque command, clamped to the drive's range; NaN gives 0. fd: unused, as ODrives have no CAN FD."""
     torque = target.torque if target.torque == target.torque else 0.0
     return Frame(identifier(id, SET_TORQUE), struct.pack("<f", min(max(torque, -drive.torque), drive.torque)))
 
