@@ -22,7 +22,7 @@ typedef struct {
     ft_real q[N], qd[N], qdd[N];
 } motion;
 
-static const ft_real away = FT_C(0.6); /* rad or m, every joint */
+static const ft_real away = FT_C(0.6); /* travel of every joint, rad or m */
 
 /* Return the motion at a time: a quintic from zero to `away` in one second.
  * Before and after this second, the same polynomial is used. Rates are computed

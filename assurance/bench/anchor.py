@@ -23,7 +23,7 @@ from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, arm_const as
 from femtorque.hil.board import VirtualBoard
 from tests.support.suite import ROOT
 
-EMULATION = 0.0055  # s, duration of one call of `emulation` on the reference computer
+EMULATION = 0.0055  # duration of one call of `emulation` on the reference computer, s
 CODE, DATA, PAGE = 0x08000000, 0x20000000, 0x1000
 # ldr r3, [r1]; adds r3, r3, r0; eor.w r3, r3, r3, ror #7; str r3, [r1]; vldr s0, [r1, #4]; vmul.f32 s0, s0, s1;
 # vadd.f32 s0, s0, s2; vstr s0, [r1, #4]; subs r0, #1; bne back to the first; nop
@@ -31,7 +31,7 @@ LOOP = bytes.fromhex("0b681b1883eaf3130b6091ed010a20ee200a30ee010a81ed010a0138f0
 # starts of the emulation; iterations of its loop and steps of Python for each start
 STARTS, ROUNDS, STEPS = 25, 500, 400
 OBJECTS = 8000  # number of Python objects; they fill the processor's caches as a board with its host does
-EVERY = 0.010  # s of work between two emulations
+EVERY = 0.010  # time of work between two emulations, s
 
 
 @cache

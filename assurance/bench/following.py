@@ -23,12 +23,12 @@ from tests.firmware.following import TURN, Sent, follow, play, wave
 
 Array = NDArray[np.float64]
 
-V, A, J = 4.0, 20.0, 400.0  # rad/s, rad/s^2, rad/s^3: limits of the joint
-SECONDS, SKIPPED = 10.0, 4.0  # s: duration of a run; duration of its beginning that is not evaluated
+V, A, J = 4.0, 20.0, 400.0  # limits of the joint: rad/s, rad/s^2, rad/s^3
+SECONDS, SKIPPED = 10.0, 4.0  # duration of a run, and of the part at its beginning that is not evaluated, s
 DT = 1e-3
-KP, KD = 630.0, 35.0  # 1/s^2, 1/s: bandwidth of 4 Hz, damping ratio of 0.7
+KP, KD = 630.0, 35.0  # bandwidth of 4 Hz (1/s^2), damping ratio of 0.7 (1/s)
 RATES = (30, 50, 100, 250)  # Hz
-LONGEST = 0.2  # s, the largest delay in the search
+LONGEST = 0.2  # largest delay in the search, s
 
 FOLLOW, STAIRS, LINES, OPTIMAL = "FOLLOW", "stairs to the drive", "lines on the host", "ruckig on the host"
 COLOURS = {FOLLOW: colours.FEED_FORWARD, STAIRS: colours.FEEDBACK, LINES: colours.REST, OPTIMAL: colours.DESIRED}

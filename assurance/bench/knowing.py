@@ -19,7 +19,7 @@ from femtorque.host.lab.inertial.recording import equations
 from femtorque.host.lab.inertial.regressor import Unknowns
 from tests.support.plugged import plugged_in
 
-SMALL = 1e-3  # N m: the scale of the plot is linear below this value
+SMALL = 1e-3  # the torque below which the plot's scale is linear, N m
 
 
 def identified(mechanism: Mechanism, truth: Mechanism) -> Result:

@@ -14,7 +14,7 @@ from femtorque.codegen.drive import Wire, bus_load
 
 pytestmark = pytest.mark.bench
 
-OFF = 5e-3  # rad, the largest distance from the path after a stall of the host
+OFF = 5e-3  # largest distance from the path after a stall of the host, rad
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.support.sampling import middles, sampled_quintic
 
 pytestmark = pytest.mark.bench
 
-SPREAD, TRAVEL = 2.0, (1.3, -1.1)  # rad: these poses include large arguments for the library's sine function
+SPREAD, TRAVEL = 2.0, (1.3, -1.1)  # size of the poses, rad: large arguments for the library's sine function
 ERRORS = {
     "femtorque": 1e-5,  # fraction of the peak torque: the discretisation error, of second order in the tick
     "CasADi, made single": 1e-6,  # fraction of the peak torque: a float32 recursion without time differences

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.bench
 PLANAR, SPATIAL = (4, 8, 16, 32, 64), (4, 8, 16, 32)
 SEEDS = 3  # random trees for each size
 GROWTH = 1.4  # the largest allowed growth of the cost of a link
-GENERATION, COMPILATION = 2.0, 20.0  # s of processor time, for 64 links
+GENERATION, COMPILATION = 2.0, 20.0  # processor time for 64 links, s
 TICKS = 16
 
 Cost = dict[str, float]  # n: number of links; instructions, cycles, stalls, stack: of the worst measured tick

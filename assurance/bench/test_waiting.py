@@ -39,7 +39,7 @@ ARMED = {"three_link": 60.0, "six_axis": 22.0, "three_link, current": 6.0, "five
          "flexible_arm": 16.0, "so101_sts": 6.0, "aloha_like": 4.5, "openarm_like": 3.0, "three_link, ODrive": 1.5}
 STREAMED = {"three_link": 16.0, "six_axis": 10.0, "three_link, current": 3.5, "five_bar": 10.0, "delta": 2.7,
             "flexible_arm": 5.4, "so101_sts": 4.0, "aloha_like": 3.2, "openarm_like": 2.2, "three_link, ODrive": 1.4}
-WORK = 1.0  # s, minimum processor time of each measurement
+WORK = 1.0  # minimum processor time of each measurement, s
 
 
 def played(mechanism: Mechanism, elf: Path) -> tuple[Result, Pace]:

@@ -32,19 +32,19 @@ from femtorque.hil.play import session_with
 from femtorque.hil.play.closed_loop import Witness
 from femtorque.host.link import ASK, PERIOD, Sender
 
-BEFORE = 0.05  # s in a state before the fault, by default
-STAY = 0.05  # s for which the end state must last
-STATUS = 0.03  # s until a host knows a state: two STATUS frames, because one may be lost
+BEFORE = 0.05  # time in a state before the fault, by default, s
+STAY = 0.05  # time for which the end state must last, s
+STATUS = 0.03  # time until a host knows a state, s: two STATUS frames, because one may be lost
 SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
-# s: the motion has more knots than the ring buffer holds, so that the host is still sending when the fault is injected
+# duration of the motion, s. It has more knots than the ring buffer holds, so the host is still sending at the fault
 MOTION = 1.2
-REACH = (0.9, -0.7, 0.6)  # rad, one for each joint
+REACH = (0.9, -0.7, 0.6)  # angle of each joint, rad
 MOVED = ("HOLD", "TRACK", "FOLLOW")  # states whose control law follows a motion
 HELD = (*MOVED, "FLOAT", "JOG")  # all states of an armed arm with its zeros
 DRIVEN = (*HELD, "HOMING", "PROBE")  # all states with driven motors
-FOLLOWED = 0.25  # s of targets before the fault, so that the arm moves
-HAND = 3.0  # N m, torque of a hand on the first joint
-WARMS = 0.3  # s: time constant of a motor's temperature
+FOLLOWED = 0.25  # time of targets before the fault, so that the arm moves, s
+HAND = 3.0  # torque of a hand on the first joint, N m
+WARMS = 0.3  # time constant of a motor's temperature, s
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,11 @@ def rated_of(source: Mechanism) -> Mechanism:
                    safety=replace(source.safety, brake=Brake(release_s=0.03, engage_s=0.06)))
 
 
-LIES = (0.5, 0.3, -0.4)  # rad, one for each joint
-# s until the arm is in its parking pose, from any pose: 1 rad at a tenth of FOLLOW's velocity limit, and ramps
+LIES = (0.5, 0.3, -0.4)  # angle of each joint, rad
+# time until the arm is in its parking pose, from any pose, s: 1 rad at a tenth of FOLLOW's velocity limit, and ramps
 LYING_S = 6.0
-ON_THE_WAY = 1.5  # s after the host was lost: by then the arm is moving to its parking pose
-LIES_NEAR = 0.03  # rad: distance from the pose, because the arm falls until the result is judged
+ON_THE_WAY = 1.5  # time after the host was lost, s; the arm is then moving to its parking pose
+LIES_NEAR = 0.03  # tolerated distance from the pose, rad: the arm falls until its position is compared
 SAGGED = 0.8  # fraction of the nominal supply voltage: low, but no fault
 
 
@@ -153,11 +153,11 @@ class Scene:
         self.witness = Witness(self.board)
         self.session = session_with(self.board, clock=self.clock)
         self.strained = False  # true if a motor was driven while the chip was outside its specification
-        self.worst = 0.0  # A, the largest current of a motor or its cable
+        self.worst = 0.0  # largest current of a motor or its cable, A
         self._measure()
         self.asking: Callable[[], object] | None = None
         self._asked = 0.0
-        self._followed = math.inf  # s, the beginning of FOLLOW
+        self._followed = math.inf  # time at which FOLLOW begins, s
 
     def _measure(self) -> None:
         """Record the largest current in every step of the plant."""
@@ -312,7 +312,7 @@ def _board(mechanism: Mechanism) -> Board:
     return load_board(mechanism.board.use)
 
 
-TIMES = (0.1, 0.2, 0.3, 0.4, 0.5)  # s after the beginning of the motion
+TIMES = (0.1, 0.2, 0.3, 0.4, 0.5)  # times after the beginning of the motion, s
 POWERED = ("DISARMED", *DRIVEN)
 
 

@@ -13,12 +13,12 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board import faults
 from femtorque.hil.board.faults import SHORTED_CABLE
 
-SHORTED_WINDING = (0.2, 0.1e-3, 0.2)  # ohm, henry, fraction of the turns with current
+SHORTED_WINDING = (0.2, 0.1e-3, 0.2)  # resistance, ohm; inductance, henry; fraction of the turns with current
 LOW_RESISTANCE = (0.3, 0.6e-3, 1.0)
 CABLE_OFF = (1e6, 1.0, 1.0)
-NOISE = 4e-3  # V, noise of a Hall sensor at full bandwidth (ACS725: some 2 mV rms)
-MOST = 16.0  # A, slightly more than the current that the bus voltage drives through a motor at rest
-PUSH = 3.0  # N m, torque of a hand on the first joint; the motor needs most of its current against it
+NOISE = 4e-3  # noise of a Hall sensor at full bandwidth, V (ACS725: some 2 mV rms)
+MOST = 16.0  # limit slightly above the current that the bus voltage drives through a motor at rest, A
+PUSH = 3.0  # torque of a hand on the first joint, N m; against this torque the motor needs most of its current
 LOST = ("CURRENT_LOOP", "FOLLOWING", "OVERSPEED", "POSITION", "ENCODER_STUCK", "CURRENT_SIGN", "OVER_CURRENT")
 
 

@@ -31,18 +31,18 @@ from femtorque.hil.drives.families.odrive_can import drive as odrive
 from femtorque.hil.drives.families.robstride import drive as robstride
 from femtorque.hil.plant import stepped_of
 
-LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives bear the arm's weight
+LEVEL = (-0.5, 0.3, -0.2)  # angles at the start, rad: the drives bear the arm's weight
 FIRST = 0  # the faulty drive
-CONNECTED = 3e-3  # s from a debugger's connection to its halt: OpenOCD needs more
+CONNECTED = 3e-3  # time from a debugger's connection to its halt, s; OpenOCD needs longer
 NO_TORQUE = 1e-3  # of a drive's largest torque
-NEAR = 0.06  # rad, the largest error of an arm that goes on
-ARMED = 2.0  # s after power-on until the board is armed, at most
-AGAIN = 4e-4  # s until a permanent error returns after it was cleared, in every tick
-INTRUDES = 2.3e-3  # s between frames of a foreign sender; ten frames occur in each tenth of a tick
-BOOT = 0.4  # s until a reset board sends again, at most
-SECONDS = 1.6  # s until a motion that continues has ended
+NEAR = 0.06  # largest error of an arm that continues its motion, rad
+ARMED = 2.0  # maximum time from power-on until the board is armed, s
+AGAIN = 4e-4  # time until a permanent error returns after it was cleared, in every tick, s
+INTRUDES = 2.3e-3  # time between frames of a foreign sender, s; ten frames occur in each tenth of a tick
+BOOT = 0.4  # maximum time until a reset board sends again, s
+SECONDS = 1.6  # time until a motion that continues has ended, s
 
-HOST_LOST = 1.0  # s from the host's last byte until the outputs are off: ten times host_timeout_s
+HOST_LOST = 1.0  # time from the host's last byte until the outputs are off, s: ten times host_timeout_s
 RESTING = ("CHECK", "DISARMED")
 DRIVEN = ("ARM", *MOVED, "FLOAT")
 
@@ -112,7 +112,7 @@ def arm_of(name: str) -> Mechanism:
 
 
 LIES = (-0.8, 0.6, -0.5)  # rad
-LYING_S = 5.0  # s until the arm is in its parking pose, from any pose
+LYING_S = 5.0  # time until the arm is in its parking pose, from any pose, s
 
 
 def parked_of(name: str) -> Mechanism:
@@ -257,8 +257,8 @@ def injections(name: str) -> Iterator[Injection]:
     """Yield all faults of one drive family, in a fixed order."""
     kind = KINDS[name]
     last = kind.timeout if kind.timeout is not None else 0.03
-    own = last + 0.01  # s until drives that the board cannot reach have stopped
-    # s until drives that the board can reach get a stop: detected in a tick, sent with the next
+    own = last + 0.01  # time until drives that the board cannot reach have stopped, s
+    # time until drives that the board can reach get a stop, s: the tick detects the fault, the next tick sends the stop
     told = 0.008 + kind.beat
     hot = next((code for word, code in kind.codes.items() if "over temperature" in word), 0)
     ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
@@ -408,8 +408,8 @@ class _Judge:
     def __init__(self, board: VirtualBoard, limited: bool) -> None:
         self._board, self._limited = board, limited
         self.since = 0.0
-        self.last = 0.0  # s, the last time at which a drive had torque
-        self.where = np.array(board.plant.q)  # rad, positions at this time
+        self.last = 0.0  # last time at which a drive had torque, s
+        self.where = np.array(board.plant.q)  # positions at this time, rad
         self.endless = False  # true if a drive without a timeout was commanded
         self.fastest = 0.0
         self._speeds = np.array([joint.limits.velocity for joint, _ in board.joints])

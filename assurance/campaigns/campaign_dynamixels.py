@@ -14,8 +14,8 @@ from femtorque.codegen.mechanism import Bus, Friction, Gains, Mechanism
 from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.hil.drives.families.dynamixel.servo import ERRORS, Dynamixel
 
-TOLD = 0.008  # s: detected in a tick, sent with the next, applied 1 ms later
-WATCHDOG = 2 * x.UNIT + 0.002  # s: two units of the servo's watchdog, and ticks of 1 ms
+TOLD = 0.008  # maximum time until a stop, s: one tick detects the fault, the next sends, the servo needs 1 ms
+WATCHDOG = 2 * x.UNIT + 0.002  # two units of the servo's watchdog, and two ticks of 1 ms, s
 
 
 def arm() -> Mechanism:

@@ -19,9 +19,9 @@ from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.hil.drives.families.feetech.servo import ERRORS, Sts3215
 
 CUTOFF = Cutoff()
-CUT = CUTOFF.within_s + 4e-3 + RELEASE_S + 1e-3  # s: missing answers in ticks of 2 ms; the relay; a step of the plant
-RESET = campaign.CONNECTED + 0.11 + RELEASE_S  # s after a halt: the watchdog at the nominal rate of LSI, and the relay
-TOLD = 0.012  # s: detected in a tick, sent with the next, applied 2 ms later
+CUT = CUTOFF.within_s + 4e-3 + RELEASE_S + 1e-3  # maximum delay, s: missing answers, the relay, a step of the plant
+RESET = campaign.CONNECTED + 0.11 + RELEASE_S  # time after a halt, s: the watchdog at LSI's nominal rate, and the relay
+TOLD = 0.012  # maximum time until a stop, s: one tick detects the fault, the next sends, the servo needs 2 ms
 
 
 def arm(cutoff: Cutoff | None = CUTOFF) -> Mechanism:

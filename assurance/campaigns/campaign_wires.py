@@ -19,8 +19,8 @@ from femtorque.codegen.mechanism.buses import servo_motor
 from femtorque.hil.drives import Servo
 
 LIGHT = 0.1  # fraction of the mass of the drives' arm
-REACH, VELOCITY = 2.5, 4.0  # rad, rad/s: limits of a joint
-AWAY = 1.0  # rad, angle between the first servo and the added servo
+REACH, VELOCITY = 2.5, 4.0  # limits of a joint: angle, rad, and velocity, rad/s
+AWAY = 1.0  # angle between the first servo and the added servo, rad
 
 
 @dataclass(frozen=True)

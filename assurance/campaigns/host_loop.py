@@ -28,7 +28,7 @@ from femtorque.hil.plant import Driven, plant_of, wired
 
 Array = NDArray[np.float64]
 
-STEP = 100e-6  # s, time step of the plant
+STEP = 100e-6  # time step of the plant, s
 HZ = 125.0
 
 

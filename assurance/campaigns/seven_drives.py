@@ -36,11 +36,11 @@ LIVE = f"femtorque, followed at {LIVE_HZ:g} Hz"
 EXACT, FIELDS = "ideal board", "ideal board, in the drives' fields"
 WAYS = (PD, HOST, OURS)
 FLOORS = (EXACT, FIELDS)
-# rad; in the last pose the arm is extended
+# angles, rad; in the last pose the arm is extended
 POSES = ((0.6, 0.9, -0.5, 1.9, 0.6, 0.4, -0.5), (-0.4, 1.2, 0.4, 0.5, -0.6, -0.4, 0.5))
-TIMES = (1.2, 2.4, 3.2)  # s: arrival at the first pose, arrival at the second pose, and the end of a rest
-RESTED = 0.5  # s at rest before the mean is taken
-# s: beginning and duration of the host's stall, in the middle of the motion like the fault host-stall
+TIMES = (1.2, 2.4, 3.2)  # times at which the arm reaches the first pose, reaches the second pose, and ends a rest, s
+RESTED = 0.5  # time at rest before the mean is taken, s
+# beginning and duration of the host's stall, s: in the middle of the motion, like the fault host-stall
 STALL = (1.6, 0.4)
 # largest allowed ratio of this firmware's rms error to the rms error of each alternative
 BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}

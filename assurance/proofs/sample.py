@@ -17,8 +17,8 @@ from assurance.proofs.seeded import SEEDED, Seeded
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("codegen", "femtorque", "firmware", "hil", "host", "mechanisms", "tests", "assurance")
 KINDS = (".py", ".c", ".h", ".s", ".S", ".ld", ".j2", ".toml", ".txt")
-THEOREMS_S, SEEDED_S = 40.0, 20.0  # s of processor time, estimated from the table: together within a minute
-UNKNOWN_S = 5.0  # s of processor time for a proof that is not in the table yet
+THEOREMS_S, SEEDED_S = 40.0, 20.0  # processor time, estimated from the table, s: a minute together
+UNKNOWN_S = 5.0  # processor time of a proof that is not yet in the table, s
 
 Item = TypeVar("Item")
 

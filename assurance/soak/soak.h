@@ -19,7 +19,7 @@ typedef struct {
     uint64_t sent, lost, twice; /* numbers of frames */
     uint64_t unanswered;        /* number of ticks in which a drive did not
                                  * answer */
-    double bias; /* N m, mean of sent torques minus demanded torques */
+    double bias; /* mean of sent torques minus demanded torques, N m */
     uint32_t told_lost, told_late, told_foreign, disabled;
 } bus_soak_t;
 

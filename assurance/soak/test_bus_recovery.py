@@ -12,8 +12,8 @@ from tests.firmware.driver_alone import files_of
 from tests.support.bus_arm import described
 
 CDEF = "uint32_t trial(bool off, uint32_t release, uint32_t most); uint32_t counted(uint32_t, uint32_t);"
-PERIOD = 100_000  # us between two attempts of the driver
-ENDS = 129 * 11 + 11  # us until bus-off ends
+PERIOD = 100_000  # time between two attempts of the driver, us
+ENDS = 129 * 11 + 11  # time until bus-off ends, us
 
 
 def driver(kind: str, hz: int):

@@ -38,14 +38,14 @@ from tests.support.boards import IMAGES
 from tests.support.drives import Bussed
 from tests.support.feeling import six_axis
 
-LONGEST = float(os.environ.get("FEMTORQUE_SOAK_S", "inf"))  # s of one run
+LONGEST = float(os.environ.get("FEMTORQUE_SOAK_S", "inf"))  # duration of one run, s
 HOUR = 3_600_000  # ticks
 PERIOD_S = 4.0
 SHARE = 1e-4  # fraction of lost frames on a bus, and of doubled frames
-STEP = 2.0 * 28.0 / 4095.0  # N m, resolution of a DM4340's torque field
-ROUND_S = 180.0  # s of about 70 random motions, which each piece repeats
-AWAY = 0.7  # rad, largest distance from the start pose
-SETTLED = 1000  # ticks, more than the time from arming until contacts are detected
+STEP = 2.0 * 28.0 / 4095.0  # resolution of a DM4340's torque field, N m
+ROUND_S = 180.0  # duration of about 70 random motions, which each piece repeats, s
+AWAY = 0.7  # largest distance from the start pose, rad
+SETTLED = 1000  # number of ticks greater than the time from arming until contacts are detected
 
 
 def files(kind: str) -> list[Path]:
@@ -238,7 +238,7 @@ def test_that_a_minute_of_motion_has_a_touch_by_a_hand_alone():
     app.soak(60_000)
     worst, touches = app.felt()
     assert touches == 0 and 0.3 < max(worst) < 1.0
-    app.plant.handle.torque[4] = 3.0  # N m, from now on
+    app.plant.handle.torque[4] = 3.0  # external torque on this joint from now on, N m
     app.soak(20)
     assert app.felt()[1] == 1
 

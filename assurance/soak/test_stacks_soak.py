@@ -24,7 +24,7 @@ pytestmark = pytest.mark.soak
 
 SECONDS = min(1800.0, float(os.environ.get("FEMTORQUE_SOAK_S", "inf")))
 FIRST = 0.2  # fraction of the time after which all permanent objects exist
-LOOK = 10.0  # s between two measurements
+LOOK = 10.0  # time between two measurements, s
 # allowed growth of memory, and of threads and open files, above the largest values before this time
 MEGABYTES, FEW = 12.0, 2
 

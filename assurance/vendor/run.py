@@ -34,7 +34,7 @@ GCC = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-
 LINK = ("-nostartfiles", "--specs=nano.specs", "--specs=nosys.specs", "-Wl,--gc-sections", f"-T{PROGRAMS / 'link.ld'}",
         "-lc", "-lgcc")
 ROWS = 256  # maximum number of the reports in judge.c
-BOUND_S = 5.0  # s, limit of the simulated time
+BOUND_S = 5.0  # limit of the simulated time, s
 FAULTS = {*range(HARD_FAULT, USAGE_FAULT + 1)}
 ALWAYS = ("hal", "hal_cortex", "hal_rcc", "hal_rcc_ex", "hal_pwr", "hal_pwr_ex", "hal_gpio", "hal_flash",
           "hal_flash_ex", "hal_dma", "hal_dma_ex")

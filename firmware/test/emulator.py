@@ -17,7 +17,7 @@ from elftools.elf.sections import SymbolTableSection
 QEMU = "qemu-system-arm"
 PC, XPSR = 15, 25  # register numbers of the debug protocol
 THUMB = 0x01000000
-PATIENCE = 300.0  # s of wall time: longer than any run, even on a busy machine
+PATIENCE = 300.0  # limit of the wall time, s: longer than any run, even on a busy machine
 
 
 class Debugger:

@@ -47,7 +47,7 @@ stop = false
 [[waypoint]]
 joints = { shoulder_pan = 0.7, shoulder_lift = -0.6, elbow_flex = 0.5, wrist_flex = -0.5, gripper = 0.9 }
 """  # waypoints of the run in the picture
-SIZE = (1200, 880)  # px, size of the live page in the picture
+SIZE = (1200, 880)  # size of the live page in the picture, px
 SEEN = 290  # STATUS messages, 100 a second
 
 

@@ -13,7 +13,7 @@ from tests.firmware.app import App
 
 Array = NDArray[np.float64]
 TURN = 2.0 * np.pi / 2.0**32
-CLOCK = 3_000_000_000  # us, the sender's clock at the start: it wraps during a run
+CLOCK = 3_000_000_000  # sender's clock at the start, us: it wraps during a run
 
 
 @dataclass

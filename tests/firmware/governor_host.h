@@ -12,9 +12,8 @@ typedef struct {
  * limit. */
 typedef struct {
     double p, v, a, j; /* p: rad beyond a limit */
-    double uneven;     /* rad/s and rad: deviation between two samples from a
-                        * motion with constant jerk, relative to the
-                        * tolerance */
+    double uneven;     /* deviation between two samples from a motion with
+                        * constant jerk, relative to the tolerance */
     uint64_t followed, restless;
 } record;
 

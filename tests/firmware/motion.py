@@ -48,7 +48,7 @@ class Board:
         cdef = CDEF.format(real="double" if double else "float", bits=64 if double else 32)
         self.ffi, self.lib = app.load(files, cdef, precision)
         self.turns = Turns(Model.of(chain), precision)
-        self.units = self.turns.units * (2.0**-32 if double else 1.0)  # rad a position step
+        self.units = self.turns.units * (2.0**-32 if double else 1.0)  # angle of a position step, rad
         J, control = len(chain.moving), chain.control
         self.dt, self.knot_hz = 1.0 / control.rate_hz, control.knot_hz
         integer, real = np.dtype(self.turns.integer), np.dtype(self.turns.real)

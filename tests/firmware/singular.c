@@ -12,7 +12,7 @@
 #define TICKS 2000
 #define UNIT (8.0 * atan(1.0) / 4294967296.0) /* rad */
 #define SPEED 10.0                            /* rad/s */
-#define RISE 0.2                              /* rad/s a tick */
+#define RISE 0.2                              /* rise per tick, rad/s */
 
 static ft_step_state step;
 static ft_turn way[TICKS + 1][FT_JOINTS];

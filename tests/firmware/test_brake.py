@@ -15,7 +15,7 @@ from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots
 from tests.support import oracle
 
-OPENS, CLOSES = 201, 301  # ticks: 0.2 s and 0.3 s, plus the tick in which the output changes
+OPENS, CLOSES = 201, 301  # times of 0.2 s and 0.3 s, plus the tick in which the output changes, ticks
 
 
 def braked(engage_s=0.3, **safety):

@@ -31,7 +31,7 @@ CHIP = ROOT / "firmware" / "chip"
 GCC = ["arm-none-eabi-gcc", "-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
        "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
-BREAK_FILTER = 0.3e-6  # s: 48 clocks of 170 MHz, and the remaining time of an instruction
+BREAK_FILTER = 0.3e-6  # time of 48 clocks of 170 MHz, and of the remaining part of an instruction, s
 
 APPLICATION = """
 #include "ft_app.h"

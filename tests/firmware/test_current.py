@@ -36,9 +36,9 @@ from tests.hil.board.test_boards import armed
 from tests.support.boards import FILE, IMAGES, driven, image, three_link
 
 BUS, PERIOD, TICK = 24.0, 1.0 / 20_000, 1e-3
-SHOULDER, ELBOW, WRIST = (1.6, 2.5e-3), (2.4, 2.0e-3), (3.0, 1.2e-3)  # ohm, henry, as in three_link
+SHOULDER, ELBOW, WRIST = (1.6, 2.5e-3), (2.4, 2.0e-3), (3.0, 1.2e-3)  # ohm and henry, as in three_link
 SHORTED_CABLE, SHORTED_WINDING, OPEN = (0.05, 30e-6), (0.2, 0.1e-3), (1e6, 1.0)
-KN = 0.35  # N m/A of the shoulder
+KN = 0.35  # torque constant of the shoulder, N m/A
 LOOPS = ("f405rg-4", "nucleo-g474re-6", "odrive-v3.6")
 GOOD, OVER, SENSOR, SIGN, LOOP = range(5)  # FT_CURRENT_
 
@@ -74,7 +74,7 @@ class Bench:
         self.bridges = [Bridge(board, chip, j, c) for j, c in joints]
         self.windings = [(motor["R"], motor["L"]) if motor else w for w in (SHOULDER, ELBOW, WRIST)][:len(joints)]
         self.amperes, self.at, self.worst = [0.0] * len(joints), 0.0, 0.0
-        self.back_emf = 0.0  # V, of the shoulder
+        self.back_emf = 0.0  # back-EMF of the shoulder, V
         self.bus = BUS  # V
         self.history: list[tuple[float, float]] = []
         self.told = 0.0
@@ -316,7 +316,7 @@ def test_a_sensor_put_in_backwards_is_found_by_a_pulse_before_any_loop_is_closed
     coil = bench(name)
     coil.sensor.backwards = True
     assert coil.on().ended(SIGN)
-    assert coil.worst < 1.2  # A; the full bus voltage could drive 15 A
+    assert coil.worst < 1.2  # largest current in A; the full bus voltage could drive 15 A
 
 
 @pytest.mark.parametrize("name", LOOPS)

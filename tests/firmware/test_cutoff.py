@@ -12,7 +12,7 @@ from femtorque.codegen.mechanism.description import Cutoff
 from tests.support.servos import Served, so101
 
 TICK = 1.0 / 400.0  # s
-DARK, WITHIN = 80, 12  # ticks: 0.2 s and 0.03 s, from the mechanism file
+DARK, WITHIN = 80, 12  # times of 0.2 s and 0.03 s in ticks, from the mechanism file
 BEFORE = 5  # ticks until a missing answer of a servo counts as silence
 
 

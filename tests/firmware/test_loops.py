@@ -278,7 +278,7 @@ def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
     assert app.name(messages.FAULTS, app.see().fault) == "MODE" and app.chip.outputs == 0
     moving = trajectory.velocities.copy()
     k = int(np.searchsorted(trajectory.times, trajectory.modes[1][0]))
-    moving[k, 2] += 0.2  # rad/s added to one arm: the loop closes in position, but not in velocity
+    moving[k, 2] += 0.2  # velocity added to one arm, rad/s: the loop closes in position, but not in velocity
     pushed = dataclasses.replace(trajectory, velocities=moving)
     app = in_hold(mechanism)
     play(app, pushed)

@@ -8,7 +8,7 @@ from femtorque.codegen.drive import application
 from tests.firmware import app
 
 RATE = 1000  # Hz
-STEP, RANGE = 25.0 / 65535.0, 44.0  # rad, rad/s: steps of the drive's fields
+STEP, RANGE = 25.0 / 65535.0, 44.0  # position step of the drive's field, rad; its velocity range, rad/s
 CDEF = """
 typedef struct { _Bool begun, wrong; float range; uint32_t ticks, position; float first, velocity, went, away; }
     ft_travel;

@@ -14,7 +14,7 @@ from tests.firmware.app import App, in_hold, three_link
 from tests.support import oracle
 
 TURN = 2.0 * np.pi
-COUNT = TURN / 8192  # rad, of the arm's encoders
+COUNT = TURN / 8192  # resolution of the arm's encoders, rad
 COUNTED = 2**20  # turns each way that 64 bits count with 11 fine digits: one count of this arm is 2^19 wire steps
 
 

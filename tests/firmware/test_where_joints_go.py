@@ -19,7 +19,7 @@ V, A, J = 4.0, 20.0, 400.0
 SHARE = 0.94  # fraction of these limits that FOLLOW uses
 SIZES = (2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 RATES = (20, 30, 50, 60, 100, 250)
-AT = 0.5  # s, of the jump
+AT = 0.5  # time of the jump, s
 MOST = 0.05  # largest overshoot, relative to the jump
 FAULTY = {"plain": {}, "one lost": {"lost": 1}, "jitter": {"jitter": 0.02}, "both": {"jitter": 0.02, "lost": 1}}
 

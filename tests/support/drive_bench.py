@@ -77,7 +77,7 @@ class ServoBench:
     """Servos on a half-duplex bus, as a maker's serial port. Each write takes its transmission time."""
 
     is_using = False
-    wait = 0.01  # s, pause after a write
+    wait = 0.01  # pause after a write, s
     writes: Any = None  # the client's class for writes to several servos
 
     def __init__(self, rate: float, framing: Framing, volts: float, handler: Any) -> None:

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 # duration of the transform in s, number of samples, and time in s before the path begins
 WINDOW, SAMPLES, BEFORE = 2.0, 2**13, 0.75
-HIGHEST = 1500.0  # rad/s: above this frequency the spectrum of the path is below 1e-12 of its maximum
+HIGHEST = 1500.0  # frequency above which the spectrum of the path is below 1e-12 of its maximum, rad/s
 GAUSS = 500
 
 

@@ -14,7 +14,7 @@ from femtorque.codegen.mechanism import Joint, Limits
 from femtorque.codegen.wire import Codec, FrameReader, messages
 from femtorque.host.link import Configuration, Link, Session
 
-RAMP = 0.05  # s from full pace to a stop
+RAMP = 0.05  # time from full pace to a stop, s
 HOST_TIMEOUT = 0.1  # s
 
 
@@ -84,7 +84,7 @@ class FakeBoard:
         rng = np.random.default_rng(seed)
         self.to_board, self.to_host = Wire(rng, drop, flip), Wire(rng, drop, flip)
         self.codec = Codec(self.joints)
-        self.delay = 0.0  # s, delay of every frame to the board
+        self.delay = 0.0  # delay of every frame to the board, s
         self.paced, self.free_at = False, 0.0  # true if frames to the board take the transmission time of the baud rate
         self.silent = False  # true if the board neither receives nor sends
         self.gone = False  # true if the cable is unplugged, so that reads and writes fail
@@ -96,8 +96,8 @@ class FakeBoard:
         self.commands: list[int] = []  # every executed command
         self.targets: list = []  # each FOLLOW target with its time
         self.asked: list = []  # every accepted FOLLOW command
-        self.timeout, self.ending, self.starved_at = 0.25, False, 0.0  # s without a target after which FOLLOW ends
-        self.ends_in = self.ends_at = 0.0  # s from the END command until the joints are at rest
+        self.timeout, self.ending, self.starved_at = 0.25, False, 0.0  # time without targets after which FOLLOW ends, s
+        self.ends_in = self.ends_at = 0.0  # time from the END command until the joints are at rest, s
         self.reset("POWER")
         clock.boards.append(self)
 

@@ -19,7 +19,7 @@ from femtorque.host.stream import stream
 from tests.support.rig import ROOT, connected, pump
 
 Array = NDArray[np.float64]
-SETTLED = 1.0  # s, longer than the time from power-up until contacts are detected
+SETTLED = 1.0  # longer than the time from power-up until contacts are detected, s
 # Thresholds of each joint: N m, slightly above twice the joint's dry friction; N m per rad/s; N m per rad/s^2.
 THRESHOLDS = (Contact(7.5, 1.0, 0.3), Contact(8.5, 1.5, 0.5), Contact(5.0, 0.8, 0.2), Contact(1.4, 0.05, 0.01),
               Contact(1.4, 0.05, 0.01), Contact(1.0, 0.05, 0.01))

@@ -24,9 +24,9 @@ from femtorque.hil.drives.families.odrive_can.drive import ODrive
 from femtorque.hil.plant import plant_of
 
 TURN, COUNTS = math.tau, 4096
-STEP = 1e-3  # s between two samples of the joints
-BOOT = 0.11  # s for which a person holds the arm
-SETTLED = 1.5  # s before a motion begins, so that integral terms settle
+STEP = 1e-3  # time between two samples of the joints, s
+BOOT = 0.11  # time for which a person holds the arm, s
+SETTLED = 1.5  # time before a motion begins, so that integral terms settle, s
 JITTER = Jitter(late=0.5e-3, pause=10e-3, share=0.01, work=1e-3)  # chosen values; work: one direction of a USB adapter
 DELAYS = np.arange(0.0, 0.15, 1e-3)  # s
 

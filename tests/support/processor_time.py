@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROW, FILE, ALL = 5.0, 20.0, 900.0  # s, limits of `make test`
+ROW, FILE, ALL = 5.0, 20.0, 900.0  # limits of `make test`, s of processor time
 
 
 def spent() -> float:

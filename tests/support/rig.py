@@ -19,7 +19,7 @@ from femtorque.hil.play import Result, folder, run_closed_loop, session_with
 from femtorque.host.link import Session
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-REACH = np.array([0.4, -0.3, 0.3])  # rad from the start pose
+REACH = np.array([0.4, -0.3, 0.3])  # angle from the start pose, rad
 DURATION = 0.6  # s
 
 

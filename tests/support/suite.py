@@ -25,7 +25,7 @@ from tests.support import emitted_once, rows  # noqa: E402
 from tests.support.processor_time import ProcessorTime  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-HANG = 600.0  # s until a test stops waiting for another process; no result depends on this time
+HANG = 600.0  # time until a test stops waiting for another process, s; no result depends on this time
 LONG = (  # files that need more than 6 s of processor time (--cpu), the longest first
     "test_drives", "test_lab", "test_identify_arms", "test_mutants", "test_discrete_flexible", "test_current",
     "test_web", "test_platformio", "test_bringup_gears", "test_bringup_servos", "test_verify", "test_closed_plan",

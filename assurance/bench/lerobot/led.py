@@ -16,8 +16,8 @@ from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play import folder
 
-REACH, HZ, RAMP = 0.3, (0.2, 0.45), 2.0  # rad; Hz of the sines; s until full amplitude
-STIFF, DAMP = (20.0, 12.0, 4.0), (1.0, 0.5, 0.1)  # N m/rad, N m s/rad of the hand's springs
+REACH, HZ, RAMP = 0.3, (0.2, 0.45), 2.0  # amplitude, rad; frequencies of the sines, Hz; time until full amplitude, s
+STIFF, DAMP = (20.0, 12.0, 4.0), (1.0, 0.5, 0.1)  # stiffness and damping of the hand's springs, N m/rad and N m s/rad
 
 
 def way(t: float, joints: int) -> np.ndarray:

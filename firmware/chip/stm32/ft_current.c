@@ -54,13 +54,13 @@ typedef struct {
     uint8_t joint;
     uint16_t zero, off;  /* zero in counts; its largest error */
     float amperes;       /* per count */
-    float full;          /* A for a setpoint of 1 */
+    float full;          /* current that a setpoint of 1 requests, A */
     float kp, ki, bound; /* of the duty */
     float pulse, rise;   /* duty of the pulse; predicted mean current, A */
-    float jump;          /* A per period, the largest change that L allows */
+    float jump;          /* largest change that L allows in a period, A */
     uint32_t patience;   /* periods within which the current must follow */
-    float stall, emf;    /* A at full voltage; back-EMF of one count per tick,
-                          * relative to the supply */
+    float stall, emf;    /* current at full voltage, A; back-EMF of one count
+                          * per tick, relative to the supply */
 } ft_loop_config;
 
 typedef struct {
@@ -71,7 +71,7 @@ typedef struct {
     float zero;           /* zero offset, counts, measured with the outputs
                            * off */
     float amperes;        /* of the last period */
-    float sum;            /* A, sum of the readings of the pulse */
+    float sum;            /* sum of the readings of the pulse, A */
     uint32_t far, jumps;  /* see FT_FAR */
     uint32_t against, idle;  /* periods in a row with the duty at its limit */
     volatile uint32_t lacks; /* and within the bound */

@@ -88,8 +88,8 @@ float ft_bus_ratio(void)
 #if defined(FT_CELSIUS) && !FT_TOLERANT
 
 #define FT_KELVIN 273.15f
-enum { FT_RAIL = 24, FT_TOP = 4096 }; /* counts; a reading closer to either end
-                                       * is invalid */
+enum { FT_RAIL = 24, FT_TOP = 4096 }; /* valid distance from either end, counts;
+                                       * highest reading, counts */
 
 static const float ft_celsius[] = { FT_CELSIUS };
 

@@ -21,7 +21,7 @@
 #define ENABLES 4u /* number of enabling frames to a drive that never reports
                     * its state */
 #define ALIKE 1e-4f /* of a range */
-#define NEAR 0.02f  /* rad; a hand may move the drive between two answers */
+#define NEAR 0.02f  /* distance a hand may move a drive between answers, rad */
 #define TENTH 0.1f
 #define LOW 0.7f  /* of the board's voltage: lowest plausible servo supply */
 #define HIGH 1.3f /* highest plausible servo supply */

@@ -50,8 +50,8 @@ typedef enum {
 /* Contents of an answer: the drive's state, or one of its settings. */
 typedef struct {
     uint32_t position; /* number in its field, or signed counts */
-    float velocity;    /* rad/s of the joint */
-    float torque;      /* N m at the joint */
+    float velocity;    /* velocity of the joint, rad/s */
+    float torque;      /* torque at the joint, N m */
     bool enabled;      /* false if the drive does not report it */
     bool rests;        /* the answer shows that the motor is off */
     uint8_t error;     /* the drive's code; 0: no error */

@@ -4,13 +4,13 @@
 #include "ft_field.h" /* FT_FIELD_12 */
 #include "ft_model.h" /* FT_TICK_HZ */
 
-#define FAR 0.5f     /* rad after which a comparison is evaluated */
+#define FAR 0.5f     /* angle after which the comparison is evaluated, rad */
 #define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks after which a comparison is
                                           * abandoned */
 #define SOON ((uint32_t)FT_TICK_HZ / 4u) /* the same, while nothing moves */
-#define STILL 0.05f  /* rad: a smaller displacement is no motion */
+#define STILL 0.05f  /* largest displacement without motion, rad */
 #define SHARE 0.1f   /* allowed relative difference */
-#define LAG 0.02f    /* s, largest delay of reported velocities */
+#define LAG 0.02f    /* largest delay of reported velocities, s */
 #define MOST 16.0f   /* largest factor relative to the file's range */
 
 static float size(float x)

@@ -39,7 +39,7 @@
 typedef struct {
     ft_step_state step;             /* at measured positions */
     ft_sample seen;                 /* the last one */
-    ft_real asked[FT_CONTACT_SLOTS][FT_JOINTS]; /* N m, N: round and round */
+    ft_real asked[FT_CONTACT_SLOTS][FT_JOINTS]; /* ring of efforts, N m or N */
     ft_real made[FT_JOINTS];        /* torque of the motors at the tick's end */
     ft_real external[FT_JOINTS];    /* r, N m or N */
     ft_real mean[FT_JOINTS];        /* slow mean of r */

@@ -9,13 +9,13 @@
 
 #define DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
 #define TICK_US (FT_C(1e6) / (ft_real)FT_TICK_HZ)
-#define FAR_US 20000         /* us; clocks that differ by more are far apart */
+#define FAR_US 20000         /* difference of clocks that are far apart, us */
 #define LITTLE FT_C(0.01)    /* largest deviation of the pace for near clocks */
 #define MUCH FT_C(0.5)
 #define ALONE (FT_TICK_HZ / 8u) /* ticks to wait for a second target */
 #define SOON FT_C(1e-6)      /* 1/us: a difference is removed within 1 s */
-#define QUICKLY FT_C(10.0)   /* 1/s, rate of change of the pace if the clocks
-                              * are far apart */
+#define QUICKLY FT_C(10.0)   /* rate of change of the pace if the clocks are
+                              * far apart, 1/s */
 
 static const ft_moving still = { FT_C(0.0), FT_C(0.0), FT_C(0.0) };
 

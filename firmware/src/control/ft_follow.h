@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 typedef struct {
-    volatile uint32_t now;       /* us, the board's clock */
+    volatile uint32_t now;       /* board's clock, us */
     uint32_t part;               /* fraction of a us, in 1/FT_TICK_HZ */
-    volatile uint32_t playing;   /* us, the sender's time that is played now */
+    volatile uint32_t playing;   /* sender's time that is played now, us */
     ft_real rest;                /* of a us */
     ft_real pace;                /* pace of the played clock minus 1 */
     uint32_t turned;             /* number of the last target with a velocity */
@@ -37,7 +37,7 @@ typedef struct {
     ft_moving joint[FT_JOINTS];  /* p is the displacement in the last tick */
     int64_t q[FT_JOINTS];        /* wire */
     bool wary[FT_JOINTS];        /* the reference has exceeded a limit */
-    ft_real behind[FT_JOINTS];   /* rad or m, joint minus reference */
+    ft_real behind[FT_JOINTS];   /* position minus reference, rad or m */
     FT_IF(FT_GOES,
     bool parks;                  /* moves to `place` and ignores live targets */
     int64_t place[FT_JOINTS];    /* wire */)

@@ -39,7 +39,7 @@ typedef struct {
     FT_IF(FT_OVERLAY, ft_gains gains[FT_JOINTS];) /* in force */
     uint8_t overlay[3][FT_JOINTS]; /* 64ths of the file's ku, kv, ki */
     ft_real motion[FT_JOINTS];   /* feed-forward torque of the last tick */
-    ft_real integral[FT_JOINTS]; /* N m, N */
+    ft_real integral[FT_JOINTS]; /* the integral part's effort, N m or N */
     ft_real clipped[FT_JOINTS];  /* torque removed by a limit in the last
                                   * tick */
     ft_real torque[FT_JOINTS];   /* within limits */

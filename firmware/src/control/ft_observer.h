@@ -22,7 +22,7 @@ typedef struct {
     uint64_t fine[FT_JOINTS];  /* FT_FINE digits finer than a wire position */
     ft_turn q[FT_JOINTS];
     int32_t coarse[FT_JOINTS]; /* 2^-24 turn, including whole turns */
-    ft_real u[FT_JOINTS];      /* rad or m in half a tick */
+    ft_real u[FT_JOINTS];      /* displacement in half a tick, rad or m */
     ft_real error[FT_JOINTS];  /* e, rad or m */
 } ft_observer;
 

@@ -27,7 +27,7 @@ typedef struct {
  * acceleration, opposite jerk. */
 typedef struct {
     ft_real sign;              /* of the change */
-    ft_real rise, level, fall; /* s of each part */
+    ft_real rise, level, fall; /* duration of each part, s */
     ft_real way;               /* rad or m it takes */
 } ft_ramp;
 

@@ -30,7 +30,7 @@ typedef struct {
 /* One joint's cubic in the present piece, relative to a base position. */
 typedef struct {
     int64_t base;
-    ft_real c[4]; /* rad or m per s^0, s^1, ... */
+    ft_real c[4]; /* coefficients of s^0 to s^3, rad or m per s^n */
 } ft_cubic;
 
 typedef struct {
@@ -47,7 +47,7 @@ typedef struct {
 
     /* of the main loop */
     volatile uint32_t head;      /* knots ever put in */
-    volatile uint32_t spacing;   /* us from knot to knot */
+    volatile uint32_t spacing;   /* time from knot to knot, us */
     ft_live_knot ring[FT_KNOTS];
 } ft_reference;
 

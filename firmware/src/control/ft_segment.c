@@ -4,7 +4,7 @@
 #include "ft_config.h"   /* ft_joint */
 #include "ft_position.h" /* ft_position_add */
 
-#define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
+#define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* time between knots, s */
 
 /* Fit one joint's quintic to displacement, velocity and acceleration at both
  * ends. The displacement is a difference of integers. The velocities are the

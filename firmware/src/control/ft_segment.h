@@ -18,8 +18,8 @@
 
 typedef struct {
     ft_turn q[FT_JOINTS];            /* position */
-    ft_real velocity[FT_JOINTS];         /* rad/s, m/s */
-    ft_real acceleration[FT_JOINTS]; /* rad/s^2, m/s^2 */
+    ft_real velocity[FT_JOINTS];         /* rad/s or m/s */
+    ft_real acceleration[FT_JOINTS]; /* rad/s^2 or m/s^2 */
 } ft_knot;
 
 typedef struct {

@@ -7,15 +7,15 @@
 
 #include <string.h> /* memcpy, memset */
 
-#define LEAST_US 19500u   /* us, smallest knot spacing: 20 ms minus jitter */
-#define UNKNOWN_US 20000u /* us, assumed frame time until it is known */
-#define FRAME_LEAST 1000u /* us, smallest accepted frame time */
+#define LEAST_US 19500u   /* smallest knot spacing, us: 20 ms minus jitter */
+#define UNKNOWN_US 20000u /* assumed frame time until it is known, us */
+#define FRAME_LEAST 1000u /* smallest accepted frame time, us */
 #define FRAME_MOST 100000u
 #define INTERVALS 8u      /* intervals until the frame time is known */
 #define SETTLED 64u       /* intervals until the frame time is final */
-#define SPARE_US 10000u   /* us of margin for late targets at the start */
-#define SPARE_MOST 50000u /* us, upper limit of this margin */
-#define SPARE_LEAST 2000  /* us of this margin to keep unused */
+#define SPARE_US 10000u   /* margin for late targets at the start, us */
+#define SPARE_MOST 50000u /* upper limit of this margin, us */
+#define SPARE_LEAST 2000  /* part of this margin to keep unused, us */
 #define STEP_US 500000    /* a larger step means a clock that was set, not a
                            * late target */
 #define RELEASE 20000u    /* the offset grows by at most 1/RELEASE of the time

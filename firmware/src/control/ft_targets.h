@@ -18,7 +18,7 @@
 typedef struct {
     uint32_t n;
     uint32_t first;           /* time of the first target */
-    int32_t later;            /* us, sum of the delays after the first target */
+    int32_t later;            /* sum of the delays after the first target, us */
     int64_t q[FT_JOINTS];     /* position of the first target */
     int64_t beyond[FT_JOINTS]; /* sum of the displacements from the first
                                 * target */
@@ -26,8 +26,8 @@ typedef struct {
 
 typedef struct {
     /* members that the tick reads */
-    volatile uint32_t lag;    /* us by which the played time is behind the
-                               * board's clock */
+    volatile uint32_t lag;    /* delay of the played time behind the board's
+                               * clock, us */
     volatile bool begun;      /* a target has come */
     volatile bool known;      /* the sender's frame time is known */
     volatile bool direct;     /* targets have velocities and are followed
@@ -36,17 +36,17 @@ typedef struct {
     volatile uint32_t newest_at;
     int64_t to[2][FT_JOINTS]; /* the last two targets with velocities */
     float to_velocity[2][FT_JOINTS];
-    uint32_t delay;           /* us, requested, or FT_FOLLOW_AUTO */
-    uint32_t in_force;        /* us, the present delay */
-    uint32_t spare;           /* us by which targets may be late */
+    uint32_t delay;           /* requested delay or FT_FOLLOW_AUTO, us */
+    uint32_t in_force;        /* present delay, us */
+    uint32_t spare;           /* time by which targets may be late, us */
 
     /* members that only the main loop uses */
-    uint32_t frame;           /* us from target to target */
+    uint32_t frame;           /* time from target to target, us */
     uint32_t intervals;       /* number of intervals in this mean */
     bool fixed;               /* frame was requested */
     uint32_t averaged;        /* targets a knot */
     uint32_t offset;          /* board's clock minus the sender's clock, us */
-    uint32_t shift;           /* us by which the sender's clock was set back */
+    uint32_t shift;           /* setting back of the sender's clock, us */
     uint32_t heard;           /* time of the last target, board's clock */
     uint32_t last;            /* time of the newest target, */
     uint8_t chunk;            /* its chunk */

@@ -6,7 +6,7 @@
 #include "ft_findings.h" /* FT_NO_JOINT, FT_GOOD */
 #include "ft_position.h" /* ft_position_coarse */
 
-#define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
+#define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* time between knots, s */
 
 static int32_t place[FT_JOINTS]; /* of the last knot, including whole turns */
 static uint8_t mode;             /* mode of the motion now or next */

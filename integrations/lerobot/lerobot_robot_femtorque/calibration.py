@@ -25,7 +25,7 @@ from femtorque.codegen.mechanism import set_joint
 
 TURN = 4096  # counts
 WHOLE = (0, TURN - 1)  # LeRobot's range for a joint that has not been calibrated
-OFFSET = 2047  # counts: maximum in a mechanism file
+OFFSET = 2047  # maximum offset in a mechanism file, counts
 UNLIKE = math.radians(15.0)  # tolerance on the range: a wider range is refused, a narrower range only causes a note
 KEYS = ("id", "drive_mode", "homing_offset", "range_min", "range_max")
 

@@ -12,7 +12,7 @@ from lerobot_robot_femtorque.connection import Attached, connect
 
 from femtorque import Board, Mechanism, Refused
 
-ENDING = 5.0  # s: maximum time from the end of floating until the board holds the arm
+ENDING = 5.0  # maximum time from the end of floating until the board holds the arm, s
 
 
 class FemtorqueLeader(Attached, Teleoperator):

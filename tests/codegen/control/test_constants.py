@@ -16,7 +16,7 @@ from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import load_mechanism
 from tests.support.rig import ROOT
 
-TURN = 2.0 * math.pi / 2**32  # rad per unit of position in messages
+TURN = 2.0 * math.pi / 2**32  # angle per unit of position in messages, rad
 METRE = 2.0**-28  # m
 SLIDER = """
 name = "slider"

@@ -59,7 +59,7 @@ def currents(tmp_path):
                                              limits=replace(j.limits, effort=np.inf)) for j in arm.joints))
 
 
-CURRENT = 0.7 * 1.65 / 0.066  # A: 0.7 of 1.65 V, divided by the sensors' 66 mV/A (nucleo-g474re-6)
+CURRENT = 0.7 * 1.65 / 0.066  # largest current, A: 0.7 of 1.65 V, divided by the sensors' 66 mV/A (nucleo-g474re-6)
 ARMS = {
     "three_link": lambda tmp: example("three_link"), "six_axis": lambda tmp: example("six_axis"),
     "rubbing": lambda tmp: rubbing(), "fast": lambda tmp: fast(),

@@ -12,7 +12,7 @@ from femtorque.codegen.drive.bit_timing import DATA_BITRATES, BitTiming, timings
 from femtorque.codegen.drive.catalogue import DRIVES, FAMILIES
 from tests.support.bus_arm import described
 
-SLOWEST_LOOP = 255e-9  # s, maximum loop delay of a transceiver for CAN FD: ISO 11898-2:2016
+SLOWEST_LOOP = 255e-9  # maximum loop delay of a transceiver for CAN FD, s: ISO 11898-2:2016
 
 
 def controller(board: str) -> Can:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-MOST = 1_200_000  # calls; a processor core of 2020 makes about two million calls a second
+MOST = 1_200_000  # maximum number of calls; a processor core made in 2020 makes about two million calls a second
 COUNTED = """
 import sys
 from femtorque.codegen.board import load_board

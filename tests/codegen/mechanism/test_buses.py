@@ -90,7 +90,7 @@ def test_the_ranges_of_a_geared_drive_are_emitted_for_the_joint(tmp_path):
     assert (row.position, row.velocity, row.torque, row.kp, row.kd) == pytest.approx(
         (12.5 / 3.0, 10.0 / 3.0, 84.0, 4500.0, 45.0))
     assert (row.gear, row.turn, other.gear, other.turn) == (3.0, 2 * round(2**23 / 3), 1.0, 2**24)
-    assert row.zero == round(1.0 / 12.5 * 65535)  # rad, limit of the position that the drive reports
+    assert row.zero == round(1.0 / 12.5 * 65535)  # limit of the position that the drive reports, rad
     joint = joint_constants(m, m.joints[0])
     assert joint.count == pytest.approx(-2.0 * 12.5 / 3.0 / 65535.0) and joint.effort == 80.0
     assert m.joints[0].rotor == pytest.approx(0.18) and joint.rotor == pytest.approx(2.0 * 0.18 * 1e6)

@@ -18,7 +18,7 @@ from femtorque.codegen.verify import examine
 from tests.support import flexible_chain, oracle, timoshenko
 from tests.support.flexible_chain import EI, L, M, sheared
 
-GA_s = 100.0  # N; the shear is then a tenth of the static deflection under a force at the tip
+GA_s = 100.0  # shear stiffness, N; the shear is then a tenth of the static deflection under a force at the tip
 
 CLAMPED = [brentq(lambda x: np.cos(x) * np.cosh(x) + 1.0, low, low + 2.0) for low in (1.0, 4.0, 7.0)]
 

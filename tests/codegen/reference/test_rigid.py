@@ -12,7 +12,7 @@ from tests.support.oracle import (
     peak, planar_chain, quintic, random_chain, random_quintic, random_tree, septic, sines, torque_at)
 from tests.support.sampling import asking
 
-EIGHT = (0.9, -0.5, 0.7, -0.4, 0.6, -0.5, 0.8, -0.6)  # rad, travel of each joint in the eight-link chain's motion
+EIGHT = (0.9, -0.5, 0.7, -0.4, 0.6, -0.5, 0.8, -0.6)  # travel of each joint in the eight-link chain's motion, rad
 
 
 def random_sines(rng: np.random.Generator, n: int) -> oracle.Motion:

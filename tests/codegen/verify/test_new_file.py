@@ -150,7 +150,7 @@ def test_a_motor_of_the_catalogue_has_a_source_and_plausible_data(sold):
     assert (sold.continuous is None) == (sold.thermal_s is None)
 
 
-@pytest.mark.parametrize("name, volts, stall, no_load", [  # N m and turns per minute, from the data sheets
+@pytest.mark.parametrize("name, volts, stall, no_load", [  # torque, N m; speed, rpm: data sheets
     ("faulhaber-1331-012sr", 12.0, 9.90e-3, 9_900), ("faulhaber-1331-024sr", 24.0, 9.76e-3, 10_400),
     ("faulhaber-3863-012cr", 12.0, 1.424, 5_600), ("faulhaber-3863-024cr", 24.0, 1.455, 5_800),
     ("maxon-re40-24v", 24.0, 2.42, 7_580),

@@ -48,7 +48,7 @@ def test_locked_antiphase_moves_the_arm_as_sign_and_magnitude_do():
     the bridge without a delay."""
     signed, locked = (moved(*image("f405rg-6", drive)) for drive in ("voltage", "antiphase"))
     assert locked.ended == "done" and locked.faults == () and locked.outputs_safe
-    assert max(signed.tracking_rms.max(), locked.tracking_rms.max()) < 1e-4  # rad, an eighth of an encoder count
+    assert max(signed.tracking_rms.max(), locked.tracking_rms.max()) < 1e-4  # an eighth of an encoder count, rad
 
 
 @pytest.mark.parametrize(("name", "message"), [

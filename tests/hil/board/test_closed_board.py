@@ -18,7 +18,7 @@ from tests.support.boards import IMAGES
 from tests.support.closed import Closed
 from tests.support.closed_motions import MECHANISMS
 
-GRASP, UNTIL = 0.7, 0.8  # s: time of the switch, and end of the part of the motion that the test plays
+GRASP, UNTIL = 0.7, 0.8  # time of the switch, and end of the part of the motion that the test plays, s
 
 
 def example(until: float = UNTIL, **changes: float) -> tuple[Mechanism, Trajectory]:
@@ -129,7 +129,7 @@ def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
     assert np.abs(result.record.torque_ff[k - 1] - result.record.torque_ff[k - 2])[:2].min() > 1.0
 
 
-CARRIED, ON = 1.1, 0.1  # s: end of the part of the motion that is played; duration of the motion afterwards
+CARRIED, ON = 1.1, 0.1  # end of the part of the motion that is played, s; duration of the motion afterwards, s
 
 
 def test_an_object_is_let_go_in_motion():

@@ -17,7 +17,7 @@ from femtorque.host.stream import stream
 from tests.support.feeling import ROOT, feeling
 from tests.support.mimic import gripper_in
 
-SOFT = 1e-5  # N m/rad or N/m: the spring is so soft and so far from its rest position that its force is constant
+SOFT = 1e-5  # stiffness so low, and rest position so far away, that the spring's force is constant, N m/rad or N/m
 HZ = 20.0
 COUNTS = 65536
 

@@ -127,7 +127,7 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
         assert said.load.mean / 1.1 < 1e-3 * share < said.load.worst
 
 
-SLOWEST = 255e-9  # s from a controller's transmit pin to its receive pin
+SLOWEST = 255e-9  # time from a controller's transmit pin to its receive pin, s
 # Damiao's register 35 also allows 8 and 10 Mbit/s. No clock of this chip can be divided to these bit rates.
 RATES = (1_000_000, 2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000)
 MADE = {"f405rg-4": (1_000_000,), "nucleo-g474re-6": (1_000_000, 2_000_000, 2_500_000, 5_000_000)}

@@ -13,7 +13,7 @@ from femtorque.hil.drives.fields import Ranges
 from tests.support.drive_bench import DriveBench, damped
 
 TURN = 2 * math.pi
-RANGES = Ranges(100.0, 51.4, 20.0, 20.0, 0.8)  # N m/rad, N m s/rad: as configured
+RANGES = Ranges(100.0, 51.4, 20.0, 20.0, 0.8)  # ranges as configured: N m/rad, N m s/rad
 FREE = {"velocity_limit": -1.0, "accel_limit": -1.0}
 
 

@@ -22,7 +22,7 @@ from tests.support.flexible_chain import flexible_joints
 
 ARM = load_mechanism(Path(__file__).parents[3] / "mechanisms" / "flexible_arm.toml")
 PATH = oracle.quintic([-0.6, 1.2], [0.0, 0.6], 0.35)
-LEAD = 0.1  # s before and after the path
+LEAD = 0.1  # time before and after the path, s
 REST = 0.3  # s
 KNOT = 1.0 / ARM.control.knot_hz
 

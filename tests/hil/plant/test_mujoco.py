@@ -98,7 +98,7 @@ def test_an_arm_lies_on_a_table_with_its_weight(tmp_path):
     assert falling.touching == 0.0
     assert 0.1 < resting.q[0] < falling.q[0] and abs(resting.v[0]) < 1e-3
     torque = newton_euler(Model.of(arm), resting.q, np.zeros(1), np.zeros(1))
-    far = 0.2 / np.sin(resting.q[0])  # m along the arm to the nearest possible contact
+    far = 0.2 / np.sin(resting.q[0])  # distance along the arm to the nearest possible contact, m
     assert resting.touching >= 0.9 * abs(torque[0]) / far
     (contact,) = resting.moment().contacts
     assert (contact.link, contact.thing) == (arm.links[-1].name, "table") and falling.moment().contacts == ()

@@ -25,7 +25,7 @@ from tests.support.rig import ROOT, arm, three_link
 FILE = ROOT / "mechanisms" / "three_link.toml"
 SOFT = 0.25  # fraction of the stiffness in the file
 CONTACTS = (0.13, 0.054, 0.012)  # N m
-WALL = 0.25  # rad from the start pose, at the follower's shoulder
+WALL = 0.25  # angle from the start pose, at the follower's shoulder, rad
 HAND = 20.0 * np.array([1.0, 0.2, 0.05])  # N m/rad
 SHOULDER = 0
 COUPLING = Coupling(Leading((0,), np.ones(1), np.zeros(1)), *np.zeros((6, 1)))

@@ -95,7 +95,7 @@ def test_frames_on_a_bus_do_not_delay_the_update_of_duties():
         wire.clock.after((ends[-1] + 2 * period - core.events.now) / hz - 150e-6, lambda: send(500))
         board.run(0.51)
     late = (np.array(ends[10:]) - ends[10] + period // 2) % period - period // 2
-    assert len(late) > 500 and np.ptp(late) < 100  # cycles, 168 per microsecond; the interrupt of a frame takes longer
+    assert len(late) > 500 and np.ptp(late) < 100  # 168 cycles are 1 us; the interrupt of a frame takes longer
 
 
 def test_an_image_without_drives_has_no_code_of_buses():

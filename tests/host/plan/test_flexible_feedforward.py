@@ -20,7 +20,7 @@ from femtorque.host.plan.tip_torques import flexible_arm, tip_motion
 from tests.support.flexible import LENGTH, MASS, one_link, two_link
 
 SMALL = 0.01
-LOAD = 0.05  # kg, at the tip
+LOAD = 0.05  # at the tip, kg
 
 
 def slew(scale: float):

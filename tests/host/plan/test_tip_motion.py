@@ -19,7 +19,7 @@ from tests.support.flexible import EI, LENGTH, MASS, hinge, one_link, rod, two_l
 from tests.support.flexible_chain import sheared
 
 DT = 5e-4
-GA_S = 100.0  # N: at this stiffness, shear causes a tenth of the deflection under a force at the tip
+GA_S = 100.0  # at this stiffness, shear causes a tenth of the deflection under a force at the tip, N
 
 
 def test_chord_pinned_at_both_ends_has_its_analytic_frequencies():

@@ -10,7 +10,7 @@ from femtorque.host.ros.joints import Joints
 from tests.support.mimic import gripper_in
 from tests.support.suite import ROOT
 
-ARM, ROD, BASE = 0.2, 0.26, 0.1  # m, lengths in mechanisms/five_bar.toml
+ARM, ROD, BASE = 0.2, 0.26, 0.1  # lengths in mechanisms/five_bar.toml, m
 
 
 def elbows(left: float, right: float) -> tuple[float, float]:

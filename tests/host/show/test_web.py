@@ -37,7 +37,7 @@ from tests.support.tcp_board import TcpBoard
 from tests.support.terminal import CTRL_C, PROMPT, terminal
 from tests.whole.test_stream_command import MECHANISM, ROOT
 
-LAG = 0.01  # rad by which the simulated arm lags behind its targets
+LAG = 0.01  # angle by which the simulated arm lags behind its targets, rad
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@
 #include "ft_config.c"
 #include "ft_law.c"
 
-#define LOAD -1e6f          /* N m, above the torque of any arm */
+#define LOAD -1e6f          /* load above the torque of any arm, N m */
 #define ROUNDED 1.0000005f  /* relative rounding of a product of three
                              * numbers */
 

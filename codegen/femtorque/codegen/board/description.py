@@ -13,7 +13,7 @@ from femtorque.codegen.board.chip import Chip, Family
 from femtorque.codegen.board.thermistor import Thermistor
 from femtorque.codegen.mechanism import Mechanism, Table
 
-ADC_V = 3.3  # V: the converter's full range
+ADC_V = 3.3  # converter's full range, V
 ADC_COUNTS = 4096
 
 

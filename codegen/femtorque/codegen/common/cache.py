@@ -20,8 +20,8 @@ from femtorque.codegen.common.errors import BadInput
 
 VARIABLE = "FEMTORQUE_CACHE"
 LIMIT = 1 << 30  # bytes of all entries
-YOUNG = 3600.0  # s for which an entry is kept after its last use, because another process may be about to read it
-LONGEST = 86400.0  # s; an older unfinished entry belongs to a killed process (a proof may take hours)
+YOUNG = 3600.0  # age below which an entry is kept, s: another process may be about to read the entry
+LONGEST = 86400.0  # age above which an unfinished entry belongs to a killed process, s (a proof may take hours)
 
 
 def cache_directory() -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.suggestion import hint, shown
 
-LARGEST_FILE = 4 * 2**20  # bytes; the text of a mechanism with 64 links has about 40 kB
+LARGEST_FILE = 4 * 2**20  # limit of a file's size, bytes; the text of a mechanism with 64 links has about 40 kB
 _KEY = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{16}}")  # a dotted key that is deeper than any
                                                                                   # valid table

@@ -201,7 +201,7 @@ def _rotate(A: Array, V: Array, p: Array, q: Array) -> bool:
     c, s = c[:, None], (t * c)[:, None]
     for X in (A, A, V):
         X[p], X[q] = c * X[p] - s * X[q], s * X[p] + c * X[q]
-        if X is A:  # rows, then columns
+        if X is A:  # multiplied from the left: rows; from the right: columns
             A[:] = A.T.copy()
     A[p, q] = A[q, p] = np.where(turned, 0.0, between)
     return True

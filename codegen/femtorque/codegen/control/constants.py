@@ -23,26 +23,26 @@ from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint, Mechanism, refu
 from femtorque.codegen.model import has_modes
 from femtorque.codegen.wire import messages, position_unit, to_wire
 
-STOP_S = 0.25  # s from full speed along the path to a standstill
-RAMP_MAX = 1000  # ticks; with this maximum, path lengths fit 32 bits
-RING_S = 1.0  # s: minimum duration that the ring buffer holds, unless RING_BYTES is too small
+STOP_S = 0.25  # time from full speed along the path to a standstill, s
+RAMP_MAX = 1000  # longest ramp, ticks; with this maximum, path lengths fit 32 bits
+RING_S = 1.0  # minimum duration that the ring buffer holds, unless RING_BYTES is too small, s
 RING_BYTES = 72 * 1024  # more than half of the RAM
 QUINTIC_BYTES = 24  # bytes of one joint's polynomial in one segment, in single precision
 HOST_LOST = 10  # number of host timeouts until the fault HOST_LOST; the board stops the motion after the first timeout
-FOLLOWING_S = 0.05  # s: maximum duration of a large following error
-UNLIMITED_EFFORT = 1e6  # N m or N: used if the file gives neither an effort limit nor a motor
-UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s: used if the file gives neither a velocity limit nor a motor
+FOLLOWING_S = 0.05  # maximum duration of a large following error, s
+UNLIMITED_EFFORT = 1e6  # effort if the file gives neither an effort limit nor a motor, N m or N
+UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # velocity without a velocity limit and without a motor, rad/s or m/s
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
 BUS_TOLD = 1.1  # minimum measuring range of a board, divided by the nominal voltage
 FINE_MOST = 16  # maximum number of binary digits that a fine position adds to a wire position; 64 bits then hold 2^15
-                # turns in each direction
+                # number of turns in each direction
 COARSE = 2**8  # wire steps per coarse step; the firmware stores position limits in coarse steps
 UNWATCHED = 2**31 - 1  # wire steps: an error never exceeds this limit
 COARSE_MAX = 120 * 2**24  # coarse steps: 120 turns
 SLIDE_MAX = 2**23 - 1  # coarse steps: 8 m, the range of wire positions of a prismatic joint
-SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: maximum travel within one segment
-CUTOFF_LEAST = 6  # ticks: a servo receives the setting, receives the query and answers within three ticks; the limit
-                  # includes one retry
+SPAN = {False: math.pi / 2.0, True: 1.0}  # maximum travel within one segment, rad or m
+CUTOFF_LEAST = 6  # least number of ticks: a servo receives the setting, receives the query and answers within three
+                  # ticks; the number includes one retry
 
 
 STRUCTS: dict[type, str] = {
@@ -185,7 +185,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     hz, bus = float(mechanism.control.rate_hz), _bus(mechanism)
     slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
     count = _count(joint)
-    torque_constant = motor.K * motor.gear * motor.sign if motor else math.inf  # N m / A, at the joint
+    torque_constant = motor.K * motor.gear * motor.sign if motor else math.inf  # at the joint, N m/A
     current, there = current_range(mechanism, joint), Motor.of(mechanism, joint)
     effort = there.effort if math.isfinite(there.effort) else UNLIMITED_EFFORT
     speed = there.velocity if math.isfinite(there.velocity) else UNLIMITED_SPEED[slides]

@@ -10,11 +10,11 @@ from femtorque.codegen.control.table import FLOAT, INT32, UINT32, Kind, member
 from femtorque.codegen.drive import ALIKE, AT_LEAST, AT_MOST, EQUAL, PLACE, Family, Fitted, family_of
 from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 
-SILENT_S = 5e-3  # s without an answer after which the board reports a drive as silent
+SILENT_S = 5e-3  # time without an answer after which the board reports a drive as silent, s
 HALF_TURN = 2**23  # position steps in half a turn of the joint, as the C code counts turns
 SILENT_TICKS = 5  # minimum of WATCHDOG_S in ticks
 BEATS = 5  # number of missed heartbeats after which the board reports a drive as silent
-WATCHDOG_S = 20e-3  # s without a command after which a drive's watchdog stops the drive
+WATCHDOG_S = 20e-3  # time without a command after which a drive's watchdog stops the drive, s
 WATCHDOG_TICKS = 10  # minimum of SILENT_S in ticks
 
 

@@ -18,7 +18,7 @@ from femtorque.codegen.model import Model, assemble, mass_matrix
 
 Array = NDArray[np.float64]
 SHARE = 0.75  # quantile over the poses of closed loops; poses near singular poses have more noise
-FOLLOWED_S = 3.0  # s, duration of the computed response to one error; the filter's bandwidth is at least 1 Hz
+FOLLOWED_S = 3.0  # duration of the computed response to one error, s; the filter's bandwidth is at least 1 Hz
 
 
 def felt_noise(mechanism: Mechanism, steps: ArrayLike, losses: ArrayLike) -> Array:

@@ -28,11 +28,10 @@ from femtorque.codegen.wire import position_unit
 
 Array = NDArray[np.float64]
 
-RISE = 0.05  # s: minimum time from rest to full velocity
-BUILD_UP = 0.05  # s to full acceleration if the file gives no jerk limit
+RISE = 0.05  # minimum time from rest to full velocity, s
+BUILD_UP = 0.05  # time to full acceleration if the file gives no jerk limit, s
 SPARE = 0.02  # minimum fraction of a joint's effort that remains for acceleration
-TURNING = 0.5  # fraction, for velocity, of the effort that remains after weight and friction; the remainder is for
-               # acceleration
+TURNING = 0.5  # fraction for velocity; the base is the effort that remains after weight and friction
 OF_NO_LOAD = 0.8  # fraction of the no-load speed; the margin allows for a low supply voltage
 GIVES_WAY = 0.98  # factor by which the search lowers a joint's speed in each step
 MANY = 40  # maximum number of driven joints; more do not fit a board's memory, and the search over all triples would
@@ -45,7 +44,7 @@ BOUNDLESS = 2**62  # wire steps
 # dt^3 to p. The factors are integrals of the absolute weights. Rounding adds more.
 UNEVEN_V, UNEVEN_P = 0.25, 0.1283
 ROUNDED = 2.0**-21  # relative to the limits of velocity and acceleration
-ROUNDED_P = 6e-8  # rad or m: rounding error of segment time, displacements and position steps
+ROUNDED_P = 6e-8  # rounding error of segment time, displacements and position steps, rad or m
 
 
 @dataclass(frozen=True)

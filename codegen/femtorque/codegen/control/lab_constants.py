@@ -16,12 +16,11 @@ SEEK = {"start": 0, "absolute": 0, "index": 1, "stop": 2}  # FT_SEEK_NONE, _INDE
 SEEK_SPEED = 0.05  # of limits.velocity
 SEEK_EFFORT = 0.25  # of limits.effort
 SEEK_SLACK = 1.5, 1.0  # factor on the travel time, and added seconds
-PRESS_S = 0.05  # s against the stop
-INSIDE = 0.02  # rad or m: after the search for its zero, a joint moves to this distance inside its limits
-JOG_RAMP_S = 0.25  # s from rest to the jog velocity
-FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # rad/s, m/s: in float mode, friction compensation fades out below this
-                                                # velocity
-PROBE_TRAVEL = {False: 0.35, True: 0.02}  # rad, m: maximum travel of a joint during a probe
+PRESS_S = 0.05  # time for which the joint presses against the stop, s
+INSIDE = 0.02  # distance inside its limits to which a joint moves after the search for its zero, rad or m
+JOG_RAMP_S = 0.25  # time from rest to the jog velocity, s
+FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # velocity below which float mode reduces friction compensation
+PROBE_TRAVEL = {False: 0.35, True: 0.02}  # maximum travel of a joint during a probe, rad or m
 HOT = ("OVER_TEMPERATURE", "OVERLOAD")  # faults after which the arm parks if [safety.park] sets heat
 WHOLE = 64  # the overlay stores gains in 64ths of the file's gains
 

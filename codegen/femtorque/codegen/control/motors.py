@@ -44,7 +44,7 @@ class Motor:
         if joint.motor is not None and mechanism.board is not None:
             if joint.motor.drive == "current":
                 channels.served(mechanism, load_board(mechanism.board.use, mechanism.source or mechanism.name))
-            constant = abs(joint.motor.K * joint.motor.gear)  # N m / A at the joint
+            constant = abs(joint.motor.K * joint.motor.gear)  # torque constant at the joint, N m/A
             volts = mechanism.board.bus_voltage * channels.usable_share(mechanism, joint)
             stall, fall, no_load = constant * volts / joint.motor.R, square(constant) / joint.motor.R, volts / constant
             effort = constant * (current_range(mechanism, joint) or math.inf)

@@ -20,8 +20,8 @@ from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.wire import to_wire
 
 SPARE = 1.5  # factor on the minimum duration of the parking motion
-SPARE_S = 0.5  # s added to this duration; the motors switch off when the sum has elapsed
-SAGS_S = 0.02  # s of low supply until the board reacts; the dip when a motor starts is shorter
+SPARE_S = 0.5  # time added to this duration, s; the motors switch off after the sum
+SAGS_S = 0.02  # duration of low supply until the board reacts, s; the dip when a motor starts is shorter
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 
-# 1/s: usual rates. The bit rates of CAN FD's data phase are the rates that register 35 of Damiao's drives offers
-# (openarm_can's CLI).
+# Usual bit rates, 1/s. For CAN FD's data phase: the rates that register 35 of Damiao's drives offers (openarm_can's
+# CLI).
 BITRATES = (125_000, 250_000, 500_000, 1_000_000)
 DATA_BITRATES = (2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000, 8_000_000)
 LEAST_QUANTA = 8  # a bit has 8 to 25 quanta: Bosch, CAN Specification 2.0, section 8
-LOOP_DELAY = 255e-9  # s, maximum delay from a transceiver's transmit pin to its receive pin: ISO 11898-2:2016
+LOOP_DELAY = 255e-9  # maximum delay from a transceiver's transmit pin to its receive pin, s: ISO 11898-2:2016
 
 
 @dataclass(frozen=True)

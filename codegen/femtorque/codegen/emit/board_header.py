@@ -15,7 +15,7 @@ from femtorque.codegen.emit.pwm import Pwm, output_timers
 from femtorque.codegen.mechanism import Joint, Mechanism
 
 SEND_MIN = 1024  # minimum size of the transmit buffer to the host, bytes; longer frames need a larger buffer
-WATCHDOG_S = 0.1  # s at the nominal rate of LSI; 68 ms with the fastest LSI
+WATCHDOG_S = 0.1  # watchdog's time-out at the nominal rate of LSI, s; 68 ms with the fastest LSI
 PIL_HZ = 4000  # minimum SysTick interrupts per second if the host grants ticks
 WATCHDOG_TICKS = 10  # minimum time-out of the watchdog, ticks
 

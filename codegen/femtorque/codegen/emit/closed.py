@@ -19,7 +19,7 @@ from femtorque.codegen.step import (
     Block, LoopStep, Names, Printer, allocation, comment, literal, of_friction, step_of, unit_of)
 from femtorque.codegen.wire import position_unit
 
-PACE, LEAST = 0.02, 1e-3  # rad or m: maximum step of a start; a start fails below the second value
+PACE, LEAST = 0.02, 1e-3  # maximum step of a start, and smallest step before the start fails, rad or m
 
 INTRO = """
 The actuated joints are streamed. {passive} follow from the loops.

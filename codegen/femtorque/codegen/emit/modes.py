@@ -11,8 +11,8 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, in_mode, ramp
 from femtorque.codegen.step import step_of, unit_of
 
-POSITION = 2e-3  # rad or m: maximum gap of a closed loop when a mode begins
-VELOCITY = 0.05  # rad/s or m/s: maximum velocity at which a loop may open
+POSITION = 2e-3  # maximum gap of a closed loop when a mode begins, rad or m
+VELOCITY = 0.05  # maximum velocity at which a loop may open, rad/s or m/s
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from femtorque.codegen.control import joint_constants
 from femtorque.codegen.mechanism import Joint, Mechanism
 
 COUNTER_MAX = 0xFFFF  # output timers have 16 bits
-PULSE_S = 2e-3  # s, duration of the pulse that tests the sensor's sign before a loop is closed
+PULSE_S = 2e-3  # duration of the pulse that tests the sensor's sign before a loop is closed, s
 PULSE_MOST = 0.1  # maximum duty of this pulse
 PULSE_MEAN = 0.4  # fraction of the pulse, at its end, in which the mean reading is tested
 PULSE_COUNTS = 16, 8  # converter counts that the pulse should reach, and minimum counts
 JUMP, JUMP_LEAST = 3.0, 0.1  # factor on the largest current step that an inductance allows in one PWM period; minimum
                              # as a fraction of the sensor's range
-AHEAD_S = 2.5e-6  # s from a tick to the update that loads the tick's writes, if every period has an update
+AHEAD_S = 2.5e-6  # time from a tick to the update that loads this tick's writes, if every period has an update, s
 
 
 @dataclass(frozen=True)

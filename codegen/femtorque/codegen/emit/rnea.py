@@ -126,7 +126,7 @@ class Function:
     moves: bool
     what: str
     turns: list[list[str]]  # C lines that compute the rotating frames
-    length: str  # m, the unit inside
+    length: str  # unit inside the library, m
     blocks: list[Block]
     inputs: set[str]
     unused: list[str]

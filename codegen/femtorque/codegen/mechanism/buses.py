@@ -14,13 +14,13 @@ from femtorque.codegen.mechanism.motors import ELECTRICAL
 from femtorque.codegen.mechanism.refusal import Fail
 from femtorque.codegen.mechanism.schema import BusTable, DriveTable, JointTable
 
-LEAST_RATE, MOST_RATE = 10_000, 1_000_000  # bit/s: CAN, and the arbitration phase of CAN FD
-FD_BITRATE = 5_000_000  # bit/s: common setting of drives for CAN FD, as in openarm_can
+LEAST_RATE, MOST_RATE = 10_000, 1_000_000  # lowest and highest bit rate of CAN and of CAN FD's arbitration phase, bit/s
+FD_BITRATE = 5_000_000  # common data bit rate of drives for CAN FD, bit/s, as in openarm_can
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
 OF_SERVOS = ("offset", "limit")  # keys
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
 LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # a ratio outside this range is probably a mistake
-MOST_PLACE = 200.0 * math.pi  # rad of the joint: the board counts at most a hundred turns
+MOST_PLACE = 200.0 * math.pi  # largest angle of the joint, rad: the board counts at most a hundred turns
 
 
 def read_buses(tables: Sequence[BusTable], fail: Fail) -> tuple[Bus, ...]:

@@ -23,7 +23,7 @@ Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)
 
 BASE = "base"  # name of the ground in mechanism files
-COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s (True: prismatic): below this velocity dry friction fades out
+COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # velocity below which dry friction fades out, rad/s (True: m/s)
 
 
 @dataclass(frozen=True)

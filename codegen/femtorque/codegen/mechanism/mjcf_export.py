@@ -16,7 +16,7 @@ from femtorque.codegen.common import norm
 from femtorque.codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism
 from femtorque.codegen.mechanism.refusal import refuse
 
-LEAST_INERTIA = 1e-9  # kg m^2; MuJoCo refuses a rod without thickness
+LEAST_INERTIA = 1e-9  # smallest inertia, kg m^2; MuJoCo refuses a rod without thickness
 THICKNESS = 0.06  # radius of a link's capsule as a fraction of its length
 STIFF = "0.002 1"  # solref of equality constraints: time constant, s (at least two steps of 1 ms), and damping ratio
 

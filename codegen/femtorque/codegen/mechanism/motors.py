@@ -54,7 +54,7 @@ POLOLU_RATIOS = ((19, 18.75, 85.0), (30, 30.0, 140.0), (50, 50.0, 210.0), (70, 7
                  (131, 131.25, 450.0), (150, 150.0, 490.0))
 POLOLU_STALL_A, POLOLU_IDLE_A, POLOLU_IDLE = 5.5, 0.15, 10_000.0 * 2.0 * math.pi / 60.0  # the motor at 12 V
 KGF = 9.80665  # N
-ELECTRICAL = 1e-3  # s: assumed L/R of a small iron-core motor if the data sheet gives no L
+ELECTRICAL = 1e-3  # assumed L/R of a small iron-core motor if the data sheet gives no L, s
 
 
 def _pololu(number: int, ratio: float, stall: float) -> Sold:

@@ -21,7 +21,7 @@ from femtorque.codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PA
 LARGEST_FILE = 2**26  # bytes
 MOST = 1000  # links, joints
 LIMBS = 3  # minimum number of limbs of a floating trunk; two limbs may be arms on a bench
-DUST = 1e-20  # kg m^2; exporters write numbers smaller than this one instead of zero
+DUST = 1e-20  # inertia that counts as 0, kg m^2; exporters write smaller numbers instead of 0
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
 NO_LIMIT = 1e9
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")

@@ -24,11 +24,10 @@ from femtorque.codegen.model.motion import Motion
 
 Array = NDArray[np.float64]
 
-CLOSED = 1e-11  # m or rad: maximum residual of a converged assembly
-CLOSING = 1e-8  # m or rad: if a residual is smaller, its square is below rounding error, so one more Newton step closes
-                # the loops
+CLOSED = 1e-11  # maximum residual of a converged assembly, m or rad
+CLOSING = 1e-8  # residual, m or rad, whose square is below rounding error: one more Newton step closes the loops
 ITERATIONS = 60  # maximum number of damped Newton steps of the assembly
-FARTHEST = 0.5  # rad or m: longest step of a joint in one iteration
+FARTHEST = 0.5  # longest step of a joint in one iteration, rad or m
 CLEAR = 3.0  # factor on SINGULAR; a margin of this size is safe
 RANK = 1e-7  # relative to the longest row of J_c, with lengths in units of the mechanism's size; a row is independent
              # if its distance from the rows before it is larger
@@ -36,7 +35,7 @@ DEFICIENT = 1e-10  # the same threshold for columns in a least-squares solution 
 BESIDE, STEP = 4, 0.05  # number of poses near the assembled pose for the rank; their distance, rad or m
 SINGULAR = 0.03  # a smaller `margin` is a fault
 HALVINGS = 16  # number of halvings of the last step, to locate a singular pose
-PACE = 0.05  # rad or m: maximum displacement of an independent joint between two poses of a sequence
+PACE = 0.05  # maximum displacement of an independent joint between two poses, rad or m
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ def shares(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: in
     return share
 
 
-AHEAD = 0xFFFF  # ticks: no change of mode is ahead
+AHEAD = 0xFFFF  # number of ticks if no change of mode is ahead
 
 
 def schedule(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> NDArray[np.uint32]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from femtorque.codegen.mechanism import Friction, Joint, Limits, Link, Mechanism
 
-END = 1e-9  # m: maximum distance between the attachment of a joint or body and the root or tip of its flexible link
-STEEPEST = np.pi / 4.0  # rad: maximum angle of springs in the computation
+END = 1e-9  # maximum distance between the attachment of a joint or body and the root or tip of its flexible link, m
+STEEPEST = np.pi / 4.0  # maximum angle of springs in the computation, rad
 SHARE = 1.0 / 3.0  # fraction of a bar's inertia that a linear element lumps at its end
 
 

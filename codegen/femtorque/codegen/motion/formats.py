@@ -23,7 +23,7 @@ from femtorque.codegen.common import (
 
 Array = NDArray[np.float64]
 
-LARGEST_FILE = 2**27  # bytes, unpacked
+LARGEST_FILE = 2**27  # limit of the unpacked size, bytes
 LARGEST = 1e9  # largest number
 WRAPPERS = ("trajectory", "joint_trajectory", "robot_trajectory", "goal", "request")
 SCHEMA = "JointTrajectory"

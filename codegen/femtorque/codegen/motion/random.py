@@ -9,8 +9,8 @@ from femtorque.codegen.model import SINGULAR, Model, assemble
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 
 DURATION = 1.0  # s
-TRAVEL, SLIDE = 1.5, 0.15  # rad, m: maximum travel of a joint
-UNWRAPPED = 0.99 * np.pi  # rad; the chip knows positions only within one turn
+TRAVEL, SLIDE = 1.5, 0.15  # maximum travel of a joint, rad and m
+UNWRAPPED = 0.99 * np.pi  # largest angle, rad; the chip knows positions only within one turn
 PEAK_VELOCITY = 1.875  # peak velocity of a quintic motion divided by its mean velocity
 PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # peak acceleration of a quintic motion, times the squared duration divided by the
                                    # displacement

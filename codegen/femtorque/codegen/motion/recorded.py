@@ -20,11 +20,11 @@ from femtorque.codegen.mechanism import Joint
 Array = NDArray[np.float64]
 
 LED, PLAYED = "FLOAT", ("TRACK", "JOG")
-WIDTH = 0.06  # s, standard deviation of the Gaussian
+WIDTH = 0.06  # standard deviation of the Gaussian, s
 REACH = 4.0  # half-width of the kernel, in multiples of WIDTH
-STEP = 0.01  # s between rows of the motion
-MOVED = 2e-3  # rad or m: a joint moves if its displacement is larger
-INSIDE = 1e-3  # rad or m: distance between the motion and a joint's limits
+STEP = 0.01  # time between rows of the motion, s
+MOVED = 2e-3  # displacement above which a joint has moved, rad or m
+INSIDE = 1e-3  # least distance between the motion and a joint's limits, rad or m
 SPARE = 1.02  # margin on the slow-down factor, for peaks between the rows
 
 

@@ -29,14 +29,14 @@ Array = NDArray[np.float64]
 
 LARGEST_FILE = 2**27  # bytes
 MANY = 10  # minimum number of rows for a guess that integer times have another unit
-USUAL = {False: 10.0, True: 1.0}  # rad/s, m/s: assumed velocity limit of a joint without a limit
-LONGEST = 1e5  # s: maximum duration of a motion; a larger number is probably not in seconds
-REST_VELOCITY = 1e-6  # rad/s or m/s: below this velocity a joint counts as at rest
-IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step between two rows at a higher rate is a jump
+USUAL = {False: 10.0, True: 1.0}  # assumed velocity limit of a joint without a limit, rad/s or m/s
+LONGEST = 1e5  # maximum duration of a motion, s; a larger number is probably not in seconds
+REST_VELOCITY = 1e-6  # velocity below which a joint counts as at rest, rad/s or m/s
+IMPOSSIBLE_RATE = 100.0  # velocity above which the step between two rows is a jump, rad/s or m/s
 SAMPLES = 8  # limit checks per piece
 MODE = "mode"  # the column with the names of modes
 UNWRAP = "unwrap the angle: whole turns must stay in it"
-PRISMATIC_RANGE = 8.0  # m on each side of zero: position range of the emitted step
+PRISMATIC_RANGE = 8.0  # position range of the emitted step on each side of zero, m
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,8 @@ def nodal_torque(model: Model, positions: Joints, u: Joints) -> Joints:
     return newton_euler(model, positions[1:-1], (after + before) / model.dt, 2.0 * (after - before) / model.dt**2)
 
 
-PACE_OF_CORRECTION = 0.02  # rad or m; a longer correction would jump to a different solution of the loop equations
-SWING = 0.75  # rad or m in half a tick: maximum displacement; with the correction a step then turns a joint by at most
-              # pi/4
+PACE_OF_CORRECTION = 0.02  # longest correction, rad or m; a longer one could reach a different solution
+SWING = 0.75  # maximum displacement in half a tick, rad or m; with the correction, a step turns a joint by at most pi/4
 PASSES, SETTLED = 30, 1e-12  # maximum number of passes over a motion; change of the predictions, rad or m, below which
                              # the iteration stops
 

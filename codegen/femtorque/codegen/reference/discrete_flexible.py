@@ -35,7 +35,7 @@ from femtorque.codegen.model import (
 Array = NDArray[np.float64]
 
 SETTLING = 12  # number of iterations from rest to the static sag; each reduces the error by a factor of about ten
-STEEPEST = np.pi / 4.0  # rad: maximum slope that rotates a tip; the theory is valid only for much smaller slopes
+STEEPEST = np.pi / 4.0  # maximum slope that rotates a tip, rad; the theory is valid only for much smaller slopes
 EX, EY, EZ = np.eye(3)
 
 

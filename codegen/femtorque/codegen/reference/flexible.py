@@ -17,7 +17,7 @@ from femtorque.codegen.reference.discrete_flexible import Flexible
 Array = NDArray[np.float64]
 
 ITERATIONS = 2
-LOST = 1e3  # rad, m or m sqrt(kg): a larger bend means that the integration has diverged
+LOST = 1e3  # bend above which the integration has diverged: m or m sqrt(kg), rad
 FINER = 3  # odd, so that the middles of ticks are also middles of the finer ticks
 
 

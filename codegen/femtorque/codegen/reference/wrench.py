@@ -17,7 +17,7 @@ from femtorque.codegen.mechanism import BASE, Mechanism, Vector
 from femtorque.codegen.model import GROUND, Conversion, Model, levers, placed_links, pose, rotate
 from femtorque.codegen.reference.rigid import recursion
 
-LARGEST = 1e9  # N, N m: maximum magnitude of every number, as in mechanism files
+LARGEST = 1e9  # maximum magnitude of every number, as in mechanism files: N and N m
 
 
 @dataclass(frozen=True)

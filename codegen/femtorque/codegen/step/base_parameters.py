@@ -25,7 +25,7 @@ from femtorque.codegen.common import arctan2, norm, product
 from femtorque.codegen.mechanism import Matrix, Vector
 from femtorque.codegen.model import GROUND, PARALLEL, Model, Pose, joint_axes, pose, skew
 
-SAME_ANGLE = 1e-10  # rad; mechanism files give pi with ten or twelve digits
+SAME_ANGLE = 1e-10  # largest difference of two equal angles, rad; mechanism files give pi with ten or twelve digits
 TINY = 1e-12  # relative to a body's size; smaller coordinates and inertias are rounding errors
 
 # The shift of an origin is at most this multiple of the longest offset. The common normal of nearly parallel axes is

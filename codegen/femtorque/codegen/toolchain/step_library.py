@@ -140,7 +140,7 @@ class Turns:
     """Conversion of positions in rad and m to integers of one precision."""
 
     def __init__(self, model: Model, precision: Precision) -> None:
-        self.units = np.array([position_unit(joint) for joint in model.mechanism.streamed])  # rad or m per wire step
+        self.units = np.array([position_unit(joint) for joint in model.mechanism.streamed])  # wire steps, rad or m
         self.integer: type = np.int64 if precision == "double" else np.int32
         self.real: type = np.float64 if precision == "double" else np.float32
         n = self.units.shape

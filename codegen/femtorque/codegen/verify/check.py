@@ -28,17 +28,17 @@ from femtorque.codegen.verify.bus_budget import BusLoad, ages, bus_loads
 from femtorque.codegen.verify.motion_torques import SAG, SMALL, steep
 from femtorque.codegen.verify.plausible import doubts
 
-DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # Hz: minimum rate of a drive's loop, and minimum bandwidth of its velocity
-                                             # estimate
+DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # minimum rate of a drive's loop, Hz; minimum bandwidth of its velocity
+                                             # estimate, Hz
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, and have double eigenvalues at one
 SINGULAR = 1e-9  # minimum ratio of the smallest to the largest eigenvalue of the mass matrix, scaled to a unit diagonal
 LIMITS = tuple(f.name for f in fields(Limits))
 NEAR_SINGULAR = CLEAR * SINGULAR_POSE
-START_OFF = 1e-3  # rad or m: tolerance for the rounded start of a redundantly actuated joint
-SETTLED = 1e-4  # rad, m or m sqrt(kg): maximum size of the last iteration's step to the static sag
+START_OFF = 1e-3  # tolerance for the rounded start of a redundantly actuated joint, rad or m
+SETTLED = 1e-4  # largest last step of the iteration to the static sag: m or m sqrt(kg), rad
 SHOWN = 2  # modes of flexible links
 FASTEST = 1.5  # fastest rotation in the comparisons with exact chains, divided by a flexible link's lowest frequency
-_ELECTRICAL = (1e-5, 0.1)  # s: range of electrical time constants, from coreless motors to large servo motors
+_ELECTRICAL = (1e-5, 0.1)  # range of electrical time constants, from coreless motors to large servo motors, s
 FAR_BELOW, LITTLE = 0.03, 0.2  # ratio to the stiffest ku; ratio to critical damping
 TINY = 1e-12  # relative to the stiffest ku; a smaller ku counts as zero
 COARSE = 0.2  # maximum torque that one encoder count may cause through Kv, relative to a joint's effort

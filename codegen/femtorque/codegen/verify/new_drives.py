@@ -12,9 +12,8 @@ from femtorque.codegen.control import OF_NO_LOAD
 from femtorque.codegen.drive import DRIVES, DriveType, Wire, bus_load, family_of
 from femtorque.codegen.mechanism import FD_BITRATE, Gains
 
-RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # Hz: control, knots
-SOFT = 0.2  # fraction of the stiffest gains for a servo; with higher gains, encoder steps and backlash cause audible
-            # vibration
+RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # control and knots, Hz
+SOFT = 0.2  # fraction of the stiffest gains, for servos; encoder steps and backlash make the stiffest gains audible
 BITRATE = 1_000_000
 CAN_VOLTS = 24.0
 

@@ -25,9 +25,9 @@ COMPUTE = "compute"  # the board without motors
 VOLTS = 24.0
 STALL, NO_LOAD = 1.5, 1.3  # no-load speed and stall torque of an invented motor, relative to the joint's limits of
                            # velocity and effort
-RUN_UP = 0.05  # s: time in which the rotor alone reaches the joint's velocity limit at the joint's effort limit
+RUN_UP = 0.05  # time in which the rotor alone reaches the joint's velocity limit at the joint's effort limit, s
 GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre for a prismatic joint
-ELECTRICAL = 1e-3  # s: L / R
+ELECTRICAL = 1e-3  # assumed L / R, s
 SLACK = Gains(0.01, 0.001)  # gains so small that every loop is stable
 FEW = 3  # maximum number of joints that a hint about --lock names
 

@@ -11,12 +11,12 @@ import numpy as np
 from femtorque.codegen.mechanism import Joint, Link, Mechanism, motor_words
 from femtorque.codegen.model import GROUND, Model
 
-G, EARTH = 9.81, (9.7, 9.9)  # m/s^2: range of gravity on the earth's surface, 9.76 to 9.83
-LONG = 20.0  # m: maximum distance from the ground to a joint along the links
-DENSEST, THINNEST = 22.6e3, 0.02  # kg/m^3: osmium; for a slender rod, the sphere of equal mass and inertia has a
-                                  # density of about 1
-LEAST = 0.01  # kg; inertias below this mass are often arbitrary, as for frames and sensors
-APART = 1e-3  # m; nearer axes count as one point, and a component between them may be inside a joint
+G, EARTH = 9.81, (9.7, 9.9)  # range of gravity on the earth's surface, 9.76 to 9.83, m/s^2
+LONG = 20.0  # maximum distance from the ground to a joint along the links, m
+DENSEST, THINNEST = 22.6e3, 0.02  # densities, kg/m^3: osmium; less than 1, the density of the sphere with the mass and
+                                  # the inertia of a slender rod
+LEAST = 0.01  # mass, kg; inertias below this mass are often arbitrary, as for frames and sensors
+APART = 1e-3  # distance, m; nearer axes count as one point, and a component between them may be inside a joint
 PLACEHOLDER = 1e3  # limits of this size or more whose digits are 1000... or 999... are placeholders
 TURNS = 120  # maximum distance of limits from zero (femtorque.codegen.control.constants)
 SOLD = {"R": (0.02, 1e3, "ohm"), "K": (5e-4, 3.0, "N m/A"), "inertia": (1e-9, 0.05, "kg m^2")}  # ranges on sale

@@ -23,7 +23,7 @@ from femtorque.hil.plant import MOST, Driven, Stepped, Wired
 Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
-GRIP = 0.05  # rad/s or m/s: brakes hold a joint that is slower, and do not stop a joint that is faster
+GRIP = 0.05  # velocity below which a brake holds a joint, rad/s or m/s; a brake does not stop a faster joint
 
 
 class PlantCoupler:

@@ -24,8 +24,8 @@ from femtorque.hil.bus import Adapter, Gateway, OneWire, Tap, Wire
 from femtorque.hil.clock import OwnClock
 from femtorque.hil.plant import Driven
 
-PACE = 1e-3  # s between two reads of the ports
-LONGEST = 0.05  # s of simulated time per step; on a slow computer the joints lag behind real time
+PACE = 1e-3  # time between two reads of the ports, s
+LONGEST = 0.05  # largest simulated time per step, s; on a slow computer the joints lag behind real time
 
 
 class DrivesAlone:

@@ -8,7 +8,7 @@
                                * faults */
 #define READS (1u << 15)      /* of a frame */
 #define DATA 0x7FFu
-#define UNDER_VOLTAGE 5.9 /* V of PVDD, at most */
+#define UNDER_VOLTAGE 5.9 /* maximum voltage of PVDD, V */
 #define WAKE_S 10e-3
 #define FALLING 1u /* SPI mode: data are valid on the falling edge */
 

@@ -19,7 +19,7 @@ FETHA_OC, FETLA_OC, FETHB_OC, FETLB_OC, FETHC_OC, FETLC_OC = (1 << bit for bit i
 _OVER_CURRENT = 0x3F
 CHOPPED, LATCHED, REPORTED, IGNORED = 0, 1, 2, 3  # OCP_MODE, bits 5:4 of control register 1
 GAINS = (10.0, 20.0, 40.0, 80.0)  # gain of the shunt amplifiers, V/V, by bits 3:2 of control register 2
-UNDER_VOLTAGE = 5.9  # V of PVDD, at most
+UNDER_VOLTAGE = 5.9  # maximum voltage of PVDD, V
 _LIFE = 3.0  # minimum PVDD, V; with less, the driver has no 3.3 V supply and pulls no line low
 _WAKE_S, _RESET_S = 10e-3, 20e-6
 

@@ -22,7 +22,7 @@ from femtorque.hil.drives import Drive
 Act = Callable[[VirtualBoard], None]
 Part = Callable[[VirtualBoard], Any]
 SAG_STEP = 2e-4  # s
-SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, fraction of the winding's turns that carry current
+SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, and the fraction of turns that carry current
 
 # ---- parts
 
@@ -264,7 +264,7 @@ NEEDS: dict[str, Callable[[BoardUnderTest], bool]] = {
 _LOOP, _DRIVERS, _RATED, _BUS, _CAN, _ENCODER = NEEDS
 
 
-_HOST_LOST = 1.5  # s of the two failsafe stages: a stop on the path, then power off or hold
+_HOST_LOST = 1.5  # time of the two failsafe stages, s: a stop on the path, then power off or hold
 
 _chip = partial(Fault, chip=True)
 _loop, _drivers = partial(_chip, needs=_LOOP), partial(_chip, needs=_DRIVERS)

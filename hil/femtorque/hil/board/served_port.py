@@ -14,7 +14,7 @@ from femtorque.hil.board.cable import Cable
 from femtorque.host.link import Bound
 
 HOST = "127.0.0.1"
-LONGEST = 1024  # bytes; the longest frame of eight joints has 384 bytes
+LONGEST = 1024  # largest read, bytes; the longest frame of eight joints has 384 bytes
 
 
 class ServedPort:

@@ -35,8 +35,8 @@ from femtorque.host.scene import Surroundings
 
 Array = NDArray[np.float64]
 
-SLICE = 1e-3  # s between two reads of the link
-UNHEARD = 5e-3  # s between reads without a host or reader; limit: the chip's buffers
+SLICE = 1e-3  # time between two reads of the link, s
+UNHEARD = 5e-3  # time between reads without a host or reader, s; limit: the chip's buffers
 GRANT = 1e-3  # minimum duration of a run in real time, s; the process sleeps between runs
 STALL = 0.05  # maximum delay behind the computer's clock that the board catches up on, s
 LATE = 0.75  # fraction of the host's time-out after which the board waits for a silent host

@@ -11,8 +11,8 @@
  * each rate. */
 #include "can_frame.h"
 
-#define TAIL 10       /* bits: CRC delimiter, ACK slot, ACK delimiter, end of
-                       * frame */
+#define TAIL 10       /* bits of CRC delimiter, ACK slot, ACK delimiter and
+                       * end of frame */
 #define CRC15 0x4599u /* generator polynomial without its leading coefficient */
 #define RUN 5         /* bits alike */
 

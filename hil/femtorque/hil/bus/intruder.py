@@ -5,7 +5,7 @@ from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.node import BitTiming, TimedNode
 from femtorque.hil.bus.wire import Wire
 
-RETURNS = 5.3e-3  # s between checks for bus off; not a multiple of the board's tick
+RETURNS = 5.3e-3  # time between checks for bus off, s; not a multiple of the board's tick
 
 
 class Intruder(TimedNode):

@@ -10,7 +10,7 @@ from femtorque.hil.bus.frame import Frame, taken
 from femtorque.hil.bus.node import Error, OnWire, Ways
 from femtorque.hil.clock import EventClock, Member
 
-LOOP_DELAY = 150e-9  # s from transmit to receive pin of a CAN FD transceiver; ISO 11898-2:2016 allows 255e-9
+LOOP_DELAY = 150e-9  # time from transmit to receive pin of a CAN FD transceiver, s; ISO 11898-2:2016 allows 255e-9
 
 
 @dataclass(frozen=True)

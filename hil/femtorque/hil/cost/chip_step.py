@@ -11,7 +11,7 @@ from femtorque.codegen.reference import Wrench, place
 from femtorque.codegen.toolchain import Turns, sources as wrench_sources
 from femtorque.hil.chip import ChipLibrary
 
-STATE_ROOM = 64 * 1024  # bytes, more than any state needs
+STATE_ROOM = 64 * 1024  # number of bytes, greater than any state needs
 # The chip library passes four arguments in registers, but ft_step_wrench has five arguments.
 ENTRY = {"ft_wrench_entry.c": """\
 #include "ft_wrench.h"

@@ -28,7 +28,7 @@ from femtorque.hil.plant import plant_of
 from femtorque.hil.play import Result, play_motion
 
 SECONDS = 0.2  # of motion
-REACH = 0.05  # rad or m; used if the limits allow this distance
+REACH = 0.05  # amplitude if the limits allow this distance, rad or m
 # cycles before the next tick in which the firmware does not update duties (firmware/chip/stm32/ft_outputs.c)
 LATE = 128
 

@@ -26,12 +26,12 @@ from femtorque.host.link import COLUMNS, PERIOD, Column, Configuration, Recorder
 
 Array = NDArray[np.float64]
 
-MOMENT = 0.02  # s, the duration of several STATUS frames
+MOMENT = 0.02  # time of several STATUS frames, s
 STILL = 25  # number of MOMENTs in which joints come to rest
 DAMPED = 1.3  # speed of a damped floating joint, as a fraction of the speed at which damping begins
 FAST = 2.0  # speed that is too fast, as a fraction of a joint's maximum speed
 AHEAD = 20  # counts until the index pulse appears
-FRAME = 20_000  # us between targets that are streamed live
+FRAME = 20_000  # time between targets of a live stream, us
 NEAR = 2**20  # wire units between successive targets
 BAD = 2**30  # wire units between two knots, more than any joint can follow
 

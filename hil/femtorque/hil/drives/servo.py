@@ -14,7 +14,7 @@ from femtorque.codegen.toolchain import host_compiler
 from femtorque.hil.clock import EventClock, Member, interface
 from femtorque.hil.drives.caught_up import CaughtUp
 
-PERIOD = 1e-3  # s: a servo reads its encoder and its registers once in this time
+PERIOD = 1e-3  # time in which a servo reads its encoder and its registers once, s
 
 
 class Servo(CaughtUp, ABC):

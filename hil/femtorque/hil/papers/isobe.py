@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 REFERENCE, SINGLE = 1e-5, 1e-4  # of peak, at 1 ms
 NEWMARK = (0.25, 0.5)  # the paper's beta, and its gamma
 CORE_HZ = 168e6  # of the STM32F405
-PAPER_STEP, PAPER_SAMPLING = 0.5e-3, 10e-3  # s: "about 0.5 ms, which is short enough ... (10 ms)"
+PAPER_STEP, PAPER_SAMPLING = 0.5e-3, 10e-3  # time steps, s: "about 0.5 ms, which is short enough ... (10 ms)"
 
 
 def example(name: str) -> tuple[Mechanism, Trajectory]:

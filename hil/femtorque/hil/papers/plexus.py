@@ -25,7 +25,7 @@ from femtorque.hil.scenarios import (
 Array = NDArray[np.float64]
 
 STEPS = (1e-3, 5e-4, 2.5e-4)  # s
-FALL = 0.3  # s of motion without drives for the order of convergence
+FALL = 0.3  # time of motion without drives for the order of convergence, s
 TRIALS, SHORT_TRIALS = 40, 12
 
 

@@ -29,9 +29,9 @@ from femtorque.host.plan import TipMotion, chord_motion, flexible_arm, tip_motio
 
 Array = NDArray[np.float64]
 
-ABOVE = 0.02  # m, height of the tip above the floor at the start and the end
-CHANGE = 0.4  # s for the motion down, and for increasing the force; also at the end
-SETTLING = 2.0  # s in which the arm without a floor comes to rest under the first torques
+ABOVE = 0.02  # height of the tip above the floor at the start and the end, m
+CHANGE = 0.4  # time for the motion down, and for increasing the force, s; also at the end
+SETTLING = 2.0  # time in which the arm without a floor comes to rest under the first torques, s
 SLIDES = (0.5, 1.0)  # s
 BOARD, UNMOVED, FEEDBACK = "feed-forward + PD", "the planned motion itself", "PD"
 

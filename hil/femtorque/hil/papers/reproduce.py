@@ -21,7 +21,7 @@ from femtorque.hil.papers import chapter, closed, isobe, isobe_method, plexus, p
 from femtorque.hil.papers.finding import Finding
 
 PAGE = "reproduce.html"
-BEAT = 30.0  # s between two progress messages
+BEAT = 30.0  # time between two progress messages, s
 
 
 @dataclass(frozen=True)

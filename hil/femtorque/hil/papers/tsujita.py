@@ -26,10 +26,10 @@ Turn = tuple[Array, Array, Array]  # angle (T,), rad, and its velocity and accel
 
 ANGLE = np.pi / 3  # of the slew, rad
 PLANT_ELEMENTS = 20
-DT = 2.5e-4  # s, of the slew
+DT = 2.5e-4  # time step of the slew, s
 
 TIMES = (0.3, 0.5, 1.0, 2.0)  # s
-PRINTED = {"shoulder": -0.9273, "elbow": 0.2838}  # rad: near the pose with the hand at (0.7, -0.7)
+PRINTED = {"shoulder": -0.9273, "elbow": 0.2838}  # angles near the pose with the hand at (0.7, -0.7), rad
 
 
 # ---- the single link -------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ class FlexiblePlant:
     mounted on a spring. Coordinates that are zero in the frame are omitted.
     """
 
-    mass: Array  # kg, of the points (P,) of the flexible link and its loads
+    mass: Array  # mass of each point (P,) of the flexible link and its loads, kg
     x: Array  # positions of the points along the link, m
 
     def __init__(self, mechanism: Mechanism, elements: int, point: float | None = None, wall: Wall | None = None,

@@ -23,7 +23,7 @@ from femtorque.host.scene import Moment, Thing
 
 Array = NDArray[np.float64]
 
-MAX_STEP = 5e-4  # s: a quarter of the time constant of the soft constraints
+MAX_STEP = 5e-4  # largest step, s: a quarter of the time constant of the soft constraints
 
 
 class MujocoPlant(Driven):

@@ -13,7 +13,7 @@ from femtorque.host.scene import CELLS, FACES, Contact, Moment, Place, Solid, Th
 
 Array = NDArray[np.float64]
 
-ENDLESS = 2.0  # m, half of the side at which a plane without a size is drawn
+ENDLESS = 2.0  # half the side length of the square that shows a plane without a size, m
 SIDES = 20  # of round shapes
 RINGS = 4  # of a hemisphere
 FEW = 150  # triangles of a moving mesh; each sample of a log stores all of them

@@ -13,9 +13,9 @@ from femtorque.codegen.wire import BadFrame, Codec, Drive, Sense, Status
 from femtorque.hil.board import Disturbance
 from femtorque.host.link import Clock, Device
 
-POLL = 2e-4  # s between two reads of a silent line
-REPEAT = 0.01  # s after which a SENSE without an answer is sent again
-LOST = 2.0  # s without an answer after which the board counts as disconnected; the outputs of the board are off by then
+POLL = 2e-4  # time between two reads of a silent line, s
+REPEAT = 0.01  # time without an answer after which a SENSE is sent again, s
+LOST = 2.0  # time without an answer after which the board counts as disconnected, s; its outputs are then off
 
 
 class GrantedTicks:

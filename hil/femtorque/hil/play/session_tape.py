@@ -31,8 +31,8 @@ from femtorque.host.link import Configuration
 from femtorque.host.record import Log
 
 HEAD = "femtorque tape 1"
-LARGEST, LONGEST = 2**28, 86_400.0  # bytes and s of a recording: a day, with a full line for a quarter of an hour
-AFTER = 0.5  # s for which the replay continues after the last bytes of a recording without an end
+LARGEST, LONGEST = 2**28, 86_400.0  # limits of a recording, bytes and s: a day, with a full line for 15 minutes
+AFTER = 0.5  # time for which the replay continues after the last bytes of a recording without an end, s
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ EXAMPLES = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "pa
 CHANGING = ("two_arm_grasp", "pick_and_place", "biped")  # in several modes
 LAWS = ideal_board.FEEDFORWARDS
 AT_REST = 1e-9  # rad/s and rad/s^2
-WAITS = (0.0, 3.5e-3, 7.1e-3, 11.3e-3)  # s before a motion; different times change the arm's position in the dead band
+WAITS = (0.0, 3.5e-3, 7.1e-3, 11.3e-3)  # times before a motion, s; each changes the arm's position in the dead band
 
 
 @dataclass(frozen=True)

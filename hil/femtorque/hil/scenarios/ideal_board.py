@@ -19,7 +19,7 @@ from femtorque.hil.plant.articulated.plant import Plant
 Array = NDArray[np.float64]
 
 FEEDFORWARDS = ("PD", "PD + partition", "PD + lambda")
-STEP = 1e-3  # s, of the plant
+STEP = 1e-3  # time step of the plant, s
 
 
 def without_friction(mechanism: Mechanism) -> Mechanism:

@@ -31,7 +31,7 @@ from femtorque.hil.scenarios import sensitivity
 Array = NDArray[np.float64]
 
 FOLDER = Path(__file__).parent
-STEP, SHORT_STEP = 5e-4, 1e-3  # s, of the plant
+STEP, SHORT_STEP = 5e-4, 1e-3  # time steps of the plant, s
 # Maximum deviation from 1 of the measured fraction of a predicted change; the theory has no stiction and no latency.
 SHARE = 0.08
 MISSED = 0.2  # relative rms error of a predicted error, due to latency, observer, rounding and stiction

@@ -25,7 +25,7 @@ from femtorque.hil.scenarios.scenario import Check, Scenario, ServoRun, ServoTes
 
 Array = NDArray[np.float64]
 
-TICK = 5e-4  # s, of the servo
+TICK = 5e-4  # control period of the servo, s
 FREQUENCY, DECAY = 0.01, 0.05  # relative tolerances for frequency (elements) and decay (elements and fit)
 
 

@@ -20,7 +20,7 @@ from femtorque.host.plan import FlexibleArm, TipMotion, chord_motion, flexible_a
 
 Array = NDArray[np.float64]
 
-STEP = 5e-4  # s: control and simulation
+STEP = 5e-4  # time step of control and simulation, s
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,11 @@ Progress = Callable[[int, int, str], None]  # done, total, what
 
 FLASH_START = 0x08000000
 ROM_BAUD = 115_200
-TOOL_S = 120  # s until a flash tool counts as hung
+TOOL_S = 120  # time until a flash tool counts as hung, s
 DFU_ID = "0483:df11"
 IDCODE = 0xE0042000  # DBGMCU: the lower 12 bits identify the chip
 UNDER_RESET = "reset_config srst_only srst_nogate connect_assert_srst"
-ROM_START_S = 0.5  # s until the ROM's boot loader listens; a board resets after 0.1 s
+ROM_START_S = 0.5  # time until the ROM's boot loader listens, s; a board resets after 0.1 s
 USB_TRIES = 10  # number of waits of ROM_START_S until the host's USB system finds the boot loader
 
 

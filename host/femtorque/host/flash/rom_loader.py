@@ -16,7 +16,7 @@ ACK, NACK, SYNC = 0x79, 0x1F, 0x7F
 GET, GET_ID, READ, GO, WRITE, ERASE, EXTENDED_ERASE = 0x00, 0x02, 0x11, 0x21, 0x31, 0x43, 0x44
 PIECE = 256  # bytes of one READ or WRITE, at most
 TRIES = 4
-# s, maximum waits: for the answer to a command, for a write of PIECE bytes, for the erasure of all sectors
+# maximum waits, s: for the answer to a command, for a write of PIECE bytes, for the erasure of all sectors
 ANSWER_S, WRITE_S, ERASE_S = 0.5, 1.0, 35.0
 FILLER = 0x7E  # not a command byte; FILLER bytes never form a WRITE with a valid check sum
 RESYNC = 300  # number of FILLER bytes that complete any interrupted command

@@ -38,16 +38,16 @@ from femtorque.codegen.wire import Drives, Probe
 from femtorque.host.link import ASK, PERIOD, Session, drives
 
 STEPS, STEP_S = 10, 0.15  # number of torque steps up to the maximum, and the duration of each step
-PULSE_S = 0.02  # s after which the board has finished its test of the current sensors
-REST_S, REST_LIMIT = 0.4, 5.0  # s without motion before a test; maximum wait for this rest, s
-MOVES = 0.02  # rad or m: a joint that moved farther counts as moving
-OTHER_MOVES = 0.25  # rad or m: tolerated motion of an undriven joint; outer joints swing when inner joints start
-HAND = 0.5  # rad: angle for a turn by hand; a prismatic joint is moved by a tenth of this number in m
+PULSE_S = 0.02  # time after which the board has finished its test of the current sensors, s
+REST_S, REST_LIMIT = 0.4, 5.0  # time without motion before a test, s; maximum wait for this rest, s
+MOVES = 0.02  # displacement above which a joint counts as moving, rad or m
+OTHER_MOVES = 0.25  # tolerated motion of an undriven joint, rad or m; outer joints swing when inner joints start
+HAND = 0.5  # angle of a turn by hand, rad; a prismatic joint is moved by a tenth of this number in m
 # gear ratios that a turn by hand can distinguish
 USUAL = (0.25, 0.5, *(0.5 * n for n in range(2, 11)), 6.0, 7.0, 8.0, 9.0, 10.0)
-SHOWN = 0.55  # rad: motion after which a drive's position range and velocity range have been checked
-FAR = 0.75  # rad: angle for a turn of a CAN drive by hand; a wrong velocity range shows only above half a radian
-LOOK_S = 0.3  # s without torque, to find out whether a joint sinks
+SHOWN = 0.55  # displacement after which a drive's position range and velocity range have been checked, rad
+FAR = 0.75  # angle of a CAN drive's turn by hand, rad; a wrong velocity range shows only above half a radian
+LOOK_S = 0.3  # time without torque, to find out whether a joint sinks, s
 APART = 0.25  # fraction of MOVES: smaller differences between two motions are ignored
 COUNTS_WRONG = 0.05  # error of a hand
 BACK = 0.75  # fraction of the angle; the turn back is shorter, because a full turn back could hide a sinking joint

@@ -46,18 +46,18 @@ from femtorque.host.plan import effort
 
 Array = NDArray[np.float64]
 
-KERNEL_S = 0.15  # s, width of the bump
+KERNEL_S = 0.15  # width of the bump, s
 FINE = 0.3  # fraction of KERNEL_S: width of the bump that determines the direction of motion
 RESTING = 0.03  # fraction of the maximum velocity in the recording: a slower joint counts as at rest
 MOVING = 0.85  # fraction of a bump's duration in which the joint must move
 SPEEDS = (0.2, 0.5, 1.0)  # fractions of the maximum constant speed
 RAMP_S, LONGEST_S = 0.2, 0.9  # of a take
-REACH = 0.6  # rad or m: amplitude in each direction, if the limits permit
+REACH = 0.6  # amplitude in each direction, if the limits permit, rad or m
 EFFORT = 0.5  # fraction of the motor's torque that accelerations may use
 LEVEL = 0.95  # confidence level of the intervals
 ON_BUS = 1  # ticks by which positions from a bus are older than positions from an encoder
 AHEAD = 1.5  # ticks by which the target in a drive's frame is ahead of the board's current target (ft_bus.c)
-SERVO_S = 1.5e-3  # s from a duty's packet until the servo applies it; the servo reads its registers every ms
+SERVO_S = 1.5e-3  # time from a duty's packet until the servo applies it, s; the servo reads its registers every ms
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from femtorque.codegen.wire import CAPTURED, CAPTURES, Capture, Data, Read, posi
 from femtorque.host.link.session import PERIOD, Session
 
 COLUMNS, ROWS = 4, 8  # of a DATA message
-REPEAT = 0.02  # s until an unanswered READ is repeated
+REPEAT = 0.02  # time until an unanswered READ is repeated, s
 ANSWER = 1.0  # s
 WHOLE = ("position", "target")  # signals in wire units
 

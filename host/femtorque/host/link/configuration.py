@@ -15,7 +15,7 @@ from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.wire import Ident, position_unit
 from femtorque.codegen.wire.codec import text
 
-SERVOS_UP = 1.0  # s from power-up of the supply until servos answer and are set up
+SERVOS_UP = 1.0  # time from power-up of the supply until servos answer and are set up, s
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Configuration:
     knot_hz: int
     source: str = ""
     baud: int = 1_000_000
-    start_tolerance: tuple[float, ...] = ()  # rad or m per joint: maximum distance from the first knot at START
+    start_tolerance: tuple[float, ...] = ()  # maximum distance from the first knot at START, rad or m per joint
     pil: bool = False  # the plant is simulated by the host
-    brake_s: float = 0.0  # s from arming until the brakes are open
+    brake_s: float = 0.0  # time from arming until the brakes are open, s
     modes: tuple[str, ...] = ()  # names of the modes
-    ages: tuple[float, ...] = ()  # s per joint: typical age of a measured position; empty: unknown
-    supply_s: float = 0.0  # s from power-up until servos on a switched supply are set up
+    ages: tuple[float, ...] = ()  # typical age of each joint's measured position, s; empty if unknown
+    supply_s: float = 0.0  # time from power-up until servos on a switched supply are set up, s
 
     @cached_property
     def units(self) -> NDArray[np.float64]:

@@ -43,7 +43,7 @@ class Link:
         self.port = port if isinstance(port, str) else getattr(port, "name", type(port).__name__)
         self.clock = clock or WallClock()
         self.sent = 0  # frames
-        self.worst_gap = 0.0  # s, longest time between two valid frames
+        self.worst_gap = 0.0  # longest time between two valid frames, s
         self.heard_at: float | None = None  # time of the last valid frame
         self.sent_at = self.clock.now()
         self.bytes_received = 0

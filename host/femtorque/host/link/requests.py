@@ -16,10 +16,10 @@ from femtorque.host.link.session import PERIOD, Session
 
 Array = NDArray[np.float64]
 
-ASK = 0.02  # s between two JOG or PROBE messages; the board stops if five are missing
-RELEASE = 2.0  # s until a jog is at rest
+ASK = 0.02  # time between two JOG or PROBE messages, s; the board stops if five are missing
+RELEASE = 2.0  # time until a jog is at rest, s
 MOST = 255 / WHOLE  # maximum factor on a gain that one byte can encode
-MARGIN = 2.0  # s added to twice the board's time limit of a search; the joint also moves back from a stop
+MARGIN = 2.0  # time added to twice the board's time limit of a search, s; the joint also moves back from a stop
 
 
 def joint_number(mechanism: Mechanism, name: str) -> int:

@@ -17,10 +17,10 @@ from femtorque.codegen.wire import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ, K
 from femtorque.host.link.link import Link
 
 WINDOW = 64  # maximum number of knots in flight; after a loss, all of them are repeated
-BACKLOG = 0.004  # s of bytes queued at most; more bytes would delay a command
+BACKLOG = 0.004  # time of the bytes queued at most, s; more bytes would delay a command
 TIMEOUT_START, TIMEOUT_MAX = 0.06, 1.0  # s
 PATIENCE_MAX = 4.0  # times a timeout
-GRANULARITY = 2.0 / STATUS_HZ  # s: a knot is acknowledged within two STATUS
+GRANULARITY = 2.0 / STATUS_HZ  # time within which two STATUS arrive, s; the second acknowledges a knot at the latest
 
 
 def message(knots: Knots, i: int) -> Knot:
@@ -37,14 +37,14 @@ class Sender:
     link: Link
     knots: Knots
     first: int
-    flight: float = 0.0  # s, a round trip without waiting for the next STATUS
+    flight: float = 0.0  # round trip without waiting for the next STATUS, s
     acked: int = 0  # knots the board has
     next: int = 0  # the knot to be sent next
     highest: int = 0  # knots sent at least once
     credit: int = 0
     frames: int = 0
     retransmissions: int = 0
-    round_trip: float = field(default=0.0, init=False)  # s, smoothed
+    round_trip: float = field(default=0.0, init=False)  # smoothed round trip, s
     _variation: float = field(default=0.0, init=False)
     # number of a knot that was sent once, and its send time
     _timed: tuple[int, float] | None = field(default=None, init=False)

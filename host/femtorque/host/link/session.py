@@ -25,19 +25,19 @@ from femtorque.host.link.about import brown_out, crash, history
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link
 
-PERIOD = 0.002  # s between two checks while the host waits
+PERIOD = 0.002  # time between two checks while the host waits, s
 # refusals that end once servos have started up; s between two requests
 NOT_UP, AGAIN = ("DRIVE_SILENT", "DRIVE_SETTING"), 0.05
-BRAKE_SLACK = 0.01  # s that the board adds to the brakes' release time
-REPEAT = 0.02  # s after which an unacknowledged command is sent again
-# s without a message to the board until a POLL is sent; the board declares the host lost after twenty lost POLLs
+BRAKE_SLACK = 0.01  # time that the board adds to the brakes' release time, s
+REPEAT = 0.02  # time after which an unacknowledged command is sent again, s
+# time without a message to the board until a POLL is sent, s; the board declares the host lost after twenty lost POLLs
 KEEPALIVE = 0.005
-ANSWER = 1.0  # s until a board must acknowledge a command
+ANSWER = 1.0  # time until a board must acknowledge a command, s
 HELLO_REPEAT, HELLO_TIMEOUT = 0.1, 2.0  # s
-STOPPING = 10.0  # s until any stopped motion is at rest
+STOPPING = 10.0  # time until any stopped motion is at rest, s
 LEFT = "the board does as [safety] says"
 DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "FOLLOW")  # states in which the outputs are on
-SILENCE = 1.0  # s without a valid frame until the board counts as disconnected
+SILENCE = 1.0  # time without a valid frame until the board counts as disconnected, s
 
 _RESET = {number: name for name, number in messages.RESETS.items()}
 
@@ -97,7 +97,7 @@ class Session:
         self.felt_listeners: list[Callable[[Felt], None]] = []
         self.on_data: Callable[[Data], None] | None = None  # called with the data of a recording
         self._listened = True
-        self.flight = 0.0  # s from HELLO to IDENT
+        self.flight = 0.0  # time from HELLO to IDENT, s
         self.other_tag = 0  # frames of another configuration
         self._ident: Ident | None = None
         self._status: Status | None = None

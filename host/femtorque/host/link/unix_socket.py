@@ -13,7 +13,7 @@ from femtorque.codegen.common import BadInput
 
 SCHEME = "unix:"
 MODE = 0o600
-WRITE_TIMEOUT = 1.0  # s without progress until the port counts as broken
+WRITE_TIMEOUT = 1.0  # time without progress until the port counts as broken, s
 
 
 def path_of(address: str) -> Path:

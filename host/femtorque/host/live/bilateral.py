@@ -31,11 +31,11 @@ Array = NDArray[np.float64]
 
 HZ = 100.0  # positions a second
 MARGIN = 2.0  # of gain
-MEMORY = 1.0  # s: the largest delay in this time is used
-SETTLING = 1.0  # s of holding both arms while the delay is measured
+MEMORY = 1.0  # time over which the largest delay is used, s
+SETTLING = 1.0  # time for which both arms are held while the delay is measured, s
 # fraction of the velocity limit: a leader's joint must reach this velocity with the joint's maximum effort
 SLOWLY = 0.1
-FELT = 2.0 / STATUS_HZ  # s between two reports of external torques
+FELT = 2.0 / STATUS_HZ  # time between two reports of external torques, s
 
 
 class Delay:

@@ -27,7 +27,7 @@ from femtorque.host.live.following import Following
 
 LONGEST = 65_536  # bytes of a line
 WAITING = 1000  # maximum number of queued lines; older datagrams are dropped
-OPEN = 0.1  # s until a closed port is noticed
+OPEN = 0.1  # time until a closed port is noticed, s
 SINGLE, AHEAD = {"q", "v", "t"}, {"times", "Q", "V"}
 
 

@@ -31,12 +31,12 @@ Array = NDArray[np.float64]
 WHERE = "follow"
 CHUNK = 50  # targets per chunk at most; a board buffers 64 knots
 CHUNKS = 255
-LONGEST = 60.0  # s: the last target of a chunk may be this far in the future
-ENDING = 30.0  # s: maximum time from the last target until the joints are at rest
-REPEAT = 0.12  # s, the period of two reports of the board: if the board has not begun to end by then, END is sent again
-EXACT = 2**53  # us: largest whole number of a double
+LONGEST = 60.0  # time by which the last target of a chunk may be in the future, s
+ENDING = 30.0  # maximum time from the last target until the joints are at rest, s
+REPEAT = 0.12  # time after which END is sent again unless the board has begun to end, s: two reports of the board
+EXACT = 2**53  # largest whole number of a double, us
 KEPT = 1000  # number of STATUS that `watch` buffers for a slow reader
-DELAYS = 2.0  # s, the longest delay
+DELAYS = 2.0  # longest delay, s
 FRAMES = (0.001, 0.25)  # s
 
 _PHASE = {number: name for name, (number, _) in messages.FOLLOW_PHASES.items()}

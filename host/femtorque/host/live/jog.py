@@ -19,9 +19,9 @@ Array = NDArray[np.float64]
 # fraction of the largest singular value: smaller singular values are damped; lengths are divided by the reach
 NEAR = 0.03
 DAMPING = 0.015  # fraction of the largest singular value: damping for a singular value of 0
-ROOM = 0.05  # rad or m: distance from a limit at which a joint begins to slow down
+ROOM = 0.05  # distance from a limit at which a joint begins to slow down, rad or m
 SHARE = 0.5  # fraction of the velocity limits in FOLLOW
-SOON = 0.1  # s: minimum time for the remaining distance to the goal, so that the tip slows down near the goal
+SOON = 0.1  # minimum time for the remaining distance to the goal, so that the tip slows down near the goal, s
 HALVINGS = 6
 TOWARD = 0.2  # fraction of a step's length by which the step must bring the tip nearer to the goal
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from femtorque.codegen.wire import MESSAGES, OVERHEAD, Status, Target, payload_size, state_name, stuffed_size
 from femtorque.host.link import Link
 
-BACKLOG = 0.02  # s of queued targets at most; the longest time that a command waits behind targets
+BACKLOG = 0.02  # time of the queued targets at most, s; a command waits at most this time behind targets
 
 
 class Outbox:

@@ -33,9 +33,9 @@ from femtorque.host.live.jog import TipJog
 Array = NDArray[np.float64]
 
 HZ = 30  # objects a second
-GONE = 0.3  # s without an object until the page counts as released by the user
-STEP = 0.1  # s: one object of a page moves the arm for at most this time
-APART = 0.5  # s: tolerated drift between a page's clock and this computer's clock
+GONE = 0.3  # time without an object until the page counts as released by the user, s
+STEP = 0.1  # maximum time for which one object of a page moves the arm, s
+APART = 0.5  # tolerated drift between a page's clock and this computer's clock, s
 WAITING = 8  # maximum number of queued objects; the newest objects are kept
 FAR = 1e3  # m
 KEYS = ("page", "t", "held", "joints", "tip")

@@ -18,7 +18,7 @@ from femtorque.host.live.jog import TipJog
 Array = NDArray[np.float64]
 
 HZ = 100.0  # targets a second
-HELD = 0.15  # s: a key counts as held for this time after each press, since terminals do not report releases
+HELD = 0.15  # time after each press for which a key counts as held, s; terminals do not report releases
 AXES = {"w": (0, 1.0), "s": (0, -1.0), "a": (1, 1.0), "d": (1, -1.0), "e": (2, 1.0), "c": (2, -1.0)}
 QUIT = ("q", "\x03", "\x04")
 

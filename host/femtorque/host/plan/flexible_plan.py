@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 STEPS = 4  # steps of the boundary-value problem per control tick of 1 kHz; fewer for shorter ticks
 SMALL = 1e-4  # fraction of the deflection at the ends of the path: where less remains, pre- and post-actuation end
 LARGE = 0.1  # fraction of the link's length: larger deflections are outside the linear beam's validity
-BENT = np.pi / 4.0  # rad: larger angles between joint and chord are outside the linear beam's validity
-NEAR = 0.01  # rad: maximum distance of the path's first point from the start pose
+BENT = np.pi / 4.0  # largest valid angle between joint and chord, rad; the model assumes small deflections
+NEAR = 0.01  # maximum distance of the path's first point from the start pose, rad
 REST_ROUNDS = 12  # iterations for the chord's angle: this angle plus the sag gives the wanted joint angle
 
 

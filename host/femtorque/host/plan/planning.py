@@ -36,11 +36,11 @@ Array = NDArray[np.float64]
 # maps path parameters s (N,) to q, dq/ds and d2q/ds2, each (N, J)
 Curve = Callable[[Array], tuple[Array, Array, Array]]
 
-RISE = 0.25  # s in which a joint without an acceleration limit reaches its full velocity
-BUILD_UP = 0.1  # s in which a joint without a jerk limit builds up its full acceleration
-SAME = 1e-7  # rad or m: poses with smaller differences count as equal
+RISE = 0.25  # time in which a joint without an acceleration limit reaches its full velocity, s
+BUILD_UP = 0.1  # time in which a joint without a jerk limit builds up its full acceleration, s
+SAME = 1e-7  # difference below which poses count as equal, rad or m
 LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # on a line: first and largest number of points; largest error, m
-LINE_STEP = 0.5  # rad or m: a larger step between two points of a line is a jump
+LINE_STEP = 0.5  # step above which two points of a line are a jump, rad or m
 SLOWEST = 1e3  # largest factor of time
 ROUNDS = 30
 BEGINNING = "the beginning"

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-POSITION, ORIENTATION = 1e-6, 1e-5  # m, rad: tolerance of a goal
+POSITION, ORIENTATION = 1e-6, 1e-5  # tolerances of a goal, m and rad
 NEWTON, FAR = 12, 0.5  # maximum number of steps; maximum step, rad or m
 STARTS = 24  # number of further start poses of the search
 NOWHERE = 100.0  # distance that stands for an unreachable pose, divided by the reach
-UNLIMITED = 2.0 * np.pi  # rad or m: range on either side of the start, for a joint without limits
+UNLIMITED = 2.0 * np.pi  # range on either side of the start, for a joint without limits, rad or m
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from femtorque.host.plan.tip_torques import FlexibleArm, TipMotion, hub_accelera
 Array = NDArray[np.float64]
 
 SEGMENTS, FINER = 24, 48  # number of segments of the chain for the correction, and of the chain for the final residual
-NOTHING = 2e-6  # rad: smaller errors are not corrected
+NOTHING = 2e-6  # error below which nothing is corrected, rad
 ROUNDS = 3  # number of rounds; for a slew of 60 degrees the errors after each round are 5 mrad, 60 urad and 2 urad
 WORSE = 0.5  # fraction of the error: if a round leaves more, the iteration ends
-MARGIN = 0.1  # s beyond pre- and post-actuation, for the solution's end effects
-AFTER = 0.6  # s of simulation after the motion, to observe the remaining swing
+MARGIN = 0.1  # time beyond pre- and post-actuation, for the solution's end effects, s
+AFTER = 0.6  # time of simulation after the motion, to observe the remaining swing, s
 
 
 @dataclass(frozen=True)

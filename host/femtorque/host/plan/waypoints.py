@@ -11,7 +11,7 @@ TOML:
     rpy = [0.0, 0.0, 1.0]                              # orientation of the tip's link; if omitted, any orientation
     line = true                                        # the tip moves on a straight line to this waypoint
     speed = 0.5                                        # fraction of the limits on the way to this waypoint
-    pause = 0.2                                        # s of rest at it
+    pause = 0.2                                        # time of rest at it, s
     # for mechanisms with modes: the mode that is entered before the waypoint is reached
     mode = "loaded"
 CSV: one column per joint, or x, y, z and optionally roll, pitch, yaw; optionally stop, line, speed, pause, mode.

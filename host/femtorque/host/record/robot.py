@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 DESCRIPTION, TRANSFORMS, FIXED = "/robot_description", "/tf", "/tf_static"
 UNLIMITED = {"velocity": 1e3, "effort": 1e3}  # URDF requires limits
-THICK = 0.02  # m: radius of a link's rod
+THICK = 0.02  # radius of a link's rod, m
 _TF = definition(
     "geometry_msgs/TransformStamped[] transforms\n",
     "geometry_msgs/TransformStamped", "std_msgs/Header", "builtin_interfaces/Time", "geometry_msgs/Transform",

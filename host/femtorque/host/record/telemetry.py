@@ -14,7 +14,7 @@ from femtorque.host.link import Configuration, Session, mode_name
 
 Array = NDArray[np.float64]
 
-SINCE = 0.1  # s: largest time between neighbouring samples
+SINCE = 0.1  # largest time between neighbouring samples, s
 
 
 def feedback(configuration: Configuration, error: Array, rate_error: Array) -> Array:

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FRAME, AHEAD, MOST = 0.02, 0.5, 25  # s between targets; s by which targets are sent ahead; targets per chunk
-DIAGNOSTICS = 1.0  # s between two messages
-BRAKED = 2.0  # s: maximum time until braked joints are at rest
+FRAME, AHEAD, MOST = 0.02, 0.5, 25  # time between targets, s; time that targets are sent ahead, s; targets per chunk
+DIAGNOSTICS = 1.0  # time between two messages, s
+BRAKED = 2.0  # maximum time until braked joints are at rest, s
 VELOCITY = messages.FOLLOW_LIMITS["VELOCITY"][0]
 OK, WARN, ERROR = 0, 1, 2  # diagnostic_msgs/msg/DiagnosticStatus
 

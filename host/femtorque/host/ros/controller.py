@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-LIVE = 0.1  # s: a single point that is due within this time is treated as a live target, e.g. from MoveIt Servo
-FEEDBACK = 0.05  # s between two messages
-GRACE = 2.0  # s after a goal's end, within which the arm must reach a goal that has no time tolerance
-SETTLED = 0.1  # s from the last target until the joints are at rest
-GRIPPED, STALL, STALLED = 0.01, 1e-3, 1.0  # rad or m, rad/s or m/s, s: defaults of ros2_control's gripper
+LIVE = 0.1  # time within which a single point counts as a live target, e.g. from MoveIt Servo, s
+FEEDBACK = 0.05  # time between two messages, s
+GRACE = 2.0  # time after a goal's end in which the arm must reach a goal without a time tolerance, s
+SETTLED = 0.1  # time from the last target until the joints are at rest, s
+GRIPPED, STALL, STALLED = 0.01, 1e-3, 1.0  # defaults of ros2_control's gripper: rad or m, rad/s or m/s, s
 TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/JointTrajectoryPoint"
 
 
@@ -79,7 +79,7 @@ class Controller:
         self._arm, self.name, self.joints, self.columns, self._say = arm, name, joints, columns, say
         self.names = [joint.name for joint in joints]
         self.motion: Motion | None = None
-        self.began = 0.0  # s of the arm's clock
+        self.began = 0.0  # start in the arm's clock, s
         self._fed = self._moved = -math.inf
         self._gripped: dict[str, Any] = {}
         node.subscribe(f"/{name}/joint_trajectory", TRAJECTORY, self._heard)

@@ -12,7 +12,7 @@ from femtorque.codegen.model import Model, assemble, in_mode
 
 Array = NDArray[np.float64]
 
-STEP = 1e-4  # s: step of the difference quotient for dependent joints' velocities
+STEP = 1e-4  # step of the difference quotient for dependent joints' velocities, s
 
 
 class Joints:

@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 
 INVALID_GOAL, INVALID_JOINTS, OLD_STAMP = -1, -2, -3  # control_msgs/action/FollowJointTrajectory
 POINTS, LONGEST = 100_000, 3600.0  # of a trajectory, s
-SLACK = 1e-6  # rad or m: tolerated excess over a limit, for rounding errors
-REST = 2.0**-23  # rad/s or m/s: a smaller velocity counts as rest, as in joint_trajectory_controller
+SLACK = 1e-6  # tolerated excess over a limit, for rounding errors, rad or m
+REST = 2.0**-23  # velocity below which a joint counts as at rest, rad/s or m/s, as in joint_trajectory_controller
 TURN = 2.0 * np.pi
 
 

@@ -20,7 +20,7 @@ from femtorque.host.scene.surroundings import Thing
 Array = NDArray[np.float64]
 
 SLENDER = 0.018  # radius of a drawn rod, as a fraction of the mechanism's size
-DENSITY = 2700.0  # kg/m^3 of aluminium: sets the drawn size of a payload
+DENSITY = 2700.0  # density of aluminium, kg/m^3: sets the drawn size of a payload
 # Okabe and Ito's colours for colour-blind people, with greys between
 LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55e00", "#f0e442")
 PASSIVE = "#b3bac3"  # colour of an undriven link; pages use warm colours for other purposes

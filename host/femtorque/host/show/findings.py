@@ -28,7 +28,7 @@ EXPLAINS = 0.25  # fraction of the variance: a cause is reported if it explains 
 BETTER = 0.005  # fraction of the variance by which a less simple cause must explain more
 MATTERS = 0.02  # fraction of the maximum torque: a smaller cause is not reported
 SEES = 1.5  # encoder counts: the smallest error that feedback can see
-DOUBT = 0.25  # ticks: uncertainty of the age of a position from a bus
+DOUBT = 0.25  # uncertainty of the age of a position from a bus, ticks
 SMOOTH = 10  # samples
 AGAINST = 0.1  # fraction of the feed-forward: opposing feedback is reported if it is larger
 MOTION = 0.99  # fraction of the acceleration's power; it defines the highest frequency of the motion
@@ -40,8 +40,8 @@ SWINGS = 3  # minimum number of periods of an oscillation in the motion
 BESIDE = 2
 RINGS = 0.3  # fraction of the error's power at one frequency outside the motion: above it, the joint oscillates
 RAN_OUT = {"TRACK": "knots ran out", "FOLLOW": "targets stayed away"}  # by state: why the motion stopped early
-TOGETHER = 1.0  # s: contacts within this time share one row
-STILL = 1e-3  # rad/s or m/s: a target with less velocity counts as at rest
+TOGETHER = 1.0  # time within which contacts share one row, s
+STILL = 1e-3  # target velocity below which a joint counts as at rest, rad/s or m/s
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ BATCH = 5  # samples per event: 20 events per second
 PAGES, CONNECTIONS = 32, 64  # at once
 HEADER = 16384  # bytes of a request at most
 BODY = 4096  # bytes of a wish at most
-REQUEST = 5.0  # s for a whole request
-# s: a client that reads nothing for this time is dropped; its page connects again when the computer wakes
+REQUEST = 5.0  # maximum time of a whole request, s
+# time after which a client that reads nothing is dropped, s; its page connects again when the computer wakes
 ASLEEP = 10.0
-ALIVE = 5.0  # s without an event until a comment is sent, which detects closed pages
+ALIVE = 5.0  # time without an event until a comment is sent, which detects closed pages, s
 PRIORITY = 10  # niceness, so that the streaming program has priority over this server
 # values of Sec-Fetch-Site for an address that the user typed and for the page's own requests
 OURS = ("none", "same-origin")

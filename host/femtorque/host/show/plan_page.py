@@ -18,7 +18,7 @@ from femtorque.host.show.scene.page import KINDS, of_motion, scripts
 Array = NDArray[np.float64]
 
 SAMPLES = 600
-LINE = 1.4  # px of a curve
+LINE = 1.4  # width of a curve, px
 
 
 def write_planned(path: Path, mechanism: Mechanism, found: Plan | FlexiblePlan, force: bool = False) -> None:

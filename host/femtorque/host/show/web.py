@@ -28,9 +28,9 @@ from femtorque.host.scene import Moment
 from femtorque.host.show.pages import ADDRESS
 from femtorque.host.show.scene.page import scripts
 
-HISTORY = 60  # s of past samples that a newly opened page receives
+HISTORY = 60  # length of the past that a newly opened page receives, s
 SERVER = Path(__file__).with_name("pages.py")
-END = 3.0  # s: maximum wait for the end of the process that serves pages
+END = 3.0  # maximum wait for the end of the process that serves pages, s
 
 Around = Callable[[], Moment]  # a simulated arm's present surroundings
 

@@ -24,11 +24,11 @@ from femtorque.codegen.wire import FELT_TOUCHED, Status, flag, messages, state_n
 from femtorque.codegen.wire.in_words import names
 from femtorque.host.link import PERIOD, Configuration, Errors, Sender, Session, way
 
-PREFILL = 5.0  # s: maximum wait for an acknowledgement while the ring is being filled
-BEGIN = 1.0  # s from START's acknowledgement to TRACK
-GRACE = 2.0  # s of the board's time: a motion may end later than planned by this time
-STOPPING = 5.0  # s of the board's time: maximum duration of a controlled stop
-FELT_LATE = 0.1  # s: maximum wait for the FELT message that explains why the arm left its path
+PREFILL = 5.0  # maximum wait for an acknowledgement while the ring is being filled, s
+BEGIN = 1.0  # time from START's acknowledgement to TRACK, s
+GRACE = 2.0  # time by which a motion may end later than planned, s of the board's clock
+STOPPING = 5.0  # maximum duration of a controlled stop, s of the board's clock
+FELT_LATE = 0.1  # maximum wait for the FELT message that explains why the arm left its path, s
 TURN = 2**32  # wire steps
 
 
@@ -36,7 +36,7 @@ TURN = 2**32  # wire steps
 class Progress:
     """Progress of a motion. Arrays (J,) in rad or m."""
 
-    t: float  # s of the path
+    t: float  # time along the path, s
     duration: float  # s
     state: str
     buffered: int  # knots
@@ -221,7 +221,7 @@ class _Run:
         self.cycles_max = 0
         self.seen = 0  # STATUS messages
         self.tick = session.status.tick
-        self.board_time = 0.0  # s since this began
+        self.board_time = 0.0  # time since this began, s
         self.left_at: float | None = None  # time at which the arm yielded to a contact, s; None: no contact
         session.listeners.append(self.observe)
 

@@ -32,7 +32,7 @@ struct MagneticSensorSPIConfig_s { int bits; };
 static MagneticSensorSPIConfig_s AS5047_SPI = { 14 };
 
 struct Sensor {
-    float turned = 1.25f; /* rad, an arbitrary angle */
+    float turned = 1.25f; /* arbitrary angle, rad */
     bool initialised = false;
     void update() {}
 };
@@ -58,9 +58,9 @@ struct BLDCMotor {
     BLDCDriver3PWM *driver = nullptr;
     bool enabled = false;
     int pole_pairs, moves = 0;
-    float feedback = 0.0f; /* A, output of the position control, set by the
-                            * test */
-    float asked = 0.0f;    /* A, set point of the current control */
+    float feedback = 0.0f; /* output of the position control, A: the test sets
+                            * it */
+    float asked = 0.0f;    /* set point of the current control, A */
     bool twice = false;    /* true if the feed-forward was added twice to one
                             * set point */
 

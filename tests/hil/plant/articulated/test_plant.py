@@ -78,7 +78,7 @@ def test_projection_keeps_mechanisms_closed_and_energy_without_drift():
         energy.append(plant.kinetic() + plant.potential() - start)
     assert fastest > 3.0
     assert plant.cycle.closure() < 3e-12
-    assert np.abs(energy).max() < 0.03  # J; THEORY.md section 8 states this value for 3.5 J
+    assert np.abs(energy).max() < 0.03  # largest change of energy, J; THEORY.md section 8 states this value for 3.5 J
 
 
 def test_fixed_and_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them():

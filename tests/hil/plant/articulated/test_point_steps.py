@@ -22,7 +22,7 @@ from tests.support import oracle
 from tests.support.mimic import gripper_in
 
 MECHANISMS = Path(__file__).parents[4] / "mechanisms"
-H = 4.5e-4  # s, a step
+H = 4.5e-4  # time step, s
 
 
 def near(one: np.ndarray, other: np.ndarray, within: float, peak: float = 0.0) -> None:

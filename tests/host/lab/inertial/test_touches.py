@@ -17,7 +17,7 @@ from tests.support.differing import differing
 from tests.support.oracle import rnea
 
 HZ, SECONDS, RESTS = 1000, 16.0, 4.0
-SLOW = 0.3  # Hz, cutoff frequency of the mean (docs/lab.md: half a second)
+SLOW = 0.3  # cutoff frequency of the mean (docs/lab.md, Hz: half a second)
 
 
 def needed(mechanism, q, qd, qdd):

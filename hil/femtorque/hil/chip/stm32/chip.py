@@ -78,7 +78,7 @@ class Stm32(ABC):
         self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image + b"\xff" * erased)
         self.core.load(self.UNIQUE, unique(number))
         self.core.load(SYSTEM_START, ROM)
-        self.powered, self.unpowered_at = True, 0.0  # s: time of the last loss of power
+        self.powered, self.unpowered_at = True, 0.0  # time of the last loss of power, s
         self.parts, events = self.core.parts, self.core.events
         self.rcc = self._clocks(hse_hz)
         self.parts.state.hz = self.rcc.hclk

@@ -10,7 +10,7 @@ from femtorque.hil.chip.nvic import Nvic
 from femtorque.hil.chip.registers import Peripheral, Register
 
 NOMINAL = 3.3  # V
-FALLING = (2.04, 2.18, 2.33, 2.48, 2.63, 2.84, 2.93, 3.03)  # V, by PLS
+FALLING = (2.04, 2.18, 2.33, 2.48, 2.63, 2.84, 2.93, 3.03)  # threshold for each PLS, V
 HYSTERESIS = 0.1  # V
 POWER_DOWN, POWER_ON = 1.68, 1.72  # V
 LINE = 1 << 16

@@ -15,7 +15,7 @@ _JEXTSEL, _JEXTEN, _RISING = 31 << 2, 3 << 7, 1 << 7  # JEXTSEL 0 selects TIM1's
 _SAMPLING = (2.5, 6.5, 12.5, 24.5, 47.5, 92.5, 247.5, 640.5)  # clocks
 _CALIBRATION = 116  # clocks
 _REGULATOR_S = 20e-6
-_STALE_S = 1e-3  # s without a conversion after which the next result may be wrong (erratum)
+_STALE_S = 1e-3  # time without a conversion after which the next result may be wrong (erratum), s
 _STALE = 0.9  # fraction of _STALE_S after which this model returns a wrong result, so that ticks of 1 kHz are affected
 
 

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 GROUND = "ground"  # name of the element that fixes the root link to the ground
 GAP = 2e-3  # m (or sine of an angle): maximum gap at which a loop may close
-SLIP = 0.05  # m/s or rad/s: maximum relative velocity at which a loop may close
+SLIP = 0.05  # maximum relative velocity at which a loop may close, m/s or rad/s
 
 
 def pose(solid: Solid, x: Array) -> tuple[Array, Array]:

@@ -22,8 +22,8 @@ from femtorque.hil.plant.articulated.solids import EDGE_MATRIX, Solid
 Array = NDArray[np.float64]
 
 DEPENDENT = 1e-8  # square of a row's remainder, after projection on the other rows, below which the row is dependent
-NUDGE = 0.05  # m or rad: distance from the start pose at which the rank is computed a second time
-CLOSED = 1e-11  # m: maximum residual of closed loops
+NUDGE = 0.05  # distance from the start pose at which the rank is computed a second time, m or rad
+CLOSED = 1e-11  # maximum residual of closed loops, m
 ROUNDED = 2e-5  # residual for rows that contradict each other, for example axes given to a few digits
 
 

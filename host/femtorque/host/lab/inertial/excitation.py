@@ -31,9 +31,9 @@ Array = NDArray[np.float64]
 
 HARMONICS = 5
 SECONDS = 10.0  # of a motion
-RAMP = 1.0  # s at both ends
+RAMP = 1.0  # time of the ramps at both ends, s
 SLOW = (1.0, 0.5, 0.25, 0.125, 0.0625)  # fractions of the fastest constant velocity
-EVEN, TURN = 1.5, 0.4  # s at each velocity in one direction, and s for each change of velocity
+EVEN, TURN = 1.5, 0.4  # time at each velocity in one direction, s; time of each change of velocity, s
 REACH, SLIDE = 1.0, 0.15  # default range on each side of the start: rad for a revolute joint, m for a prismatic joint
 MARGIN = 0.05  # fraction of a position range that is kept free at both ends
 # fractions of the limits of velocity and acceleration, and of the effort; not 1, since the file may be wrong

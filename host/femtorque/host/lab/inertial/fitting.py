@@ -23,7 +23,7 @@ from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
 
 Array = NDArray[np.float64]
 
-# s, expected delays: of servos, of drives on CAN, of motors on the board's own bridges
+# expected delays, s: of servos, of drives on CAN, of motors on the board's own bridges
 LATE, ON_CAN, EXACT = 2e-3, 1e-4, 2e-5
 GAMMAS = [10.0**n for n in range(4, -5, -1)]
 AS_WELL = 0.01  # fraction of the smallest held-out error: a smaller increase of the error is ignored
@@ -32,7 +32,7 @@ HELD_OUT, LENGTH = 4, 1.0
 # fraction of the file's number: assumed standard deviation, used to decide which numbers the data determine
 DOUBT = 0.2
 SEEN = 0.7  # fraction of DOUBT: a number with a smaller standard deviation counts as determined by the data
-SHORTEST = 1.0  # s: minimum duration of a joint's motion
+SHORTEST = 1.0  # minimum duration of a joint's motion, s
 # fractions of a joint's maximum torque, velocity and acceleration, for default values of friction and rotor inertia
 LEAST = 1e-4
 

@@ -27,7 +27,7 @@ from femtorque.host.lab.inertial.regressor import Unknowns, phi_of
 Array = NDArray[np.float64]
 
 RANK = 1e-6  # fraction of the largest singular value: smaller singular values are rounding errors
-AWAY = 0.1  # m: assumed standard deviation of the weight's centre of gravity and size
+AWAY = 0.1  # assumed standard deviation of the weight's centre of gravity and size, m
 DOUBT = 0.5  # fraction of a joint's torque: assumed standard deviation of the file's torque
 SURE = 0.1  # fraction of a joint's torque: the result counts as certain if the half-width of its interval is smaller
 

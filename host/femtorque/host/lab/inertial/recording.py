@@ -36,7 +36,7 @@ from femtorque.host.stream import Interrupts
 
 Array = NDArray[np.float64]
 
-WINDOW, ORDER = 0.5, 5  # s: width of a local polynomial; order of the polynomial
+WINDOW, ORDER = 0.5, 5  # width of a local polynomial, s; order of the polynomial
 RESTING = 0.04  # fraction of a joint's maximum velocity: a slower joint may be held by friction
 SAMPLES = 1000  # maximum number of samples in one recording of the board
 

@@ -35,8 +35,8 @@ from femtorque.host.link import PERIOD, Session
 Array = NDArray[np.float64]
 
 MARGIN = 1.5  # a report shows only one tick in twenty, and the errors differ between motions
-TURN = 0.15  # s: friction and the filter need motion in one direction for this time before and after a sample
-SETTLED, REST = 1.5, 4.0  # s until the mean has settled, and s of rest at the end, which show the noise
+TURN = 0.15  # time before and after a sample with motion in one direction, s; friction and the filter need this time
+SETTLED, REST = 1.5, 4.0  # time until the mean has settled, s; time of rest at the end, which shows the noise, s
 LEAST = 1e-3  # fraction of the effort: minimum threshold
 
 

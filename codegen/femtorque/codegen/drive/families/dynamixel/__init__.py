@@ -16,14 +16,14 @@ from femtorque.codegen.drive.families.dynamixel.frames import (
 from femtorque.codegen.drive.family import (
     AT_LEAST, DriveType, Errors, Family, Firmware, Fitted, HalfDuplex, Places, Servo, Setting)
 
-PLAY = math.radians(0.25)  # rad, backlash of the output: 15 arcmin of the XM540, from the e-manual
-DAMPING = 1e3  # N m s/rad; the board computes the damping, so any gain is possible
+PLAY = math.radians(0.25)  # backlash of the output, rad: 15 arcmin of the XM540, from the e-manual
+DAMPING = 1e3  # largest damping gain, N m s/rad; the board computes the damping, so any gain is possible
 REVERSED, SWITCHED_ON = 1, 8  # bits of the drive mode
 PROTECTED = 0x34  # overload, electrical shock and overheating switch the motor off
 WATCHDOG_S = 0.02  # a step of it
-ROTOR_430 = 0.045 / 353.5**2  # kg m^2: google-deepmind/mujoco_menagerie robotis_op3/op3.xml, XM430-W350 at its output
-ROTOR_540 = 0.14 / 272.5**2  # kg m^2: mujoco_menagerie aloha/aloha.xml, XM540-W270 of the forearm
-SUPPLY, LESS = (9.5, 16.0), (6.0, 14.0)  # V: factory values of registers 34 and 32, e-manual
+ROTOR_430 = 0.045 / 353.5**2  # inertia at the XM430-W350's output, kg m^2: mujoco_menagerie robotis_op3/op3.xml
+ROTOR_540 = 0.14 / 272.5**2  # inertia at the output of an XM540-W270, kg m^2: mujoco_menagerie aloha/aloha.xml
+SUPPLY, LESS = (9.5, 16.0), (6.0, 14.0)  # factory values of registers 34 and 32, V: e-manual
 DRY = 0.03  # Coulomb friction divided by the stall torque; 0.035 for bam's XL330
 SHARED = "rotor: an XM430's; dry friction: an estimate"
 MEASURED = "dry friction: an estimate; viscous friction: from the speed without load"

@@ -10,8 +10,7 @@
 #define FULL 885.0f      /* of a duty */
 #define HALF 0.5f        /* of a step */
 #define TURN 4096u       /* counts */
-#define UNIT 0.0239808f  /* rad/s: resolution of the velocity, 0.229 turns per
-                          * minute */
+#define UNIT 0.0239808f  /* resolution of the velocity, rad/s: 0.229 rpm */
 #define LOOK_TICKS 8u    /* ticks between checks that a motor is still on */
 #define WAKE_TICKS 8u    /* ticks between attempts to wake a silent servo */
 #define WAKES 64u        /* ticks of each round in which the board tries to wake

@@ -15,7 +15,7 @@ from femtorque.codegen.drive.family import (
 
 STS3215 = 777  # model number, from LeRobot's table
 KGF_CM = 0.0980665  # N m
-PLAY = math.radians(1.0)  # rad, backlash of the output of an STS3215, from SO-ARM100 issue 134
+PLAY = math.radians(1.0)  # backlash of the output of an STS3215, from SO-ARM100 issue 134, rad
 
 
 def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature: float, friction: tuple[float, float],
@@ -35,7 +35,7 @@ FAMILY = Family(
     types=(
         _sts3215("7v4", 7.4, 345.0, 1.2116, 2.6762, 0.028403, (0.059085, 0.052393), 52.0, 19.5),
         _sts3215("12v", 12.0, 345.0, 1.4440, 2.0296, 0.032460, (0.030474, 0.19587), 45.0, 30.0,
-                 (4.0, 14.0)),  # V: data sheet in TheRobotStudio/SO-ARM100 issue 134
+                 (4.0, 14.0)),  # limits of the supply voltage, V: data sheet in TheRobotStudio/SO-ARM100 issue 134
     ),
     ids=(1, 253),
     places=Places(turn=TURN, wraps=True),

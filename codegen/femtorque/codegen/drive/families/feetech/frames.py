@@ -21,7 +21,7 @@ OFFSET_SIGN = 1 << 11  # of the position offset
 FIRMWARE = 256  # the number for registers 0 and 1, because number 0 means no register
 BITRATES = (1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200)  # values of register 6, from
                                                                                     # LeRobot's table
-DELAY = 40e-6  # s from a packet's end to the first answer with return delay 0, and between two answers; an estimate
+DELAY = 40e-6  # estimated time from a packet's end to the first answer (return delay 0), and between two answers, s
 
 
 def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:

@@ -15,9 +15,9 @@ enum { WRITE = 0x00, READ = 0x10, REPLY = 0x20, FAILED = 0x31, FINE = 0x04 };
 enum { STOPPED = 0, FAULT = 1, POSITION = 10, TIMEOUT = 11 }; /* modes */
 enum { COMMAND = 32, STOP = 12, STATE = 16 }; /* bytes */
 
-#define SPEED 0.00157079633f /* rad/s: resolution, 0.00025 turns/s */
-#define TORQUE 0.01f         /* N m: a step in 16 bits */
-#define COARSE_TORQUE 0.5f   /* N m: a step in 8 bits */
+#define SPEED 0.00157079633f /* resolution 0.00025 turns/s, in rad/s */
+#define TORQUE 0.01f         /* resolution in 16 bits, N m */
+#define COARSE_TORQUE 0.5f   /* resolution in 8 bits, N m */
 #define WHOLE 127.0f         /* the number for 100 % of the drive's configured
                               * gain */
 #define NONE 0x80u           /* NaN in 8 bits: the drive uses its configured

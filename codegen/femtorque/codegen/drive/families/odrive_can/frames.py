@@ -18,7 +18,7 @@ IDLE, CLOSED_LOOP = 1, 8  # states of the axis
 TORQUE_CONTROL, PASSTHROUGH = 1, 1  # control mode, input mode
 PROTOCOL = 2  # version of CANSimple
 TURN = 1 << 20  # counts of one turn; ODrive itself reports positions in turns
-BEAT = 0.01  # s between heartbeats; the owner must configure this period in the drive
+BEAT = 0.01  # time between heartbeats, s; the owner must configure this period in the drive
 
 VERSION = Register("firmware", 0x100 | GET_VERSION, "I", "a byte each: major, minor, revision; 1: another protocol")
 BITS = {0: "initializing", 1: "system level", 2: "timing", 3: "missing estimate", 4: "bad configuration",

@@ -9,7 +9,7 @@ from femtorque.codegen.drive.family import DriveType, Register, State, Target
 from femtorque.codegen.drive.fields import Field, Layout
 from femtorque.codegen.drive.mit import ranges
 
-TIMEOUT_UNIT = 1.0 / 20_000.0  # s, of its canTimeout
+TIMEOUT_UNIT = 1.0 / 20_000.0  # unit of the drive's canTimeout, s
 HOST = 0xFD  # the id that the maker's tools use for themselves
 OPERATE, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE = 0x01, 0x02, 0x03, 0x04, 0x06, 0x11, 0x12
 BODY = Layout((Field("position", 16), Field("velocity", 16), Field("kp", 16), Field("kd", 16)))

@@ -7,7 +7,7 @@
 #define BROADCAST 0x7FFu
 #define BY_VELOCITY 0x200u /* offset that a mode adds to the identifier */
 #define MIT 1.0            /* mode */
-#define TIMEOUT_UNIT 50e-6 /* s; damiao-motor's register table */
+#define TIMEOUT_UNIT 50e-6 /* unit, s; damiao-motor's register table */
 
 enum { CLEAR = 0xFB, ENABLE, DISABLE, ZERO }; /* special codes */
 enum { DISABLED, ENABLED };                    /* larger numbers are faults */

@@ -45,15 +45,15 @@ FIRST_FAST = 45  # first firmware version that answers FAST_SYNC_READ
 RATES = (9_600, 57_600, 115_200, 1_000_000, 2_000_000, 3_000_000, 4_000_000, 4_500_000)
 ERRORS = {"voltage": 1, "over temperature": 4, "encoder": 8, "electrical shock": 16, "overload": 32}
 BY_CURRENT, BY_POSITION, BY_DUTY = 0, 3, 16  # modes
-TURN, FULL, RPM = 4096, 885, 0.229  # steps: count, duty, velocity
+TURN, FULL, RPM = 4096, 885, 0.229  # resolutions of a turn (counts), of the duty, and of the velocity
 PER_COUNT = 1.0 / 128.0  # steps of duty per count, at a P gain of 1
 EXPIRED, LONGEST_WATCH, UNIT = 255, 127, 0.02  # watchdog register: value after expiry, maximum setting, s per step
-TURNAROUND, GAP = MAKER.answers.number, 3e-6  # s: addition to the return delay; pause between parts of one answer
+TURNAROUND, GAP = MAKER.answers.number, 3e-6  # addition to the return delay, s; pause between parts of one answer, s
 LAG, ELECTRICAL = 0.5e-3, 1e-3  # time constants, s: of the measured current, and L/R of the motor
 OVERLOADED, PATIENCE = 0.9, 2.0  # of the stall current; s
 BOOT = MAKER.boot.number  # s
 AMBIENT, PER_WATT, PER_GRAM = 25.0, 7.5, 0.5  # deg C, K/W, J/(g K)
-SMOOTH = 5e-3  # s of its velocity
+SMOOTH = 5e-3  # time over which the servo averages its velocity, s
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Dynamixel(Servo):
                  supply: Callable[[], float], ohm: float = 5.0) -> None:
         super().__init__(clock, number, supply, ohm, centre)
         self.model, self.bitrate = model, bitrate
-        self.least_supply = 0.06 * model.lowest  # V: chosen as 0.6 of the factory's minimum voltage
+        self.least_supply = 0.06 * model.lowest  # lowest supply, V: chosen as 0.6 of the factory's minimum voltage
         self.temperature, self.state.rate = AMBIENT, RATES.index(int(bitrate))
         for name in ("step", "ampere", "grams", "most", "p_gain"):
             setattr(self.state, name, getattr(model, name))

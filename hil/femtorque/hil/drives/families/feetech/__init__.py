@@ -6,7 +6,7 @@ from femtorque.hil.bus import Framing
 from femtorque.hil.drives.families.feetech.servo import OFFSET, TORQUE, TURN, Sts3215
 from femtorque.hil.drives.virtual import ServoPlug, VirtualServos
 
-_VOLTS = {"sts3215-7v4": 7.4, "sts3215-12v": 12.0}  # V, from the data sheets of C001 and C018
+_VOLTS = {"sts3215-7v4": 7.4, "sts3215-12v": 12.0}  # nominal voltage, V: data sheets of C001 and C018
 
 
 def _made(p: ServoPlug) -> Sts3215:

@@ -32,7 +32,7 @@ HEADER, BEFORE_IDS = 4, 7  # number of bytes before the counted bytes; number of
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
 AROUND = 6  # bytes of an answer in addition to the registers
 TURN = 4096
-TURNAROUND = MAKER.answers.number  # s in addition to its return delay
+TURNAROUND = MAKER.answers.number  # time in addition to its return delay, s
 MODEL, ID, BAUD, DELAY, LEAST, MOST, HOTTEST, HIGHEST, LOWEST, TORQUE = 3, 5, 6, 7, 9, 11, 13, 14, 15, 16
 SWITCH, START, CURRENT, FACTOR, OFFSET, MODE, PROTECTIVE, PATIENCE, OVERLOAD, LONGEST = (
     19, 24, 28, 30, 31, 33, 34, 35, 36, 38)
@@ -60,7 +60,7 @@ class Sts3215(Servo):
 
     NAME, ID, library = "sts", ID, staticmethod(library)
     hot_code = ERRORS["over temperature"]
-    least_supply = 4.0  # V: of its sheet
+    least_supply = 4.0  # lowest supply of the data sheet, V
     latched = Member(int)
 
     def __init__(self, clock: EventClock, number: int, volts: float, centre: float, supply: Callable[[], float],

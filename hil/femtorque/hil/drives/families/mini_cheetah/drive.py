@@ -24,7 +24,7 @@ EXIT = 0xFD
 # The loop runs every 25 us; position_sensor.h averages the velocity over N_POS_SAMPLES = 20 periods. The bandwidth is a
 # setting of the firmware, and its value is chosen.
 TRAITS = Traits(rate=40e3, bandwidth=1000.0, window=20 / 40e3)
-TICK = 25e-6  # s, the unit of CAN_TIMEOUT
+TICK = 25e-6  # unit of CAN_TIMEOUT, s
 # Motor: motor_config.h of MIT-like firmware has 21 pole pairs, a gear of 6 and 0.45 N m/A at the output;
 # Cheetah-Software's MiniCheetah.h 0.173 ohm. N m/A refers to the amplitude of the current, so V s/rad are two thirds of
 # that number.

@@ -34,9 +34,9 @@ OUTSIDE = 39
 # pwm_rate_hz is 30000 except for x1; current loop: moteus_tool --cal-bw-hz, 200; velocity: pll_filter_hz, 400. A
 # position setpoint advances with its velocity in each period (bldc_servo_position.h, UpdateCommand).
 TRAITS = Traits(rate=30e3, bandwidth=200.0, window=2.0 / (TURN * 400.0), moves_on=True)
-CALIBRATION = 256 / 30e3  # s: kCalibrateCount periods of the control loop
+CALIBRATION = 256 / 30e3  # duration of kCalibrateCount periods of the control loop, s
 DEFAULT_TIMEOUT = MAKER.limit.number
-TIMEOUT_TORQUE = 5.0  # N m: servo.timeout_max_torque_Nm
+TIMEOUT_TORQUE = 5.0  # the drive's setting servo.timeout_max_torque_Nm, N m
 VOLTS = 24.0
 MODEL, FIRMWARE, MAP = 0x0D0412, 0x010100, 5
 SERIAL = (0x004A0031, 0x5052500B, 0x20383443)  # invented

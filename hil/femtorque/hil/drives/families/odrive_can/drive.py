@@ -35,13 +35,13 @@ FAULTS = {"motor driver": 0x20, "over voltage": 0x100, "under voltage": 0x200, "
           "motor over temperature": 0x2000, "inverter hot": 0x4000, "velocity limit": 0x8000, "spinout": 0x4000000}
 WATCHDOG, ESTOPPED = 0x1000000, 0x2000000
 AS_IT_COMES = int(MAKER.mode.number)
-BEAT = 0.01  # s, axis0.config.can.heartbeat_msg_rate_ms = 10; factory setting: 100
+BEAT = 0.01  # heartbeat period, s: axis0.config.can.heartbeat_msg_rate_ms = 10; factory setting: 100
 WATCHDOG_S = 0.02  # axis0.config.watchdog_timeout, with enable_watchdog
 VOLTS = 24.0
 HARDWARE, FIRMWARE, PROTOCOL = (5, 2, 0), (0, 6, 10), 2  # an S1
 # 8 kHz, current_control_bandwidth 1000 rad/s, encoder bandwidth 1000 rad/s (motor.hpp, encoder.hpp).
 TRAITS = Traits(rate=8e3, bandwidth=1000.0 / TURN, window=2.0 / 1000.0)
-VEL_LIMIT, VEL_GAIN = 2.0, 1.0 / 6.0  # turns/s, N m s per turn (controller.hpp)
+VEL_LIMIT, VEL_GAIN = 2.0, 1.0 / 6.0  # velocity limit, turns/s; velocity gain, N m s per turn (controller.hpp)
 POS_GAIN, INTEGRATOR = 20.0, 2.0 / 6.0  # position gain, 1/s; velocity integral gain, N m per turn
 WOUND_UP = 0.99  # factor on the integral in each period at the torque limit (controller.cpp)
 

@@ -24,7 +24,7 @@ FAULTS = {"under voltage": 1, "over current": 2, "over temperature": 4, "encoder
           "not calibrated": 32}
 RUN_MODE, LIMIT_TORQUE, POSITION, VELOCITY, TIMEOUT, ZERO_STA = 0x7005, 0x700B, 0x7019, 0x701B, 0x7028, 0x7029
 BYTES, WORDS = {RUN_MODE, ZERO_STA}, {TIMEOUT}  # types of parameters; the parameters without an entry are f32
-TIMEOUT_UNIT = 50e-6  # s: 20000 are one second
+TIMEOUT_UNIT = 50e-6  # unit of canTimeout, s: 20000 units are one second
 UNIQUE = 0x5652545541_4C0001
 # Not published: the values of Damiao are assumed.
 TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
