@@ -1,4 +1,5 @@
-"""Packages of femtorque by their folders. Firmware and mechanisms are data of it; pyproject.toml has the rest."""
+"""Packages of femtorque by their folders. Adds the firmware and the mechanisms as data of the package; pyproject.toml
+has all other settings."""
 
 from setuptools import find_namespace_packages, setup
 

@@ -1,6 +1,7 @@
 """The fault campaign: several hundred faults on the virtual board. Each fault has a required end state and a deadline.
 After it, the outputs must be safe. A test of one fault brings the board into a state as a host would, injects the
-fault, and judges the result. An end state that is reached after the deadline is regarded as missed.
+fault, and compares the result with the expected state. An end state that is reached after the deadline is regarded as
+missed.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ class Scene:
         return knots(from_rows(names, [0.0, MOTION], np.array([start, start + REACH[:len(start)]])), self.mechanism)
 
     def target(self) -> Target:
-        """Return the present target. The target moves to REACH during MOTION, then rests."""
+        """Return the present target. The target moves to REACH during MOTION, then stays there."""
         share = min(max(self.board.seconds - self._followed, 0.0) / MOTION, 1.0)
         joints, size = self.mechanism.streamed, 0.5 - 0.5 * math.cos(math.pi * share)
         positions = np.array([j.start for j in joints]) + size * np.array(REACH[:len(joints)])
@@ -235,7 +236,7 @@ class Scene:
 
 
 def strike(injection: Injection, mechanism: Mechanism, elf: Path) -> CaseOutcome:
-    """Inject one fault on a new board, and judge the result."""
+    """Inject one fault on a new board, and check the result."""
     scene = Scene(mechanism, elf)
     try:
         if not injection.early:

@@ -1,4 +1,4 @@
-"""Faults of drives on a bus: every fault on every family, at several times. The drives' models judge the outcome. An
+"""Faults of drives on a bus: every fault on every family, at several times. The drives' models show the outcome. An
 outcome is unsafe if a drive gives torque against the table below, for any report of the firmware. An outcome is bad if
 state or fault differ from docs/faults.md. A family is one row of KINDS.
 """
@@ -448,7 +448,7 @@ class _Judge:
 
 
 def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool = False) -> Outcome:
-    """Inject one fault and judge the result. unlimited: drives without a timeout."""
+    """Inject one fault and check the result. unlimited: drives without a timeout."""
     scene = Scene(mechanism, elf)
     scene.board.brakes = True  # until the arm is armed
     judge = _Judge(scene.board, limited=not unlimited)
@@ -516,8 +516,8 @@ def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
 
 
 def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Judge an arm that continues. The arm's motion reaches the end, or the arm keeps its position. The third allowed
-    result is that all drives are off.
+    """Check an arm that continues its motion. The arm's motion reaches the end, or the arm keeps its position. The
+    third allowed result is that all drives are off.
     """
     moves = injection.moment in ("TRACK", "FOLLOW")
     wanted = np.array(LEVEL) + REACH if moves else np.array(scene.board.plant.q)

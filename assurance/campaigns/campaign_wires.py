@@ -1,4 +1,4 @@
-"""Faults of servos on one half-duplex serial bus, judged as in assurance.campaigns.campaign_drives.
+"""Faults of servos on one half-duplex serial bus. The results are checked as in assurance.campaigns.campaign_drives.
 
 All families share one table of faults. A Kind contains the differences of a family.
 """

@@ -111,7 +111,7 @@ class Frames:
         return frame
 
     def commanded(self, family: str, row: Any, target: dict[str, float], carried: float) -> tuple[Frame, float]:
-        """Return the frame of a command, and the rest of rounding."""
+        """Return the frame of a command, and the rounding error."""
         left = self.ffi.new("float *", carried)
         return self.told(f"{family}_command", row, self.ffi.new("ft_drive_target *", target), left), left[0]
 

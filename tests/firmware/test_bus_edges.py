@@ -177,7 +177,7 @@ def test_that_a_drive_that_lost_its_time_limit_between_two_armings_is_not_comman
 
 
 def test_that_an_arming_begins_with_the_frames_of_the_one_before():
-    """No rounding error of the torque is kept from the last arming."""
+    """Arming clears the rounding error of the torque."""
     app = Bussed(arm())
     app.drives["shoulder"].position = 0.0  # stretched out: the torques are not multiples of a step
     app.run(60)

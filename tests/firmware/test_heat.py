@@ -1,4 +1,4 @@
-"""Motors that carry more than their continuous torque: the time until the fault, and the time to cool down."""
+"""Motors whose torque exceeds the continuous torque: the time until the fault, and the time to cool down."""
 
 import math
 from dataclasses import replace
@@ -16,13 +16,13 @@ SHOULDER = 0
 
 
 def holding(times: float, thermal_s: float = T, **safety) -> App:
-    """Return an arm in HOLD. The first joint's motor carries `times` times its continuous torque."""
+    """Return an arm in HOLD. Holding the weight needs `times` x the continuous torque of the first joint's motor."""
     weight = abs(float(held(1e3, {}).see().torque[SHOULDER]))
     return held(weight / times, safety, thermal_s)
 
 
 def held(continuous: float, safety: dict, thermal_s: float = T) -> App:
-    """Return an arm in HOLD. continuous: N m at the first joint. The other motors may carry any torque."""
+    """Return an arm in HOLD. continuous: continuous torque at the first joint, N m; all other joints have no limit."""
     mechanism = changed(encoder={"zero": "stop"}, home=Home(at=-1.57))
     joints = [replace(j, motor=rated(j.motor, continuous if i == SHOULDER else 1e6, thermal_s))
               for i, j in enumerate(mechanism.joints)]

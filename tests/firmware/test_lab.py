@@ -157,7 +157,7 @@ def test_that_stop_ends_a_jog_at_once():
     jog(app, 1, 0.5, 20)
     app.post("STOP")
     rates = app.run(200)["target_rate"][:, 1]
-    assert 125 - 5 <= np.count_nonzero(rates) <= 125 + 5  # only the ramp of 0.5 rad/s, without the time-out of the jog
+    assert 125 - 5 <= np.count_nonzero(rates) <= 125 + 5  # ramp from 0.5 rad/s to 0; no time-out
 
 
 # ---- float ------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def test_that_in_double_the_path_adds_nothing_to_the_step(kind, n):
     tau = CompiledPath(mechanism, "double").torque_at(*sampled(mechanism, one_quintic))
     inner = (np.arange(-1, len(tau) + 1) + 0.5) * dt
     q = one_quintic(inner)
-    # outside its duration the reference rests, but the board extrapolates its first and last piece
+    # outside its duration the reference is at rest, but the board extrapolates its first and last piece
     q[0], q[-1] = _beyond(one_quintic, inner[0]), _beyond(one_quintic, inner[-1])
     step = CompiledStep(model, "double").torque(q)
     assert np.max(np.abs(tau - step)) < 1e-9 * oracle.peak(step)

@@ -167,7 +167,7 @@ class Closed:
         return M + (np.diag(self.rotors) if rotors else 0.0)
 
     def open_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, rotors: bool = False) -> Array:
-        """Return the torques (n,) of the spanning tree with springs, without forces at the cuts."""
+        """Return the torques (n,) of the spanning tree with springs, without constraint forces of the opened loops."""
         q, v, a = (np.asarray(x, float) for x in (q, v, a))
         tau = pin.rnea(self.model, self.data, q, v, a).copy() + self._stiffness * (q - self._rest)
         return tau + self.rotors * a if rotors else tau

@@ -220,8 +220,8 @@ void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
     f->parks = true;
 }
 
-/* Return whether an arm yields to a contact or returns afterwards only in
- * states that allow it. */
+/* Return whether the present state allows the arm's reaction to a contact:
+ * yielding, or moving back afterwards. */
 static bool returns(void)
 {
     const uint8_t way = c.contact.way;
@@ -520,10 +520,10 @@ void prove_safety_faults(void)
 
 /* An arm that moves to its parking pose makes progress in every tick. After the
  * tick its motors are off, brake, or hold until the brakes have closed, or the
- * remaining time is shorter than before. The arm may also wait because of a
- * contact, if overheating or low supply did not start the motion to the parking
- * pose. A further fault with the same reaction neither stops the arm nor
- * restarts the motion.
+ * remaining time is shorter than before. The arm may also wait for a contact to
+ * end. The arm does not wait if overheating or low supply started this motion.
+ * A further fault with the same reaction neither stops the arm nor restarts the
+ * motion.
  * Assumes: the motion returns an event as in safety_states.
  * Run: unwind=27 mechanisms=parked */
 void prove_safety_lies(void)

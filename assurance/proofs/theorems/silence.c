@@ -4,8 +4,8 @@
  * The theorem silence_rests follows from these theorems and from motion_tick,
  * pace_stops and jog_slows. It says that an arm without a host comes to rest. A
  * motion and a jog begin to slow down in the tick in which the silence exceeds
- * FT_HOST_TIMEOUT ticks. An arm at rest goes to FAULT or HELD after
- * FT_HOST_LOST ticks. */
+ * FT_HOST_TIMEOUT ticks. After FT_HOST_LOST ticks an arm at rest goes to FAULT,
+ * HELD or ESTOP. */
 #include "safety.c"
 
 /* The ticks without a message of the host are counted one by one, up to
@@ -38,8 +38,9 @@ void prove_silence_stops(void)
     END;
 }
 
-/* After more than FT_HOST_LOST ticks of silence an arm at rest is in FAULT, or
- * in HELD if it has no brakes and the mechanism's file says hold.
+/* After more than FT_HOST_LOST ticks of silence an arm at rest is in FAULT, in
+ * ESTOP, or in HELD. In HELD it has no brakes, and the mechanism's file says
+ * hold.
  * Run: unwind=27 mechanisms=three_link,braked,led */
 void prove_silence_ends(void)
 {

@@ -2,7 +2,8 @@
  * of reports. ST's start-up file calls SystemInit and main. */
 #include "judge.h"
 
-#define KEPT __attribute__((section(".noinit"))) /* kept over a reset */
+#define KEPT __attribute__((section(".noinit"))) /* keeps its value over a
+                                                  * reset */
 
 enum { BEGUN = 0x5EED0F57 };
 judged reports[256] KEPT;

@@ -93,8 +93,8 @@ static volatile bool ft_opens;      /* brakes open when the bridges are awake */
 
 /* ---- Timers ------------------------------------------------------------- */
 
-/* Set the mode of every used output of a timer. Each output has one byte of
- * CCMR1 and CCMR2. */
+/* Set the mode of every used output of a timer. CCMR1 and CCMR2 together have
+ * four bytes, one for each output. */
 static inline void ft_outputs_mode(const ft_pwm_timer *t, uint32_t mode)
 {
     uint32_t modes[2] = { 0, 0 };

@@ -580,8 +580,8 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
     }
 }
 
-/* Return whether a drive must still be asked before it is commanded. The
- * question is for the setting that the drive forgets without power. */
+/* Return whether the board must ask a drive for a setting before it commands
+ * the drive. The drive loses this setting at power-off. */
 static bool setup_lost(const ft_bus_drive *d, uint32_t i)
 {
     return !d->sure && ft_drive[i].forgets < ft_drive[i].steps;

@@ -7,9 +7,9 @@
 #define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* time between knots, s */
 
 /* Fit one joint's quintic to displacement, velocity and acceleration at both
- * ends. The displacement is a difference of integers. The velocities are the
- * knots' velocities. The extrapolation from the first knot is subtracted first,
- * so that the higher coefficients are computed from small numbers. */
+ * ends. The displacement is a difference of integers. The knots contain the
+ * velocities v0 and v1. The extrapolation from the first knot is subtracted
+ * first, so that the higher coefficients are computed from small numbers. */
 static void fit(ft_quintic *p, ft_real displacement, ft_real v0, ft_real v1,
                 ft_real a0, ft_real a1)
 {

@@ -41,16 +41,17 @@ void ft_chip_duties(const float duty[]);
 void ft_chip_outputs(bool enabled);
 bool ft_chip_outputs_enabled(void);
 
-/* Open the holding brakes, or let them close. A board without brakes does
- * nothing. Code that makes the outputs safe closes the brakes first. */
+/* Open the holding brakes, or let them close. On a board without brakes the
+ * function has no effect. Code that makes the outputs safe closes the brakes
+ * first. */
 void ft_chip_brake(bool open);
 
 /* Show a state, FT_STATE_*, on the board's LED, if the board has one. The main
  * loop calls this in every round. */
 void ft_chip_show(uint32_t state, uint32_t tick);
 
-/* Switch the servos' supply on or off. It is off in reset. A board without this
- * output does nothing. */
+/* Switch the servos' supply on or off. The supply is off in reset. On a board
+ * without this switch the function has no effect. */
 void ft_chip_servo_supply(bool on);
 
 /* Set every output to neutral immediately, from any context, without

@@ -52,7 +52,7 @@ static inline uint32_t ft_streak_count(ft_streak *s, uint32_t tick)
 }
 
 /* Note a finding of a joint. Loops go from the last joint to the first, so the
- * first joint is kept. */
+ * first joint with a finding is reported. */
 static inline void ft_found(ft_findings *f, uint32_t *what, uint32_t joint)
 {
     f->any = true;

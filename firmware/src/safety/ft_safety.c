@@ -829,8 +829,8 @@ static bool stays_held(const ft_safety *s, uint32_t code)
            && ft_reaction[code] == FT_REACTION_HOLD;
 }
 
-/* Latch a fault. The first fault is kept, even over a reset. In HELD a new
- * fault replaces HOST_LOST. */
+/* Latch a fault. The first fault stays latched, even over a reset. In HELD a
+ * new fault replaces HOST_LOST. */
 static void fault(ft_safety *s, ft_control *c, uint32_t code,
                   uint32_t joint)
 {

@@ -149,7 +149,7 @@ def test_bends_too_far_for_the_theory_are_reported():
     def told(mechanism) -> str:
         return " ".join(examine(mechanism).warnings)
 
-    # a chain of 48 segments gives 0.2512, the linear beam gives 0.257
+    # a chain of 48 segments gives 0.2512, and the model of small deflections 0.257
     assert "its tip hangs at a slope of 0.25" in told(flexible_chain.single(2, 0.1, gravity=(0.0, -9.81, 0.0)))
     assert "slope" not in told(flexible_chain.single(2, 0.1, gravity=(0.0, 0.0, -9.81)))
     arm = flexible_chain.flexible_joints()

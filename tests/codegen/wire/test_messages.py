@@ -68,7 +68,7 @@ def a_message(draw):
 
 
 def payload_of(joints, message):
-    """Return the payload bytes that the Python codec writes, cut out of a whole frame."""
+    """Return the payload bytes of a frame that the Python codec writes."""
     from cobs import cobs
 
     frame = cobs.decode(Codec(joints).encode(message, tag=0)[:-1])

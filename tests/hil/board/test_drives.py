@@ -119,7 +119,7 @@ def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
     ("damiao", (1, 2, 3, 0x11, 0x12, 0x13)), ("fd", (1, 2, 3, 0x11, 0x12, 0x13)),
     ("moteus", (0xF701, 0xF702, 0xF703, 0x177, 0x277, 0x377))])
 def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(kind, ids):
-    """The arm rests, and the commands have kp = kd = 0. Zeros need more stuff bits than random numbers."""
+    """The arm is at rest, and the commands have kp = kd = 0. Zeros need more stuff bits than random numbers."""
     with watched(kind, 0.1) as (on, passed, share):
         sent = [p.frame.id for p in passed]
         assert all(abs(sent.count(k) - 100) <= 1 for k in ids)

@@ -20,8 +20,7 @@ class Firm(Steady):
 
 
 class Careless(Firm):
-    """A person who releases a joint immediately after moving it, and presses Enter when the joint rests on a
-    surface."""
+    """A person who releases a joint immediately after moving it, and presses Enter when the joint lies on a surface."""
 
     def readline(self) -> str:
         super().readline()
@@ -33,7 +32,7 @@ class Careless(Firm):
 
 @pytest.fixture
 def looked_at(brought_up):
-    """Bring up an arm that rests on a surface. Returns the problems by joint, the unknown joints, and the file."""
+    """Bring up an arm that lies on a surface. Returns the problems by joint, the unknown joints, and the file."""
     def look(spoil, *options, change=lambda text: text, hand=Firm, gravity="0.0"):
         text = change(Path(file_of().source).read_text().replace("[0.0, -9.81, 0.0]", f"[0.0, {gravity}, 0.0]"))
         text = text.replace("gains = {", "friction = { viscous = 0.5, coulomb = 0.05 }\ngains = {")

@@ -38,7 +38,7 @@ def test_behind_gears_each_drive_gives_its_share_of_the_holding_torque():
         motor = m.streamed[2].motor
         assert motor.gear == pytest.approx(345.0 * GEAR)
         given = abs(plant.current[2]) * motor.K * motor.gear
-        assert given == pytest.approx(weight[2], abs=1.1 * m.streamed[2].friction.coulomb)  # friction bears the rest
+        assert given == pytest.approx(weight[2], abs=1.1 * m.streamed[2].friction.coulomb)  # minus dry friction
 
 
 def _weight(m: Mechanism) -> np.ndarray:

@@ -1,5 +1,5 @@
-"""Closed mechanisms with an ideal board. Feed-forward with the cut's force is compared with PD and with the bare
-partition.
+"""Closed mechanisms with an ideal board. Feed-forward with the loop's constraint force is compared with PD, and with PD
+and the torques of Isobe's Eq. 16.
 
 The inverse model and the plant share only the mechanism file.
 """

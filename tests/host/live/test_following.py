@@ -229,8 +229,8 @@ def test_a_joint_without_limits_is_asked_for_no_more_than_is_counted(fake, board
 
 @pytest.mark.parametrize("flood", ["chunks", "single"])
 def test_stop_overtakes_a_flood_of_targets_and_the_newest_of_them_have_gone(fake, board, flood) -> None:
-    """For 4 s a script sends more targets than the line can carry: 50 chunks of 50 targets per second, or 4000 single
-    targets per second."""
+    """For 4 s a script sends more targets than the line can carry: in every second 50 chunks with 50 targets each, or
+    4000 single targets."""
     fake.paced = True
     with pytest.raises(KeyError), board.follow() as f:
         assert 1700 < f.carries < 1800

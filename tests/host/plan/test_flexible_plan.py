@@ -62,7 +62,7 @@ def test_waypoints_are_planned_as_if_rigid_then_bent(arm, tmp_path):
     slope = found.motion.W[-1] @ flexible_arm(arm).beam.hub
     shoulder, elbow = found.trajectory.positions[-1]
     assert shoulder == pytest.approx(-1.25, abs=1e-6)
-    assert elbow == pytest.approx(1.3 + slope, abs=5e-3)  # the exact link sags a little more than the linear beam
+    assert elbow == pytest.approx(1.3 + slope, abs=5e-3)  # the exact chain sags more than the beam model
     assert found.exact is not None
     assert found.exact.left < 0.2 * found.exact.linear
 

@@ -1,4 +1,4 @@
-"""Tests a plan for the exact link on Pinocchio's chain, which is independent of the planner's chain."""
+"""Tests a corrected plan on Pinocchio's chain, which is independent of the planner's chain."""
 
 import numpy as np
 import pytest

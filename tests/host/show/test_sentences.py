@@ -176,7 +176,7 @@ def test_parts_that_go_against_each_other_are_given_in_newton_metres_and_never_a
 
 
 def test_table_and_list_of_the_page_agree_on_the_feedback(played):
-    """Both the table and the list use all samples in motion, including samples in which a joint rests."""
+    """Both the table and the list use all samples in motion, including samples in which one joint is at rest."""
     found = Findings(played("wrong friction").run)
     for left in found.left:
         share = found.shares[found.run.joints.index(left.joint)]["feedback"]

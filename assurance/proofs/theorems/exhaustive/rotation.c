@@ -8,9 +8,9 @@
 
 static double worst;
 
-/* Return one over the root of a squared length t, as the code of a rotation
- * computes it. For this, the function searches two numbers whose rounded
- * squares have the sum t. */
+/* Return 1 / sqrt(t) of a squared length t, as ft_rotation computes this
+ * number. For this, the function searches two numbers whose rounded squares
+ * have the sum t. */
 static double formed(float t)
 {
     const float a = t < LEAST ? -1e-15f : (float)(0.9 * sqrt(t) - 1e-15);
@@ -29,11 +29,11 @@ static double formed(float t)
     return 0.0;
 }
 
-/* For any two numbers of up to 10^6, the cosine and sine of their rotation are
- * at most 1 + 2e-6. For every squared length t up to 2e12 in single precision,
- * the computed one over the root exceeds the exact value by at most 1.8e-6 of
- * this value. Neither number exceeds the root, except for rounding of the sum
- * of squares.
+/* ft_rotation(a, b) computes a cosine and a sine. If a and b are at most 10^6
+ * in size, cosine and sine are at most 1 + 2e-6. For every squared length t up
+ * to 2e12, the computed 1 / sqrt(t) exceeds its exact value by at most 1.8e-6
+ * of this value. Neither a nor b exceeds sqrt(t), except for rounding of the
+ * sum of squares.
  * Run: exhaust mechanisms=five_bar */
 void prove_rotation_bounds(void)
 {

@@ -17,12 +17,12 @@ static uint32_t stand(const ft_lab_config *c)
  * numbers of ticks from the last message of the host until a motion is at rest,
  * for any pace, and until a jog is at rest, for any velocity. A motion and a
  * jog come to rest before FT_HOST_LOST ticks. After this time an arm at rest
- * goes to FAULT.
+ * goes to FAULT, HELD or ESTOP.
  * Assumes: silence_counted, for the ticks of silence; silence_stops, which
  * stops a motion and a jog, and stops all other modes immediately; motion_tick
  * and pace_stops, for a motion that is at rest within 3 FT_RAMP ticks;
- * jog_slows, for a jog in the same way; silence_ends, for FAULT; and that no
- * tick is missed.
+ * jog_slows, for a jog in the same way; silence_ends, for these three states;
+ * and that no tick is missed.
  * Run: exhaust */
 void prove_silence_rests(void)
 {

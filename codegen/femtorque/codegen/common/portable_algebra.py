@@ -78,8 +78,8 @@ def _regular(found: bool) -> None:
 
 
 def distances(A: Array) -> Array:
-    """Return the distance (..., n) of every column of A (..., m, n), m >= n, from the span of the earlier columns. The
-    distance of column k is |R_kk| of A = Q R.
+    """Return the distance (..., n) of every column of A (..., m, n), m >= n, from the span of the earlier columns. With
+    A = Q R, the distance of column k from this span is |R_kk|.
     """
     Q: list[Array] = []
     found = []

@@ -3,7 +3,7 @@
 The acceleration limits can be reached at every sampled pose. At the limits, all joints can accelerate at the same time,
 against weight, friction, centrifugal and Coriolis torques. With these limits no joint exceeds the torque that its motor
 has at the largest velocity. A velocity limit is at most the file's limit, and at most OF_NO_LOAD times the motor's
-no-load speed. The rest of the effort, after weight and dry friction, is available for motion. At most TURNING of this
+no-load speed. The effort that remains after weight and dry friction is available for motion. At most TURNING of this
 remainder goes to centrifugal and Coriolis torques, viscous friction and the motor's loss of torque at speed. In
 mechanisms with closed loops or mimic joints, the limits ignore centrifugal and Coriolis torques. Near singular poses
 these torques would reduce the velocity limit to zero. The acceleration rises from zero to its limit in BUILD_UP.

@@ -3,7 +3,7 @@
 Gains, limits, springs, friction and torques refer to the joint. R, L, K and the rotor's inertia refer to the motor
 shaft. `gear` is motor turns per joint turn, signed. The quantities of a drive refer to its output. Positive torque
 moves the joint along its axis. Gravity is an acceleration vector. Inertias are about the centre of gravity, in link
-axes. Joints are in tree order: a parent comes before its children, and the file's order decides the rest. Arrays,
+axes. Joints are in tree order: a parent comes before its children. Apart from this, they have the file's order. Arrays,
 emitted C, messages and columns of logs all have this order.
 """
 

@@ -161,7 +161,8 @@ def joint_stiffness(model: Model, i: int) -> float:
 
 
 def rigid_turn(length: float, axis: Vector) -> Array:
-    """Return the nodal displacements (12,) of a unit rotation about the first node, which rests. Element axes."""
+    """Return the nodal displacements (12,) of a unit rotation about the first node, which stays in place. Element axes.
+    """
     far = np.cross(axis, [0.0, 0.0, length])
     return np.concatenate([np.zeros(6), far, axis])
 

@@ -1,9 +1,10 @@
 """Closed loops and mimic joints: their mobility, and the assembled pose.
 
-Some equations of cuts and couplings (`femtorque.codegen.model.loop_constraint`) follow from the remaining equations.
-The rank of the Jacobian at the assembled pose and near it shows which equations follow from others. The equations that
-follow from others are dropped. The mobility is the number of *independent* joints. All of them are actuated. All
-remaining joints, passive or redundantly actuated, *depend* on the independent joints: J_d dq_d = -J_i dq_i.
+Some equations of opened loops and couplings (`femtorque.codegen.model.loop_constraint`) follow from the remaining
+equations. The rank of the Jacobian at the assembled pose and near it shows which equations follow from others. The
+equations that follow from others are dropped. The mobility is the number of *independent* joints. All of them are
+actuated. All remaining joints, passive or redundantly actuated, *depend* on the independent joints: J_d dq_d = -J_i
+dq_i.
 """
 
 from collections.abc import Mapping
@@ -41,8 +42,8 @@ PACE = 0.05  # maximum displacement of an independent joint between two poses, r
 @dataclass(frozen=True)
 class Assembly:
     """Constraints that loops and mimic joints impose on a model. kept: numbers (`Equations.rows`) of the independent
-    equations. dropped: numbers of the equations that follow from the kept equations. start (n,): the closed pose that
-    was found from the joints' `start`. Joint numbers are indices of the model's bodies, in tree order. actuated:
+    equations. dropped: numbers of the equations that follow from the independent equations. start (n,): the closed pose
+    that was found from the joints' `start`. Joint numbers are indices of the model's bodies, in tree order. actuated:
     streamed, driven and measured joints. independent: the actuated joints that serve as coordinates. redundant: the
     remaining actuated joints. dependent: passive and redundant joints, in the order of elimination. length: the
     mechanism's size, m. scale: norms of the dependent joints' columns of J_c at the start, with lengths in units of
@@ -73,7 +74,7 @@ class Assembly:
     def row_name(self, row: tuple[int, int]) -> str:
         return self.equations.name(row)
 
-    # ---- the constraint: kept equations only
+    # ---- the constraint: independent equations only
     def residual(self, q: ArrayLike) -> Array:
         """Return the residual (..., m) at positions q (..., n)."""
         return self._kept(self.equations.residual(q), -1)
@@ -279,9 +280,9 @@ class Assembly:
         return 1.0 / effort**2 if np.all(np.isfinite(effort)) else np.ones(len(effort))
 
     def multipliers(self, J: Array, tau: ArrayLike) -> Array:
-        """Return lambda (..., m), the constraint forces at the cuts. tau (..., n): torques of the open tree. J (..., m,
-        n). The rows of passive joints require J_cp' lambda = -tau_p. With redundant actuation, the torques minimise
-        tau_a' W tau_a. One symmetric system of linear equations (KKT) combines both conditions. Raise
+        """Return lambda (..., m), the constraint forces of the opened loops. tau (..., n): torques of the open tree. J
+        (..., m, n). The rows of passive joints require J_cp' lambda = -tau_p. With redundant actuation, the torques
+        minimise tau_a' W tau_a. One symmetric system of linear equations (KKT) combines both conditions. Raise
         numpy.linalg.LinAlgError at a singular pose."""
         tau = np.asarray(tau, float)
         p, a, m = list(self.passive), list(self.actuated), len(self.kept)

@@ -1,11 +1,11 @@
 """Conversion of a recording to a motion, for teach and repeat: the smoothed log of a run, from rest to rest, within
 limits.
 
-If the arm was guided by hand (state FLOAT), the motion is the measured position in the longest period of FLOAT.
-Otherwise the motion is the desired position of the last motion. The standstill at both ends is removed. A Gaussian
-kernel of width WIDTH smooths the positions. The kernel's derivatives give velocities and accelerations. If a recording
-exceeds the limits, the whole motion is slowed down. The smoothing removes movements faster than WIDTH, and the motion
-stays within the joints' limits.
+If the arm was guided by hand (state FLOAT), the new motion is the measured position in the longest period of FLOAT.
+If the arm was not guided by hand, the new motion is the desired position of the log's last motion. The standstill at
+both ends is removed. A Gaussian kernel of width WIDTH smooths the positions. The kernel's derivatives give velocities
+and accelerations. If a recording exceeds the limits, the whole motion is slowed down. The smoothing removes movements
+faster than WIDTH, and the motion stays within the joints' limits.
 """
 
 from dataclasses import dataclass

@@ -90,7 +90,7 @@ def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
 
 
 def closed_form(assembly: Assembly, convert: Conversion) -> Conversion:
-    """Return the conversion for closed loops; for the allocation "partition", that for open loops."""
+    """Return the conversion for closed loops. For the allocation "partition", return the conversion for open loops."""
     return convert if assembly.model.mechanism.control.allocation == "partition" else assembly.conversion(convert)
 
 

@@ -831,9 +831,9 @@ class FlexibleLink(Node):
 
     def _marched(self, free: dict[str, tuple[Expr, ...]], s: Load,
                  beyond: bool) -> tuple[dict[str, tuple[Expr, ...]], Load]:
-        """Return the forces on the tip's coordinates, and the corrected load, for the coupled motion of tip and load.
-        beyond: true if the link is on a component that bends. The function then also corrects the pieces that the tip
-        carries.
+        """Solve for the coupled motion of the tip and the carried links. Return the forces on the tip's coordinates,
+        and the load including the effect of this motion. beyond: true if the link is on a component that bends. The
+        function then also corrects the pieces that the tip carries.
         """
         graph, n, name, none, one = self.graph, self.n, self.name, self.step.zero(), self.graph.const(1.0)
         zero, places = graph.const(0.0), range(len(self.coordinates))

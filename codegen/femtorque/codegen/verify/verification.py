@@ -8,8 +8,8 @@ The torques of every motion, random or the user's, are computed in four ways:
     C               the emitted C in float64 and in float32 on this computer, and in float32 on the emulated chip
 
 `COMPARISONS` lists the pairs that must agree. The scheme's errors are of second order in the tick, and their size
-depends on the motion. The errors of the scheme are judged on random motions of a given size. The errors of the C are
-judged on every motion.
+depends on the motion. Bounds on the scheme's errors apply to random motions of a given size. Bounds on the C's errors
+apply to every motion.
 """
 
 from collections.abc import Callable, Sequence
@@ -93,7 +93,7 @@ class Trial:
 @dataclass(frozen=True)
 class Comparison:
     """A comparison of two torques of a trial. allowed: function from trial and tick rate to the maximum difference
-    (J,). If `allowed` is None, the difference is displayed, but not judged.
+    (J,). If `allowed` is None, the difference has no bound and is only displayed.
     """
 
     key: str
@@ -157,8 +157,8 @@ class Worst:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion and its verdict. The verdict is None if the criterion is only displayed. share: error divided by the
-    allowed error, for judged errors.
+    """A criterion and its verdict. verdict: True if the error is within its bound; None if the criterion has no bound.
+    share: error divided by the bound.
     """
 
     name: str
@@ -204,7 +204,7 @@ class Verification:
         return next(c for c in self.comparisons if c.key == key)
 
     def judged(self, comparison: Comparison) -> list[Trial]:
-        """Return the trials with which a comparison is judged or displayed."""
+        """Return the trials that a comparison uses."""
         return [trial for trial in self.trials if trial.own or not comparison.own_only] or list(self.trials)
 
     def worst(self, key: str, joint: int | None = None) -> Worst:
@@ -220,7 +220,7 @@ class Verification:
         return max(found, key=lambda w: np.inf if np.isnan(w.of_peak) else w.of_peak)
 
     def share(self, comparison: Comparison) -> float | None:
-        """Return the largest ratio of error to allowed error, over all joints of all judged motions.
+        """Return the largest ratio of error to allowed error, over all joints and motions of a comparison.
 
         Return None if the comparison has no bound.
         """
@@ -233,7 +233,8 @@ class Verification:
                              for e, a in np.broadcast(np.max(comparison.error(t), axis=0), allowed(t, hz))]))
 
     def kept(self, comparison: Comparison) -> bool | None:
-        """Return True if a comparison stays within its bound at every joint of every judged motion."""
+        """Return True if a comparison stays within its bound at every joint, in every motion that the bound applies to.
+        """
         share = self.share(comparison)
         return None if share is None else share <= 1.0
 

@@ -1,4 +1,5 @@
-"""Closed loops (Isobe, Eq. 16) on the virtual board: the error of the bare partition, and the cost of avoiding it."""
+"""Closed loops (Isobe, Eq. 16) on the virtual board: the error of Isobe's torques without constraint forces, and the
+cost of adding these forces."""
 
 from dataclasses import replace
 

@@ -50,7 +50,7 @@ class Touch:
 
     @property
     def duration(self) -> float:
-        """Return the duration, s, including the rest in which the arm stops swinging."""
+        """Return the duration, s, including the time at rest in which the arm stops swinging."""
         return self.sliding[1] + 3.0 * CHANGE
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:

@@ -92,7 +92,7 @@ def slew(short: bool) -> Finding:
 
 def spin_up(short: bool) -> Finding:
     """Return the spin-up to 0.9 and 1.5 times the first frequency of the clamped link, by the emitted step and by the
-    exact link."""
+    geometrically exact link."""
     mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     figure, numbers = canvas(11.0, 4.0), []
     runs = ((0.9, 14.0, 0.02),) if short else ((0.9, 14.0, 0.02), (1.5, 23.3, 0.02))
@@ -114,8 +114,8 @@ def spin_up(short: bool) -> Finding:
 
 @dataclass(frozen=True)
 class March:
-    """Return the hub's torques (ticks,), N m, at t (ticks,), s, of the exact link, the emitted step and a rigid
-    link."""
+    """Return the hub's torques (ticks,), N m, at t (ticks,), s, of the geometrically exact link, the emitted step and a
+    rigid link."""
 
     t: Array
     exact: Array

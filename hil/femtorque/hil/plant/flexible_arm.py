@@ -10,8 +10,8 @@ or from the chord:
   1/2 int w'^2. This displacement has inertia. The bending angle is the angle of the axis, w' = sin, so the energy is
   1/2 EI int w''^2 (1 + w'^2). The energy is accurate to third order in the deflection. The inverse model is accurate
   to second order;
-- "chord": the linear beam of femtorque.host.plan.chord_beam, which the published arm has. A force of 2 N deflects this
-  beam by a quarter of its length. Only the dynamics differ from the inverse model.
+- "chord": the beam with small deflections of femtorque.host.plan.chord_beam, which the published arm has. A force of 2
+N deflects this beam by a quarter of its length. Only the dynamics differ from the inverse model.
 """
 
 from collections.abc import Callable
@@ -165,7 +165,8 @@ class FlexiblePlant:
         self.rigid_EI = self.keeps_length * EI * l * np.tile(weight, elements)
 
     def stiffened(self, U: Array) -> tuple[Array, float]:
-        """Return the forces (n,) and the energy, J, by which bending U (n,) differs from the linear beam, K U."""
+        """Return the forces (n,) and the energy, J, by which bending U (n,) differs from K U, the beam with small
+        deflections."""
         k, s = self.bend @ U, self.lean @ U
         each = self.rigid_EI * k * s
         return self.bend.T @ (each * s) + self.lean.T @ (each * k), 0.5 * float(each @ (k * s))

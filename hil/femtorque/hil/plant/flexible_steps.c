@@ -130,8 +130,8 @@ static void add_flexible(const flexible_model *m, equations *e, int64_t p,
     add(e, m->J + m->n, m->J + m->n, m->mass[p], jac, a);
 }
 
-/* Subtract the forces of bending by U: those of the linear beam with its
- * dampers, and the nonlinear terms. */
+/* Subtract the forces of bending by U: the linear terms with the dampers, and
+ * the nonlinear terms. */
 static void add_bending(const flexible_model *m, const double *U,
                         const double *V, double *force)
 {

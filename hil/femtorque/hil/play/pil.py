@@ -38,8 +38,8 @@ class Relay:
     femtorque.hil.board.under_test.BoardUnderTest.
 
     For the host the Relay is also the device of the link (read, write, close). wall: the clock of the serial line,
-    which the plant does not use. Faults are injected at encoder_faults, bus_voltage, incoming and outgoing, as on a
-    virtual board. incoming and outgoing disturb the bytes between host and board.
+    which the plant does not use. The attributes `encoder_faults`, `bus_voltage`, `incoming` and `outgoing` inject
+    faults, as on a virtual board. `incoming` and `outgoing` disturb the bytes between host and board.
     """
 
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:

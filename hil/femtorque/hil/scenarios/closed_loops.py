@@ -1,5 +1,5 @@
-"""Closed mechanisms on the virtual board under three control laws: PD without feed-forward, PD with the paper's bare
-partition, and PD with the force at the cut.
+"""Closed mechanisms on the virtual board under three control laws: PD without feed-forward, PD with the torques of
+Isobe's Eq. 16, and PD with these torques and the constraint forces of the opened loops.
 
 For each control law there is an exact image. The articulated plant has friction and encoders.
 """
@@ -47,14 +47,14 @@ class Played:
 
 
 def example(name: str, brief: bool = False) -> tuple[Mechanism, Trajectory]:
-    """Return an example and its motion. brief: stop at the first pose in which the motion rests."""
+    """Return an example and its motion. brief: stop at the first pose with velocity 0."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     return mechanism, first_leg(motion) if brief else motion
 
 
 def first_leg(motion: Trajectory) -> Trajectory:
-    """Return the part of a motion up to the first pose in which the motion rests."""
+    """Return the part of a motion up to the first pose with velocity 0."""
     still = np.all(np.abs(np.hstack([motion.velocities, motion.accelerations])) < AT_REST, axis=1)
     moves = int(np.argmin(still))
     last = moves + int(np.argmax(still[moves:])) + 1

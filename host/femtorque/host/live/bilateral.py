@@ -74,9 +74,9 @@ class Delay:
 
 @dataclass(frozen=True)
 class Coupling:
-    """Joints of a follower with their leader's joints. stiffness, damping (J,): sums of the gains of both PD laws at
-    the leader's joint, N m/rad and N m s/rad or N/m and N s/m; 0 for a joint without a follower. lower, upper,
-    velocity, effort (J,): the stricter of both arms' limits."""
+    """The pairs of a leader's joint and a follower's joint. stiffness, damping (J,): the gains of both arms' PD laws,
+    added, at the leader's joint (N m/rad and N m s/rad, or N/m and N s/m). A joint without a follower has 0. lower,
+    upper, velocity, effort (J,): the stricter limit of the two arms."""
 
     leading: Leading
     stiffness: Array

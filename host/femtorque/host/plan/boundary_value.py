@@ -14,8 +14,8 @@ Eqs 15-16). `ends` chooses the conditions:
   of stable roots must equal the number of unstable roots. The velocities of the elastic coordinates at the ends are not
   prescribed.
 
-Time is cut into equal steps. The box scheme (midpoint rule, second order) couples neighbouring time steps. One banded
-factorisation solves the problem without iteration.
+Time is divided into equal steps. The box scheme (midpoint rule, second order) couples neighbouring time steps. One
+banded factorisation solves the problem without iteration.
 """
 
 from dataclasses import dataclass

@@ -1,11 +1,11 @@
 """Simulates a flexible link under a given motion of its joint. The model is geometrically exact: a chain of rigid
 segments.
 
-The planar link of femtorque.host.plan.chord_beam is cut into segments of length h with springs EI / h between them. The
-first and the last segment have half this length. A rigid end part is fixed to the last segment, or hangs on a spring.
-The coordinates are the absolute angles b_j, since the equations are then short. Body j has the length l_j, the mass m_j
-at c_j, and the inertia I_j. M_j is the mass of all bodies beyond body j. The unit vector e_j is along body j, and n_j
-is across body j. a is the joint's acceleration minus gravity.
+The planar link of femtorque.host.plan.chord_beam is divided into segments of length h with springs EI / h between them.
+The first and the last segment have the length h / 2. A rigid end part is fixed to the last segment, or hangs on a
+spring. The coordinates are the absolute angles b_j, since the equations are then short. Body j has the length l_j, the
+mass m_j at c_j, and the inertia I_j. M_j is the mass of all bodies beyond body j. The unit vector e_j is along body j,
+and n_j is across body j. a is the joint's acceleration minus gravity.
 
     A_jj = I_j + m_j c_j^2 + l_j^2 M_j,   A_jk = l_j (m_k c_k + l_k M_k) for j < k,   B_j = m_j c_j + l_j M_j,
     sum_k A_jk (cos(b_j - b_k) b_k'' + sin(b_j - b_k) b_k'^2) + B_j n_j . a = moment of the springs on j
@@ -30,14 +30,14 @@ Array = NDArray[np.float64]
 Left = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 
 ROUNDS = 30  # Newton rounds of a time step; three to five are usual
-SOLVED = 1e-6  # tolerance of a time step: fraction of the accelerations, plus this many rad/s^2
+SOLVED = 1e-6  # relative tolerance of the accelerations in a time step; also the absolute tolerance, rad/s^2
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Rigid segments of a planar chain; the joint turns the first segment. length, at, mass, inertia (S,): of the
-    segments. stiffness, damping (S - 1,): of the springs between the segments. reach: from the last segment's joint to
-    the tip, m."""
+    """Rigid segments of a planar chain; the joint turns the first segment. length, at, mass, inertia (S,): numbers of
+    the segments. stiffness, damping (S - 1,): numbers of the springs between the segments. reach: distance from the
+    last segment's joint to the tip, m."""
 
     length: Array
     at: Array

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 STEPS = 4  # steps of the boundary-value problem per control tick of 1 kHz; fewer for shorter ticks
 SMALL = 1e-4  # fraction of the deflection at the ends of the path: where less remains, pre- and post-actuation end
-LARGE = 0.1  # fraction of the link's length: larger deflections are outside the linear beam's validity
+LARGE = 0.1  # largest valid deflection, as a fraction of the link's length: the beam's model assumes small deflections
 BENT = np.pi / 4.0  # largest valid angle between joint and chord, rad; the model assumes small deflections
 NEAR = 0.01  # maximum distance of the path's first point from the start pose, rad
 REST_ROUNDS = 12  # iterations for the chord's angle: this angle plus the sag gives the wanted joint angle
@@ -32,15 +32,15 @@ REST_ROUNDS = 12  # iterations for the chord's angle: this angle plus the sag gi
 
 @dataclass(frozen=True)
 class FlexiblePlan:
-    """Result of the plan. trajectory: of the driven joints, at every knot. path (T, 3): of the tip, m, at `motion`'s
-    times."""
+    """Result of the plan. trajectory: motion of the driven joints, at every knot. path (T, 3): positions of the tip at
+    `motion`'s times, m."""
 
     trajectory: Trajectory
     motion: TipMotion
     path: Array
     pressing: float  # largest contact force of the tip, N
     deflection: float  # maximum angle between joint and chord, rad
-    exact: Exact | None  # motion of the exact link; None if there is contact or if the ends are static
+    exact: Exact | None  # corrected motion; None with contact or with static ends
 
     def words(self) -> str:
         lines = [f"{self.trajectory.duration:.3f} s, of which the tip moves from {abs(self.motion.path_start):.3f} s "

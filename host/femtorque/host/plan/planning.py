@@ -529,7 +529,7 @@ def _samples(section: _Section, rows: Moves) -> tuple[Array, Moves]:
 
 def _too_fast(space: Space, qd: Array, qdd: Array, jerk: Array, speed: float) -> float:
     """Return the time factor by which the motion must be slowed for all joints' limits of velocity, acceleration and
-    jerk. At most 1: all are kept."""
+    jerk. At most 1: the motion keeps all limits."""
     slower = 1.0
     for j, body in enumerate(space.assembly.model.bodies):
         joint = body.joint

@@ -1,11 +1,11 @@
-"""Corrects the motion of a flexible tip for the errors of the linear beam. The plan comes from the linear beam, and a
-simulation of the exact link tests the plan.
+"""Corrects a flexible tip's motion for the errors of the small-deflection model (femtorque.host.plan.chord_beam). This
+model gives the plan. A simulation of the geometrically exact chain (femtorque.host.plan.exact_link) tests the plan.
 
-The chain of femtorque.host.plan.exact_link shows the residual of the linear inverse of femtorque.host.plan.tip_torques.
-The chord's motion is then changed by this residual in several rounds. Each round leaves about a hundredth of the
-residual. Before and after the path, the wanted tip motion extrapolates the tip's error. If the tip's motion is a
-vibration of the link with its root at rest, the inverse leaves the root at rest. So the correction of the joint's
-motion decays before and after the path like the linear inverse's motion.
+The chain shows the residual of the linear inverse of femtorque.host.plan.tip_torques. The chord's motion is then
+changed by this residual in several rounds. Each round leaves about a hundredth of the residual. Before and after the
+path, the wanted tip motion extrapolates the tip's error. If the tip's motion is a vibration of the link with its root
+at rest, the inverse leaves the root at rest. So the correction of the joint's motion decays before and after the path
+like the linear inverse's motion.
 """
 
 from dataclasses import dataclass, replace
@@ -30,9 +30,9 @@ AFTER = 0.6  # time of simulation after the motion, to observe the remaining swi
 
 @dataclass(frozen=True)
 class Exact:
-    """Corrected motion and its errors. motion: with the torques of the exact link. left: peak-to-peak swing of the tip
-    after the motion. linear: the same swing without the correction. off: maximum distance of the tip from the path. All
-    swings and distances are in m and come from the finer chain."""
+    """Corrected motion and its errors. motion: corrected motion, with the torques of the geometrically exact chain.
+    left: peak-to-peak swing of the tip after the motion. linear: this swing without the correction. off: maximum
+    distance of the tip from the path. All swings and distances are in m and come from the finer chain."""
 
     motion: TipMotion
     left: float
@@ -64,9 +64,9 @@ class More:
 
 def corrected(arm: FlexibleArm, chord: Timed, duration: float, dt: float, lead: tuple[float, float],
               anchored: bool = False) -> Exact:
-    """Return the motion of tip_motion with free ends, corrected for the exact link. anchored: the joints begin as in
-    the linear plan, although the exact link sags more. Raises the same Refused as tip_motion. Also raises Refused if
-    the link folds."""
+    """Return the motion of tip_motion with free ends, corrected for the geometrically exact chain. anchored: the joints
+    begin as in the uncorrected plan, although the chain sags more. Raises the same Refused as tip_motion. Also raises
+    Refused if the link folds."""
     m = round(MARGIN / dt)
     before, after = (round(s / dt) for s in lead)
     T = before + round(duration / dt) + after + 2 * m
@@ -108,7 +108,7 @@ def _cut(motion: TipMotion, m: int, path_start: float) -> TipMotion:
 
 
 def _swing(arm: FlexibleArm, motion: TipMotion, segments: int, after: int, dt: float) -> Swung:
-    """Simulate the exact link during a motion of the joints and some steps of rest afterwards."""
+    """Simulate the geometrically exact chain during a motion of the joints and some steps at rest afterwards."""
     q = np.concatenate([motion.q, np.repeat(motion.q[-1:], after, axis=0)])
     qd, qdd = (np.concatenate([field, np.zeros((after, field.shape[1]))]) for field in (motion.qd, motion.qdd))
     a, rate, turn = hub_acceleration(arm, q, qd, qdd)

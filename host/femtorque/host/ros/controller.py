@@ -35,9 +35,9 @@ TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/
 
 @dataclass(frozen=True)
 class Seen:
-    """The board's report on K joints of a controller. positions, velocities, torques (K,). off (K,): target minus
-    position, rad or m. slow (K,): target velocity minus velocity. kept: 1 if the board has limited the velocity in this
-    motion."""
+    """The board's report on the K joints of a controller. positions, velocities, torques (K,): measured values.
+    off (K,): position error, target minus position, rad or m. slow (K,): velocity error, target minus velocity.
+    kept (K,): 1 for a joint whose velocity the board has limited in this motion."""
 
     positions: Array
     velocities: Array

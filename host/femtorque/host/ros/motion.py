@@ -48,7 +48,7 @@ class Motion:
 
     @staticmethod
     def still(place: Array) -> Motion:
-        """Return a motion that rests at one pose (J,)."""
+        """Return a motion that stays at one pose (J,)."""
         return Motion(np.zeros(1), place[None], np.zeros((1, len(place))), None)
 
     def next_point(self, t: float) -> int:

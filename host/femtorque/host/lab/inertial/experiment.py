@@ -39,8 +39,8 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Programme:
-    """Motions of one identification. motions: for the fit, in order. unseen: for the test; empty for a payload. joints:
-    joints to be recorded; None: all joints."""
+    """Motions of one identification. motions: motions for the fit, in order. unseen: motions for the test; empty for a
+    payload. joints: indices of the joints to be recorded; None means all joints."""
 
     unknowns: Unknowns
     columns: NDArray[np.int64]
@@ -52,8 +52,8 @@ class Programme:
 
 @dataclass(frozen=True)
 class Result:
-    """Identified numbers, with their errors in a test motion that the fit did not use. judged: None for a payload.
-    watched: the board's reports."""
+    """Identified numbers, with their errors in a test motion that the fit did not use. judged: torque that the old and
+    the new numbers leave unexplained in the test motion; None for a payload. watched: the board's reports."""
 
     found: Found
     judged: Judged | None

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 LATE, ON_CAN, EXACT = 2e-3, 1e-4, 2e-5
 GAMMAS = [10.0**n for n in range(4, -5, -1)]
 AS_WELL = 0.01  # fraction of the smallest held-out error: a smaller increase of the error is ignored
-# recordings are cut into stretches of LENGTH s; every HELD_OUT-th stretch is held out
+# recordings are divided into pieces of LENGTH s; the fit does not use every HELD_OUT-th piece
 HELD_OUT, LENGTH = 4, 1.0
 # fraction of the file's number: assumed standard deviation, used to decide which numbers the data determine
 DOUBT = 0.2

@@ -167,7 +167,7 @@ def _slopes(x: Array, normal: Array, side: Array, inverse0: Array, prior: Prior,
     for s, phi in enumerate(x[:10 * len(prior.phi)].reshape(-1, 10)):
         own = slice(10 * s, 10 * s + 10)
         half = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(phi)))
-        turned = half @ E @ half.T  # symmetric, so the second derivative is a sum of squares
+        turned = half @ E @ half.T  # `turned` is symmetric, so tr(turned_a turned_b) is a sum of products of elements
         gradient[own] += gamma * (np.einsum("ij,aji->a", inverse0[s], E) - np.einsum("aii->a", turned))
         hessian[own, own] += gamma * np.einsum("aij,bji->ab", turned, turned)
     own = slice(10 * len(prior.phi), None)

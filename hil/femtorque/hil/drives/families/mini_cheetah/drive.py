@@ -1,6 +1,6 @@
 """The first drive with the MIT mode, bgkatz/motorcontrol (Core/Src/can.c, fsm.c, stm32f4xx_it.c). The drive answers
-each frame with its identifier. After its timeout the drive goes limp without reporting a fault. The next frame ends
-this.
+every frame that carries the drive's identifier. After its timeout the drive goes limp without reporting a fault, until
+the next frame.
 
 The firmware goes limp since commit 3586419 of 18 July 2023. From the last day of 2020 until this change (fsm.c of
 0032634), the firmware stopped commutating but kept the gate driver on. Before the angle changes, the voltages of the
