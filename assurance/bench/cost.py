@@ -44,14 +44,13 @@ uint32_t bench_state_bytes(void)
 class Calls:
     """Calls (N,) of one function on the chip, and their torques (N, J), N m or N.
 
-    flash_bytes: code and constants, including the library. ram_bytes: memory that is kept between calls. generation,
-    compilation: processor time, s.
+    generation, compilation: processor time, s.
     """
 
     calls: Sequence[Call]
     torque: NDArray[np.float32]
-    flash_bytes: int
-    ram_bytes: int
+    flash_bytes: int  # code and constants, including the library
+    ram_bytes: int  # memory that is kept between calls
     generation: float
     compilation: float
 

@@ -36,14 +36,12 @@ COLOURS = {FOLLOW: colours.FEED_FORWARD, STAIRS: colours.FEEDBACK, LINES: colour
 
 @dataclass(frozen=True)
 class Line:
-    """A line that transfers targets. latency: function that returns the delays (n,) s of n targets at given times.
-    noise: rad rms of positions. lost: fraction of lost targets. stall: s, beginning and end of an interruption.
-    """
+    """A line that transfers targets."""
 
-    latency: Callable[[Array, np.random.Generator], Array]
-    noise: float = 0.0
-    lost: float = 0.0
-    stall: tuple[float, float] = (np.inf, np.inf)
+    latency: Callable[[Array, np.random.Generator], Array]  # returns the delays (n,), s, of n targets at given times
+    noise: float = 0.0  # rms noise of positions, rad
+    lost: float = 0.0  # fraction of lost targets
+    stall: tuple[float, float] = (np.inf, np.inf)  # beginning and end of an interruption, s
 
     def sent(self, hz: int, seed: int = 3) -> list[Sent]:
         """Return the targets that arrive, in the order of a stream: no target overtakes an earlier target."""
@@ -78,18 +76,15 @@ DRAWN = ("steady", "jitter to 20 ms", "noise of 0.5 mrad")
 
 @dataclass(frozen=True)
 class Way:
-    """One method's run. reference (T, 3): position, velocity and acceleration for PD and feed-forward. q, torque (T,):
-    of the joint, rad, N m. delay: s. error: rad rms relative to the signal with that delay. jerk: rad/s^3 rms of the
-    reference. noise: rms of the torque minus the torque for the delayed signal, N m.
-    """
+    """One method's run."""
 
-    reference: Array
-    q: Array
-    torque: Array
-    delay: float
-    error: float
-    jerk: float
-    noise: float
+    reference: Array  # (T, 3): position, velocity and acceleration for PD and feed-forward
+    q: Array  # joint angles (T,), rad
+    torque: Array  # joint torques (T,), N m
+    delay: float  # delay of the joint behind the signal, s
+    error: float  # rms error relative to the signal with that delay, rad
+    jerk: float  # rms jerk of the reference, rad/s^3
+    noise: float  # rms of the torque minus the torque for the delayed signal, N m
 
 
 def _arrived(sent: Sequence[Sent]) -> tuple[NDArray[np.intp], Array]:

@@ -24,21 +24,17 @@ EQUATIONS = {"planar": 2, "ball": 3, "revolute": 5, "rigid": 6}
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of loop between branches. branches: their numbers of joints, on the base or on the last link of a stem.
-
-    planar: all axes are parallel. slides: the probability of a prismatic joint. redundant: number of driven joints
-    above the mobility. springs: on passive joints. payload: a mass on a link.
-    """
+    """A type of loop between branches."""
 
     name: str
     loop: str
-    branches: tuple[int, ...]
-    planar: bool = False
+    branches: tuple[int, ...]  # their numbers of joints, on the base or on the last link of a stem
+    planar: bool = False  # all axes are parallel
     stem: int = 0
-    slides: float = 0.0
-    redundant: int = 0
-    springs: bool = False
-    payload: bool = False
+    slides: float = 0.0  # probability of a prismatic joint
+    redundant: int = 0  # number of driven joints above the mobility
+    springs: bool = False  # true if passive joints have springs
+    payload: bool = False  # true if a link carries a mass
     rate_hz: int = 1000
 
 
@@ -67,11 +63,11 @@ KINDS = (
 
 @dataclass
 class Drawing:
-    """A mechanism file that is being assembled. normal (3,): the axis of all joints of a planar mechanism."""
+    """A mechanism file that is being assembled."""
 
     kind: Kind
     rng: np.random.Generator
-    normal: Array
+    normal: Array  # (3,): the axis of all joints of a planar mechanism
     links: list[dict[str, object]] = field(default_factory=list)
     joints: list[dict[str, object]] = field(default_factory=list)
 

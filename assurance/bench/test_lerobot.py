@@ -97,9 +97,7 @@ def seconds(line: str, length: int) -> str:
 @dataclass
 class Ran:
     """Results of the command lines in the page. actions, states (N, J), deg: of the first stored episode. replayed,
-    killed, later: STATUS after the replay, after another replay was killed, and a second later. log: of the follower's
-    board. pictures: number of different images of a camera.
-    """
+    killed, later: STATUS after the replay, after another replay was killed, and a second later."""
 
     teleoperated: str
     actions: np.ndarray
@@ -107,8 +105,8 @@ class Ran:
     replayed: BoardStatus
     killed: BoardStatus
     later: BoardStatus
-    log: Any
-    pictures: int
+    log: Any  # log of the follower's board
+    pictures: int  # number of different images of a camera
 
 
 def looked(url: str) -> BoardStatus:

@@ -51,10 +51,7 @@ WARMS = 0.3  # time constant of a motor's temperature, s
 @dataclass(frozen=True)
 class Injection:
     """A fault to inject: `strike` injects it after `after` s in `state`. Within `within` s the board must reach one of
-    `states` with one of `faults` stored, and remain there for `lasts` s. early: the fault is injected at power-on.
-    dark: no motor may be driven in any state. amperes: maximum current in a motor or its cable. lies: the arm's parking
-    pose at the end, rad.
-    """
+    `states` with one of `faults` stored, and remain there for `lasts` s."""
 
     kind: str
     name: str
@@ -64,26 +61,24 @@ class Injection:
     faults: tuple[str, ...] = ()
     within: float = 0.1
     after: float = BEFORE
-    early: bool = False
-    dark: bool = False
-    amperes: float = math.inf
+    early: bool = False  # true if the fault is injected at power-on
+    dark: bool = False  # true if no motor may be driven in any state
+    amperes: float = math.inf  # maximum current in a motor or its cable
     lasts: float = STAY
-    lies: tuple[float, ...] = ()
+    lies: tuple[float, ...] = ()  # the arm's parking pose at the end, rad
 
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """Outcome of an injected fault. good: the end state was reached in time and lasted, with safe outputs and currents.
-    seconds: from the injection to the end state. amperes: the largest current after the injection.
-    """
+    """Outcome of an injected fault."""
 
     injection: Injection
     state: str
     fault: str
-    seconds: float
-    good: bool
+    seconds: float  # time from the injection to the end state, s
+    good: bool  # the end state was reached in time and lasted, with safe outputs and currents
     why: str
-    amperes: float
+    amperes: float  # the largest current after the injection
 
 
 def mechanism_of(source: Mechanism) -> Mechanism:

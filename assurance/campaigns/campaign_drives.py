@@ -52,26 +52,22 @@ DRIVEN = ("ARM", *MOVED, "FLOAT")
 
 @dataclass(frozen=True)
 class Kind:
-    """A drive family. types: from the shoulder on. codes: of its faults. board: of the arm. fd: on CAN FD. pd: drive or
-    board, which closes the loop. tells: a drive reports that it is enabled. shared: all drives answer with one
-    identifier, so simultaneous answers disturb each other until the drives are in bus-off. timeout: maximum time in s
-    without commands until a drive stops. None: a drive stops only when its supply is switched off. own: sets the ranges
-    in the drive. rests: a drive reports faults while it is off. forgets: a drive loses a setting without power. beat: s
-    between the heartbeats that report errors.
-    """
+    """A drive family. shared: all drives answer with one identifier, so simultaneous answers disturb each other until
+    the drives are in bus-off. timeout: maximum time in s without commands until a drive stops. None: a drive stops only
+    when its supply is switched off."""
 
-    types: tuple[str, str, str]
-    codes: dict[str, int]
-    board: str = "f405rg-4"
-    fd: bool = False
-    pd: str = "board"
-    tells: bool = True
+    types: tuple[str, str, str]  # drive types, from the shoulder on
+    codes: dict[str, int]  # error codes of its faults
+    board: str = "f405rg-4"  # board of the arm
+    fd: bool = False  # true if the drives are on CAN FD
+    pd: str = "board"  # "drive" or "board", whichever closes the loop
+    tells: bool = True  # true if a drive reports that it is enabled
     shared: bool = False
     timeout: float | None = 0.021
-    own: Callable[[DriveType], DriveType] = lambda drive: drive
-    rests: bool = True
-    forgets: bool = True
-    beat: float = 0.0
+    own: Callable[[DriveType], DriveType] = lambda drive: drive  # sets the ranges in the drive
+    rests: bool = True  # true if a drive reports faults while it is off
+    forgets: bool = True  # true if a drive loses a setting at power-off
+    beat: float = 0.0  # time between the heartbeats that report errors, s
 
 
 KINDS = {
@@ -128,22 +124,19 @@ def parked_of(name: str) -> Mechanism:
 class Injection:
     """A fault to inject in a state: CHECK, from power-on; ARM, while drives are being enabled; or another state. ends:
     "off": no drive has torque after `within` s. "refused": no drive ever has torque, and ARM is refused. "rides": the
-    arm continues. "either": the arm continues or is off. faults: allowed stored faults or refusals. state: of the
-    board. dark: the board no longer sends. unreached: the board reaches no drive. lies: rad, the arm's pose when its
-    drives are switched off.
-    """
+    arm continues. "either": the arm continues or is off."""
 
     kind: str
     name: str
     moment: str
     strike: Strike
     ends: str
-    faults: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()  # allowed stored faults or refusals
     within: float = 0.03
-    state: str = "FAULT"
-    dark: bool = False
-    unreached: bool = False
-    lies: tuple[float, ...] = ()
+    state: str = "FAULT"  # state of the board
+    dark: bool = False  # true if the board no longer sends
+    unreached: bool = False  # true if the board reaches no drive
+    lies: tuple[float, ...] = ()  # the arm's pose when its drives are switched off, rad
 
 
 def _first(scene: Scene) -> Drive:
@@ -383,18 +376,16 @@ def parked(name: str) -> Iterator[Injection]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of an injected fault. unsafe: description of a forbidden torque or motion, or empty. bad: another error,
-    or empty. seconds: from the injection until no drive had torque. fastest: fraction of a joint's largest speed. left:
-    unreachable drives without a timeout continued until the board reached them again, or switched off the supply.
-    """
+    """Outcome of an injected fault. left: unreachable drives without a timeout continued until the board reached them
+    again, or switched off the supply."""
 
     injection: Injection
     state: str
     fault: str
-    seconds: float
-    fastest: float
-    unsafe: str = ""
-    bad: str = ""
+    seconds: float  # time from the injection until no drive had torque, s
+    fastest: float  # largest speed of a joint, as a fraction of the joint's maximum
+    unsafe: str = ""  # description of a forbidden torque or motion, or empty
+    bad: str = ""  # another error, or empty
     left: bool = False
 
     @property

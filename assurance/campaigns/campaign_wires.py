@@ -25,29 +25,22 @@ AWAY = 1.0  # angle between the first servo and the added servo, rad
 
 @dataclass(frozen=True)
 class Kind:
-    """A servo family. told: s until servos that the board can reach are off. silent: s until a missing servo is
-    detected and the remaining servos are off. alone: this time for servos that the board cannot reach. dead: s until
-    servos are off after the board's failure. halted: this time after a halt by a debugger, if it differs. late: an
-    allowed delay of answers, in words and s. chained: one missing answer hides the answers of further servos. errors:
-    codes by words. ails: causes an error. hot: too high a temperature, deg C. rests: a servo at rest reports heat.
-    another: makes a second servo like the first, at another position. settings: incorrect settings, by type and name.
-    lost: settings with which a servo does not answer.
-    """
+    """A servo family."""
 
-    told: float
-    silent: float
-    alone: Callable[[float], float]
-    dead: float
-    late: tuple[str, float]
-    chained: bool
-    errors: Mapping[str, int]
-    ails: Callable[[int], Strike]
-    hot: float
-    rests: bool
-    another: Callable[[Scene], Any]
-    settings: tuple[tuple[str, str, Strike], ...]
-    lost: tuple[tuple[str, Strike], ...]
-    halted: float | None = None
+    told: float  # time until servos that the board can reach are off, s
+    silent: float  # time until a missing servo is detected and the remaining servos are off, s
+    alone: Callable[[float], float]  # time until servos that the board cannot reach are off, s
+    dead: float  # time until servos are off after the board's failure, s
+    late: tuple[str, float]  # an allowed delay of answers, in words and in s
+    chained: bool  # true if one missing answer hides the answers of further servos
+    errors: Mapping[str, int]  # error codes by words
+    ails: Callable[[int], Strike]  # causes an error
+    hot: float  # too high a temperature, deg C
+    rests: bool  # true if a servo reports heat while its motor is off
+    another: Callable[[Scene], Any]  # makes a second servo like the first, at another position
+    settings: tuple[tuple[str, str, Strike], ...]  # incorrect settings, by type and name
+    lost: tuple[tuple[str, Strike], ...]  # settings with which a servo does not answer
+    halted: float | None = None  # time until servos are off after a halt by a debugger, if it differs, s
 
 
 def refused(key: str, value: object, rule: str, hint: str = "") -> Never:

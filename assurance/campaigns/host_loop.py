@@ -34,16 +34,12 @@ HZ = 125.0
 
 @dataclass(frozen=True)
 class Jitter:
-    """Delays of a Python loop on a PC without real-time priority, chosen within the range of published figures. late:
-    mean of the exponentially distributed wake-up delay, s. pause: duration of an interruption, for example by garbage
-    collection, s. share: fraction of the cycles with an interruption. work: time from waking up to the commands, s:
-    both directions of a USB adapter, and gravity in NumPy.
-    """
+    """Delays of a Python loop on a PC without real-time priority, chosen within the range of published figures."""
 
-    late: float = 0.5e-3
-    pause: float = 10e-3
-    share: float = 0.01
-    work: float = 2e-3
+    late: float = 0.5e-3  # mean of the exponentially distributed wake-up delay, s
+    pause: float = 10e-3  # duration of an interruption, for example by garbage collection, s
+    share: float = 0.01  # fraction of the cycles with an interruption
+    work: float = 2e-3  # time from waking up to the commands, s: both directions of a USB adapter, and gravity in NumPy
 
 
 class Desk:
@@ -120,14 +116,12 @@ def packed(r: Ranges, c: Command) -> bytes:
 
 @dataclass(frozen=True)
 class Ran:
-    """Time series of a run, every millisecond. seconds (T,): since the beginning of the motion. target, q (T, J): rad.
-    busy: fraction of the time in which the bus is occupied.
-    """
+    """Time series of a run, every millisecond. target, q (T, J): rad."""
 
-    seconds: Array
+    seconds: Array  # (T,): since the beginning of the motion
     target: Array
     q: Array
-    busy: float
+    busy: float  # fraction of the time in which the bus is occupied
 
 
 class HostLoop:

@@ -59,11 +59,11 @@ def motion_of(mechanism: Mechanism) -> Trajectory:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to play the motion. result: result of an image on the virtual board."""
+    """One way to play the motion."""
 
     name: str
     ran: Ran
-    result: Result | None = None
+    result: Result | None = None  # result of an image on the virtual board
 
     @property
     def error(self) -> Array:
@@ -178,11 +178,11 @@ def _rounded(joint: Joint, told: dict[str, float]) -> tuple[dict[str, float], fl
 
 @dataclass(frozen=True)
 class Compared:
-    """Runs by name. ways: of WAYS, LIVE and FLOORS. stalled: HOST and OURS with a stalled host."""
+    """Runs by name. ways: of WAYS, LIVE and FLOORS."""
 
     mechanism: Mechanism
     ways: dict[str, Way]
-    stalled: dict[str, Way]
+    stalled: dict[str, Way]  # HOST and OURS with a stalled host
 
 
 def compare() -> Compared:

@@ -27,13 +27,12 @@ from tests.support.from_a_pc import (
 
 @dataclass(frozen=True)
 class Family:
-    """A drive family. arm: the mechanism and its motion. ways: ways in which users command the drives from a PC. of_pd,
-    of_users, beside: limits of the image's rms error of all joints, as a fraction of another error: of PD without
-    feed-forward, of the users, and of the users relative to targets with their best constant delay.
-    """
+    """A drive family. of_pd, of_users, beside: limits of the image's rms error of all joints, as a fraction of another
+    error: of PD without feed-forward, of the users, and of the users relative to targets with their best constant
+    delay."""
 
-    arm: Callable[[], tuple[Mechanism, Trajectory]]
-    ways: dict[str, Callable[[Mechanism], FromAPc]]
+    arm: Callable[[], tuple[Mechanism, Trajectory]]  # the mechanism and its motion
+    ways: dict[str, Callable[[Mechanism], FromAPc]]  # ways in which users command the drives from a PC
     of_pd: float
     of_users: float
     beside: float

@@ -38,15 +38,13 @@ OBJCOPY = "alloc,load,data,contents"
 
 @dataclass(frozen=True)
 class Target:
-    """A fuzz target: a mechanism's application and its harness. corpus: inputs that cover all code covered so far,
-    reduced by set-cover merge. drives: the harness's header for drives on CAN. servos: its header for servos. None: no
-    drives or servos.
-    """
+    """A fuzz target: a mechanism's application and its harness. servos: its header for servos. None: no drives or
+    servos."""
 
     mechanism: Callable[[], Mechanism]
     harness: Path
-    corpus: Path
-    drives: Path | None = None
+    corpus: Path  # inputs that cover all code covered so far, reduced by set-cover merge
+    drives: Path | None = None  # the harness's header for drives on CAN; None without drives
     servos: Path | None = None
 
 

@@ -80,13 +80,13 @@ CDEF = "extern uint32_t ft_mutant; extern uint8_t ft_mutant_hit[@];"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of the code. nth: number of the occurrence of an equal text in the function."""
+    """One change of the code."""
 
     file: str
     function: str
     text: str
     what: str
-    nth: int = 1
+    nth: int = 1  # number of the occurrence of an equal text in the function
 
     def __str__(self) -> str:
         again = f" ({self.nth})" if self.nth > 1 else ""

@@ -15,35 +15,33 @@ _TITLE = re.compile(r"\A/\*(.*?)\*/", re.DOTALL)
 class Run:
     """Options of a proof.
 
-    unwind: the largest number of iterations of a loop; more iterations are an error. contracts: loops have invariants.
-    exhaust: a program for this computer checks every value. intervals: interval arithmetic. slice: remove code that no
-    claim needs. functions: treat arrays as functions, which is faster for few accesses to long arrays. seconds: limit
-    of processor time. floats: check conversions of floating-point numbers. registers: each read of a register of the
-    chip returns any value. interrupts: files in which an interrupt may occur after every store.
+    intervals: interval arithmetic. slice: remove code that no claim needs. functions: treat arrays as functions, which
+    is faster for few accesses to long arrays. registers: each read of a register of the chip returns any value.
+    interrupts: files in which an interrupt may occur after every store.
     """
 
-    unwind: int = 10
-    contracts: bool = False
-    floats: bool = False
+    unwind: int = 10  # the largest number of iterations of a loop; more iterations are an error
+    contracts: bool = False  # true if loops have invariants
+    floats: bool = False  # true to check conversions of floating-point numbers
     registers: bool = field(default=False, repr=False)  # changes the preprocessed text
     slice: bool = field(default=False, repr=False)  # same result, faster
     functions: bool = field(default=False, repr=False)  # same result, faster
-    exhaust: bool = False
+    exhaust: bool = False  # true if a program for this computer checks every value
     intervals: bool = field(default=False, repr=False)  # selects another prover
     interrupts: tuple[str, ...] = field(default=(), repr=False)  # changes the preprocessed text
-    seconds: int = 300
+    seconds: int = 300  # limit of processor time, s
     define: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = field(default=(DEFAULT_MECHANISM,), repr=False)
 
 
 @dataclass(frozen=True)
 class Theorem:
-    """A theorem. harness: its file. text: its claim. assumes: its assumptions, empty if none."""
+    """A theorem."""
 
     name: str
-    harness: Path
-    text: str
-    assumes: str
+    harness: Path  # its file
+    text: str  # its claim
+    assumes: str  # its assumptions, empty if none
     run: Run = field(default_factory=Run)
 
 

@@ -57,11 +57,11 @@ def single(x: float) -> float:
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval. apart: the minimum distance of its numbers from zero."""
+    """An interval."""
 
     low: float
     high: float
-    apart: float = 0.0
+    apart: float = 0.0  # the minimum distance of its numbers from zero
 
     def __add__(self, b: Interval) -> Interval:
         return Interval(single(self.low + b.low), single(self.high + b.high))

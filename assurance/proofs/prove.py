@@ -49,20 +49,17 @@ _WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed 
 
 @dataclass(frozen=True)
 class Result:
-    """Result of one proof. outcome: proved, refuted, vacuous, or open (limit of time or memory reached). checks: number
-    of claims and checks for run-time errors. seconds: processor time. megabytes: maximum memory. failed: refuted
-    claims, or the reason for open. note: figures. day: in ISO 8601.
-    """
+    """Result of one proof."""
 
     theorem: str
     mechanism: str
-    outcome: str
-    checks: int
-    seconds: float
-    megabytes: int
-    failed: tuple[str, ...] = ()
-    note: str = ""
-    day: str = ""
+    outcome: str  # proved, refuted, vacuous, or open (limit of time or memory reached)
+    checks: int  # number of claims and checks for run-time errors
+    seconds: float  # processor time, s
+    megabytes: int  # maximum memory, MB
+    failed: tuple[str, ...] = ()  # refuted claims, or the reason for open
+    note: str = ""  # figures that the proof prints
+    day: str = ""  # date in ISO 8601
 
 
 def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh: bool = False) -> Result:

@@ -18,16 +18,16 @@ FILES = "\n# functions that proofs reach: file, digest of its text without comme
 
 @dataclass(frozen=True)
 class Row:
-    """The outcome of one proof. claims: the theorem's and run-time checks. day: ISO 8601. note: figures."""
+    """The outcome of one proof."""
 
     theorem: str
     mechanism: str
     outcome: str
-    claims: int
+    claims: int  # the theorem's and run-time checks
     seconds: float
-    day: str
+    day: str  # ISO 8601
     digest: str
-    note: str = ""
+    note: str = ""  # figures
 
     @property
     def which(self) -> tuple[str, str]:

@@ -18,13 +18,13 @@ WORD = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Reg:
-    """A register. access: 'r', 'w' or 'rw'. fields: lowest bit and bit mask, by name."""
+    """A register."""
 
     name: str
     address: int
-    access: str
+    access: str  # 'r', 'w' or 'rw'
     reset: int
-    fields: dict[str, tuple[int, int]]
+    fields: dict[str, tuple[int, int]]  # lowest bit and bit mask, by name
 
     @property
     def mask(self) -> int:

@@ -18,22 +18,18 @@ CHIP = Path(__file__).resolve().parents[2] / "firmware" / "chip"
 
 @dataclass(frozen=True)
 class Family:
-    """A chip family. folders: folders with its headers. registers: registers in the second source. ports: letters.
-    names: registers with another name in the second source, by member or by instance and member. nested: arrays of
-    structs in each struct: name, elements, struct, and pattern of the second source's name. bits: registers whose
-    macros are compared, as the beginnings of the macros. instances: the instance whose registers have these fields.
-    fields: fields with another name in the second source. least: smallest number of compared registers.
-    """
+    """A chip family. nested: arrays of structs in each struct: name, elements, struct, and pattern of the second
+    source's name."""
 
-    folders: tuple[Path, ...]
-    registers: Callable[[], register_map.Map]
-    ports: str
-    names: dict[str, str]
+    folders: tuple[Path, ...]  # folders with its headers
+    registers: Callable[[], register_map.Map]  # registers in the second source
+    ports: str  # letters of the ports
+    names: dict[str, str]  # registers with another name in the second source, by member or by instance and member
     nested: dict[str, list[tuple[str, int, str, str]]]
-    bits: str
-    instances: dict[str, str]
-    fields: dict[str, str]
-    least: int
+    bits: str  # registers whose macros are compared, as the beginnings of the macros
+    instances: dict[str, str]  # the instance whose registers have these fields
+    fields: dict[str, str]  # fields with another name in the second source
+    least: int  # smallest number of compared registers
 
     @property
     def header(self) -> str:

@@ -42,12 +42,12 @@ ALWAYS = ("hal", "hal_cortex", "hal_rcc", "hal_rcc_ex", "hal_pwr", "hal_pwr_ex",
 
 @dataclass(frozen=True)
 class Family:
-    """A chip family. device, drivers: ST's repositories. prefix: of the drivers' files. part: ST's macro name."""
+    """A chip family. device, drivers: ST's repositories. prefix: of the drivers' files."""
 
     device: str
     drivers: str
     prefix: str
-    part: str
+    part: str  # ST's macro name
     model: type[Stm32]
     hse_hz: int
 
@@ -105,12 +105,12 @@ def _partner(chip: Stm32) -> None:
 
 @dataclass(frozen=True)
 class Program:
-    """A test program. file: relative to PROGRAMS. drivers: beyond ALWAYS. world: sets up the chip's surroundings."""
+    """A test program."""
 
-    file: str
+    file: str  # relative to PROGRAMS
     family: str
-    drivers: tuple[str, ...]
-    world: World = lambda chip: None
+    drivers: tuple[str, ...]  # beyond ALWAYS
+    world: World = lambda chip: None  # sets up the chip's surroundings
 
 
 TABLE = {

@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer of a verb. data: the JSON object. text: the answer for people, in any form that rich can print. good: exit
-    status 0, else 1."""
+    """Answer of a verb."""
 
-    data: dict[str, Any]
-    text: Any = ""
-    good: bool = field(default=True, kw_only=True)
+    data: dict[str, Any]  # the JSON object
+    text: Any = ""  # the answer for people, in any form that rich can print
+    good: bool = field(default=True, kw_only=True)  # exit status 0, else 1
 
 
 def show(answer: Answer) -> None:

@@ -21,13 +21,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Path:
-    """Quintics through knots: position in rad or m, rate and acceleration, each (K, J). hz: knots per second of path
-    time."""
+    """Quintics through knots: position in rad or m, rate and acceleration, each (K, J)."""
 
     position: Array
     rate: Array
     acceleration: Array
-    hz: float
+    hz: float  # knots per second of path time
 
     @property
     def duration(self) -> float:
@@ -64,12 +63,11 @@ def _derivative(coefficients: Array, order: int) -> list[tuple[int, Array]]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Numbers of tick k at pace 1. u (N, J): half the displacement from the tick's middle s_k to s_k+1. q_next (N, J):
-    position at s_k+1. q, rate (N, J): target at the tick's end t_k+1. The rate is the mean over one tick, centred on
-    the tick's end."""
+    """Numbers of tick k at pace 1. q, rate (N, J): target at the tick's end t_k+1. The rate is the mean over one tick,
+    centred on the tick's end."""
 
-    u: Array
-    q_next: Array
+    u: Array  # (N, J): half the displacement from the tick's middle s_k to s_k+1
+    q_next: Array  # (N, J): position at s_k+1
     q: Array
     rate: Array
 
@@ -113,11 +111,10 @@ class Observer:
 
 @dataclass
 class Law:
-    """Eqs 19 and 20 (corrected) for one mechanism. The state comes from the last tick, each (J,). coulomb_rate: rate of
-    the target, rad/s or m/s, below which Coulomb friction decreases linearly to zero."""
+    """Eqs 19 and 20 (corrected) for one mechanism. The state comes from the last tick, each (J,)."""
 
     mechanism: Mechanism
-    coulomb_rate: Array
+    coulomb_rate: Array  # rate of the target, rad/s or m/s, below which Coulomb friction decreases linearly to zero
     u: Array = field(init=False)
     motion: Array = field(init=False)
     integral: Array = field(init=False)

@@ -24,9 +24,9 @@ FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshade
 
 @dataclass(frozen=True)
 class Browser:
-    """A browser with one page at a time. root: the address of the chromedriver session."""
+    """A browser with one page at a time."""
 
-    root: str
+    root: str  # the address of the chromedriver session
 
     def open(self, page: Path) -> None:
         self.go(page.resolve().as_uri())

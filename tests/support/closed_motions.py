@@ -34,16 +34,16 @@ class Leg:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan of a motion. independent: the joints that the segments move.
+    """A plan of a motion.
 
-    The loop constraints give the motion of further streamed joints. by_mode: the independent joints in each mode.
+    The loop constraints give the motion of further streamed joints.
     """
 
     file: str
     mechanism: str
     legs: tuple[Leg, ...]
-    independent: tuple[str, ...] = ()
-    by_mode: dict[str, tuple[str, ...]] | None = None
+    independent: tuple[str, ...] = ()  # the joints that the segments move
+    by_mode: dict[str, tuple[str, ...]] | None = None  # the independent joints in each mode
 
 
 _FIVE_BAR = (Leg(0.8, (2.6, 1.3)), Leg(0.9, (1.7, 0.5)), Leg(0.7, (2.2, 0.94159265359)))

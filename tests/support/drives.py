@@ -24,20 +24,17 @@ WRITTEN = 0x55
 @dataclass
 class FakeDrive:
     """A simulated drive. position, velocity: rad, rad/s at the output, set by the test. torque: torque of the last
-    command, N m. deaf: true if the drive does not answer. dull: true if the drive never becomes enabled. down:
-    remaining ticks without power or reception. unlimited: number of commands that the drive obeyed while its watchdog
-    was off.
-    """
+    command, N m."""
 
     drive: Drive
     position: float = 0.0
     velocity: float = 0.0
     enabled: bool = False
     error: int = 0
-    deaf: bool = False
-    dull: bool = False
-    down: int = 0
-    unlimited: int = 0
+    deaf: bool = False  # true if the drive does not answer
+    dull: bool = False  # true if the drive never becomes enabled
+    down: int = 0  # remaining ticks without power or reception
+    unlimited: int = 0  # number of commands that the drive obeyed while its watchdog was off
     target: Target | None = None
     heard: list[str] = field(default_factory=list)
     registers: dict[int, float] = field(default_factory=dict)

@@ -32,12 +32,12 @@ DELAYS = np.arange(0.0, 0.15, 1e-3)  # s
 
 
 class FromAPc:
-    """A PC with an adapter. hz: rate of the set points.
+    """A PC with an adapter.
 
     The class of a family enables the drives and sends the same messages as users of this family.
     """
 
-    hz: float
+    hz: float  # rate of the set points
 
     def __init__(self, mechanism: Mechanism) -> None:
         assert mechanism.board is not None

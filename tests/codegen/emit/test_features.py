@@ -99,10 +99,10 @@ rest = -0.05
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature. extra: more lines of the mechanism file. oracle: makes the same change in Pinocchio's model."""
+    """A feature."""
 
-    extra: str = ""
-    oracle: Callable[[pin.Model], pin.Model] = unchanged
+    extra: str = ""  # more lines of the mechanism file
+    oracle: Callable[[pin.Model], pin.Model] = unchanged  # makes the same change in Pinocchio's model
     springs: dict[str, Spring] | None = None
 
 

@@ -53,11 +53,11 @@ def moved(on: VirtualBoard, fault: str | None = None) -> Result:
 
 @dataclass(frozen=True)
 class Run:
-    """A motion, with the frames on its first bus. driving: true if a drive still drives its joint at the end."""
+    """A motion, with the frames on its first bus."""
 
     result: Result
     passed: list[Passed]
-    driving: bool
+    driving: bool  # true if a drive still drives its joint at the end
 
 
 @cache

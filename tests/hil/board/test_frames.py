@@ -28,13 +28,12 @@ WARM = 40  # minimum number of ticks before each command to the board
 
 @dataclass
 class Traffic:
-    """For each tick: frames of the board, and the drives' answers since the frames. moves: the first tick whose target
-    has a velocity. ends: the last of these ticks."""
+    """For each tick: frames of the board, and the drives' answers since the frames."""
 
     sent: dict[int, list[Frame]] = field(default_factory=lambda: defaultdict(list))
     answers: dict[int, list[Frame]] = field(default_factory=lambda: defaultdict(list))
-    moves: int = 0
-    ends: int = 0
+    moves: int = 0  # the first tick whose target has a velocity
+    ends: int = 0  # the last of these ticks
 
 
 def watched(on: VirtualBoard) -> Traffic:

@@ -28,14 +28,13 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Case:
-    """One test case. tip: name of a link. offset: a point in the link's frame. a, b: two positions of the point, m.
-    joints: poses of the driven joints."""
+    """One test case. a, b: two positions of the point, m."""
 
-    tip: str
-    offset: tuple[float, float, float]
+    tip: str  # name of a link
+    offset: tuple[float, float, float]  # a point in the link's frame
     a: tuple[float, float, float]
     b: tuple[float, float, float]
-    joints: tuple[dict[str, float], ...]
+    joints: tuple[dict[str, float], ...]  # poses of the driven joints
 
     @property
     def text(self) -> str:

@@ -16,45 +16,38 @@ Family = Literal["stm32f4", "stm32g4"]
 
 @dataclass(frozen=True)
 class Timer:
-    """A timer. bits: width of the counter. clock_hz: rate of its clock. enable: enable bit of its clock. encoder: true
-    if it has encoder mode. repetition: range of its repetition counter, or 0 without this counter. A timer with a
-    repetition counter also has a break input and complementary outputs. centred: true if it can count up and down.
-    outputs: compare channels.
-    """
+    """A timer. repetition: range of its repetition counter, or 0 without this counter. A timer with a repetition
+    counter also has a break input and complementary outputs."""
 
-    bits: int
-    clock_hz: int
-    enable: str
-    outputs: int
-    encoder: bool = False
+    bits: int  # width of the counter
+    clock_hz: int  # rate of its clock
+    enable: str  # enable bit of its clock
+    outputs: int  # compare channels
+    encoder: bool = False  # true if it has encoder mode
     repetition: int = 0
-    centred: bool = True
+    centred: bool = True  # true if it can count up and down
 
 
 @dataclass(frozen=True)
 class Usart:
-    """A USART. clock_hz: clock of the bus. steps: steps of the baud-rate divider per clock. dma: for 'tx' and 'rx', the
-    streams (channels) that can serve the USART, with their request numbers. interrupt: number of its interrupt.
-    """
+    """A USART. dma: for 'tx' and 'rx', the streams (channels) that can serve the USART, with their request numbers."""
 
-    clock_hz: int
+    clock_hz: int  # clock of the bus
     enable: str
     dma: Mapping[str, Mapping[str, int]]
-    interrupt: int
-    steps: int = 1
+    interrupt: int  # number of its interrupt
+    steps: int = 1  # steps of the baud-rate divider per clock
     least: int = 16
 
 
 @dataclass(frozen=True)
 class Converter:
-    """The converter for voltage and temperatures. enable: enable bit of its clock. places: pins per sequence. again:
-    further conversions without use. conversion_s: duration of one conversion.
-    """
+    """The converter for voltage and temperatures."""
 
-    enable: str
-    places: int
-    again: int
-    conversion_s: float
+    enable: str  # enable bit of its clock
+    places: int  # number of pins per sequence
+    again: int  # number of further conversions whose results are not used
+    conversion_s: float  # duration of one conversion, s
 
     def seconds(self, pins: int) -> float:
         """Return the duration of a sequence over this number of pins, s."""
@@ -64,23 +57,20 @@ class Converter:
 @dataclass(frozen=True)
 class Sampling:
     """Sampling of the motor currents: a sequence of one converter. A timer's update starts the sequence in every PWM
-    period. channels: the converter's channels by pin. enable: enable bit of the converter's clock. trigger: the timer
-    that starts the sequence. beside: output timers that can count in step with the trigger. places: maximum number of
-    conversions in the sequence. clock_hz: the converter's clock. Durations in converter clocks: latency, the maximum
-    time from the update to the first sample; window, the duration of one sample; conversion, the time from the end of a
-    sample to the next sample. interrupt: number of the interrupt at the end of a sequence.
-    """
+    period. clock_hz: the converter's clock. Durations in converter clocks: latency, the maximum time from the update to
+    the first sample; window, the duration of one sample; conversion, the time from the end of a sample to the next
+    sample."""
 
-    channels: Mapping[str, int]
-    enable: str
-    trigger: str
-    beside: tuple[str, ...]
-    places: int
+    channels: Mapping[str, int]  # the converter's channels by pin
+    enable: str  # enable bit of the converter's clock
+    trigger: str  # the timer that starts the sequence
+    beside: tuple[str, ...]  # output timers that can count in step with the trigger
+    places: int  # maximum number of conversions in the sequence
     clock_hz: float
     latency: float
     window: float
     conversion: float
-    interrupt: int
+    interrupt: int  # number of the interrupt at the end of a sequence
 
     def end_s(self, rank: int) -> float:
         """Return the time from the update to the end of a sample, s. rank: the sample's place in the sequence."""
@@ -102,39 +92,35 @@ class BitLimits:
 
 @dataclass(frozen=True)
 class Can:
-    """A CAN controller. clock_hz: clock of its bits. enable: enable bits of its clocks. interrupts: numbers of its
-    interrupts. nominal: limits of its bits. data: limits in the data phase, or None without CAN FD.
-    """
+    """A CAN controller."""
 
-    clock_hz: int
-    enable: tuple[str, ...]
-    interrupts: tuple[int, ...]
-    nominal: BitLimits
-    data: BitLimits | None = None
+    clock_hz: int  # clock of its bits
+    enable: tuple[str, ...]  # enable bits of its clocks
+    interrupts: tuple[int, ...]  # numbers of its interrupts
+    nominal: BitLimits  # limits of its bits
+    data: BitLimits | None = None  # limits in CAN FD's data phase; None without CAN FD
 
 
 @dataclass(frozen=True)
 class Pll:
-    """VCO = hse / m * n; SYSCLK = VCO / p. q: divider of USB's 48 MHz, or 0."""
+    """VCO = hse / m * n; SYSCLK = VCO / p."""
 
     m: int
     n: int
     p: int
-    q: int
+    q: int  # divider of USB's 48 MHz, or 0
 
 
 @dataclass(frozen=True)
 class BrownOut:
-    """The brown-out reset: the chip resets below a supply voltage that the option bytes select. options: address of the
-    register. shift, bits: position of the field in the register. levels: name of the voltage by code. wanted: the code
-    that suits this firmware best.
-    """
+    """The brown-out reset: the chip resets below a supply voltage that the option bytes select. shift, bits: position
+    of the field in the register."""
 
-    options: int
+    options: int  # address of the register
     shift: int
     bits: int
-    levels: Mapping[int, str]
-    wanted: int
+    levels: Mapping[int, str]  # name of the voltage by code
+    wanted: int  # the code that suits this firmware best
 
     def code(self, options: int) -> int:
         return options >> self.shift & (1 << self.bits) - 1
@@ -150,14 +136,14 @@ class BrownOut:
 
 @dataclass(frozen=True)
 class Rom:
-    """The boot loader in ROM. usarts: name, TX and RX of its serial ports. others: further pins that it uses.
+    """The boot loader in ROM.
 
-    The loader may drive these pins or pull them up. low: pins that the loader pulls down.
+    The loader may drive these pins or pull them up.
     """
 
-    usarts: tuple[tuple[str, str, str], ...]
-    others: frozenset[str]
-    low: frozenset[str]
+    usarts: tuple[tuple[str, str, str], ...]  # name, TX and RX of its serial ports
+    others: frozenset[str]  # further pins that it uses
+    low: frozenset[str]  # pins that the loader pulls down
 
     @property
     def pins(self) -> frozenset[str]:
@@ -174,47 +160,41 @@ class Package:
 
 @dataclass(frozen=True)
 class Chip:
-    """One family. Frequencies in Hz, sizes in bytes. signals: {signal like 'TIM5_CH1': {pin: alternate function}}.
-    sense: converter for bus voltage and temperatures. analogue: channel of `sense` by pin. sampling: sampling of the
-    motor currents; None: no current loops. lsi_hz: nominal frequency of the watchdog's clock. ports: letters of the
-    ports. rom_id: the boot loader's name for the chip. unique: address of the unique 96 bits. sectors: sizes of flash
-    sectors, in order. wait_states: wait states of flash at sysclk_hz. interrupts: interrupts of peripherals, in the
-    vector table. buses: enable registers of RCC, in the order of writing. cans: CAN controllers. low_volt: pins for at
-    most 3.6 V. The remaining pins tolerate 5 V as inputs without a pull while the chip has power. part, signals: part
-    number and signals of the smallest package. packages: larger packages by name.
+    """One family. Frequencies in Hz, sizes in bytes. low_volt: pins for at most 3.6 V. The remaining pins tolerate 5 V
+    as inputs without a pull while the chip has power. part, signals: part number and signals of the smallest package.
     """
 
     name: str
     part: str
     sysclk_hz: int
     hsi_hz: int
-    lsi_hz: int
-    ports: str
+    lsi_hz: int  # nominal frequency of the watchdog's clock
+    ports: str  # letters of the ports
     systick_bits: int
     timers: Mapping[str, Timer]
     usarts: Mapping[str, Usart]
-    signals: Mapping[str, Mapping[str, int]]
-    analogue: Mapping[str, int]
-    sense: Converter
-    sampling: Sampling | None
+    signals: Mapping[str, Mapping[str, int]]  # {signal like 'TIM5_CH1': {pin: alternate function}}
+    analogue: Mapping[str, int]  # channel of `sense` by pin
+    sense: Converter  # converter for bus voltage and temperatures
+    sampling: Sampling | None  # sampling of the motor currents; None without current loops
     pll: Callable[[int], Pll | None]
     crystals: str
-    buses: tuple[str, ...]
+    buses: tuple[str, ...]  # enable registers of RCC, in the order of writing
     port_enable: str
     dma_enable: Mapping[str, str]
     flash_bytes: int
     ram_bytes: int
-    sectors: tuple[int, ...]
-    wait_states: int
-    rom_id: int
+    sectors: tuple[int, ...]  # sizes of flash sectors, in order
+    wait_states: int  # wait states of flash at sysclk_hz
+    rom_id: int  # the boot loader's name for the chip
     rom: Rom
-    unique: int
+    unique: int  # address of the unique 96 bits
     brown_out: BrownOut
     platformio_board: str
-    interrupts: int
-    cans: Mapping[str, Can]
+    interrupts: int  # interrupts of peripherals, in the vector table
+    cans: Mapping[str, Can]  # CAN controllers
     low_volt: frozenset[str]
-    packages: Mapping[str, Package] = field(default_factory=dict)
+    packages: Mapping[str, Package] = field(default_factory=dict)  # larger packages by name
 
     def packed(self, package: str) -> Chip:
         """Return this chip in the package of this name."""

@@ -43,27 +43,24 @@ class Link(Table):
 
 
 class Estop(Table):
-    """A pin of the e-stop loop, low if the loop is open. timer: the timer whose break input the pin is."""
+    """A pin of the e-stop loop, low if the loop is open."""
 
     pin: PinName
-    timer: TimerName | None = None
+    timer: TimerName | None = None  # the timer whose break input the pin is
 
 
 class Outputs(Table):
     """The outputs of all channels. timer: on a board without channels, the timer whose updates define the ticks and
-    whose break input is the e-stop. enable: pin that switches the drivers on (high). fault: pin that is low if a driver
-    has a fault. gated: true if contact 2 of the e-stop cuts `enable`. wake_us: time that bridges need to wake up after
-    `enable` rises; the fault pin is low meanwhile. dead_ns: dead time of a half bridge. duty_max: maximum duty, 0 to 1.
-    duty_max is less than 1 if bootstrap capacitors must be charged. continuous_a, thermal_s: continuous current of each
-    driver, A, and its thermal time constant.
-    """
+    whose break input is the e-stop. wake_us: time that bridges need to wake up after `enable` rises; the fault pin is
+    low meanwhile. duty_max: maximum duty, 0 to 1. duty_max is less than 1 if bootstrap capacitors must be charged.
+    continuous_a, thermal_s: continuous current of each driver, A, and its thermal time constant."""
 
     timer: TimerName | None = None
-    enable: PinName
-    fault: PinName | None = None
-    gated: bool = False
+    enable: PinName  # pin that switches the drivers on (high)
+    fault: PinName | None = None  # pin that is low if a driver has a fault
+    gated: bool = False  # true if contact 2 of the e-stop cuts `enable`
     wake_us: Annotated[int, Field(ge=0, le=20_000)] = 0
-    dead_ns: Annotated[int, Field(ge=0, le=1000)] = 0
+    dead_ns: Annotated[int, Field(ge=0, le=1000)] = 0  # dead time of a half bridge
     duty_max: Annotated[float, Field(ge=0.5, le=1.0)] = 1.0
     continuous_a: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
     thermal_s: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
@@ -86,40 +83,38 @@ class CanPins(Table):
 
 
 class Transceiver(Table):
-    """A transceiver between a USART and a half-duplex bus (RS-485 or TTL). rx: pin at the transceiver's receiver, which
-    is always on. enable: pin that switches the transceiver's driver on (high) while the USART sends.
-    """
+    """A transceiver between a USART and a half-duplex bus (RS-485 or TTL)."""
 
-    rx: PinName
-    enable: PinName
+    rx: PinName  # pin at the transceiver's receiver, which is always on
+    enable: PinName  # pin that switches the transceiver's driver on (high) while the USART sends
 
 
 class HalfDuplex(Table):
-    """A half-duplex serial line on which both ends transmit. pin: the USART's transmitter.
+    """A half-duplex serial line on which both ends transmit.
 
     Without a transceiver the pin also receives, as open drain. The line then has an external pull-up to 3.3 V, or to 5
     V if the pin tolerates 5 V.
     """
 
     usart: Annotated[str, Field(pattern=r"^US?ART\d$")]
-    pin: PinName
+    pin: PinName  # the USART's transmitter
     tx: Annotated[str, Field(pattern=DMA_PATTERN)]
     rx: Annotated[str, Field(pattern=DMA_PATTERN)]
     transceiver: Transceiver | None = None
 
 
 class BrakeOutput(Table):
-    """The output of the holding brakes, which hold without power. release: pin level, high or low, that releases."""
+    """The output of the holding brakes, which hold without power."""
 
     pin: PinName
-    release: Literal["high", "low"] = "high"
+    release: Literal["high", "low"] = "high"  # pin level, high or low, that releases
 
 
 class Led(Table):
-    """The LED that shows the state (`femtorque.codegen.emit.blink`). on: the level that lights the LED."""
+    """The LED that shows the state (`femtorque.codegen.emit.blink`)."""
 
     pin: PinName
-    on: Literal["high", "low"] = "high"
+    on: Literal["high", "low"] = "high"  # the level that lights the LED
 
 
 class CutoffOutput(Table):
@@ -134,16 +129,13 @@ class Encoders(Table):
 
 
 class ChannelEncoder(Table):
-    """An encoder's inputs. index: input of the index pulse, high once per turn, read once per tick. pull: "up" for
-    outputs that only pull low, and against counts of a loose cable. pull: "float" for signals above the chip's supply,
-    because ST forbids a pull there.
-    """
+    """An encoder's inputs."""
 
     timer: TimerName
     a: PinName
     b: PinName
-    index: PinName | None = None
-    pull: Literal["up", "float"] = "up"
+    index: PinName | None = None  # input of the index pulse, high once per turn, read once per tick
+    pull: Literal["up", "float"] = "up"  # "float" for signals above the chip's supply, because ST forbids a pull there
 
     @property
     def pins(self) -> list[str]:
@@ -151,26 +143,23 @@ class ChannelEncoder(Table):
 
 
 class ChannelPwm(Table):
-    """A PWM output. low: the complementary output of a half bridge."""
+    """A PWM output."""
 
     timer: TimerName
     output: Annotated[int, Field(ge=1, le=4)]
     pin: PinName
-    low: PinName | None = None
+    low: PinName | None = None  # the complementary output of a half bridge
 
 
 class CurrentSense(Table):
-    """A current amplifier. zero_v: its output without current. volts_per_ampere: change of its output per ampere,
-    positive if a positive duty raises the output. headroom_v: unusable range at 0 V and at the converter's full range.
-    shunt: "in-line" measures in the motor's line at all times. "low" measures below a half bridge while its low switch
-    conducts. The duty is limited so that this low switch conducts during the sample.
-    """
+    """A current amplifier. shunt: "in-line" measures in the motor's line at all times. "low" measures below a half
+    bridge while its low switch conducts. The duty is limited so that this low switch conducts during the sample."""
 
     pin: PinName
-    volts_per_ampere: float
+    volts_per_ampere: float  # change of its output per ampere, positive if a positive duty raises the output
     shunt: Literal["in-line", "low"]
-    zero_v: Annotated[float, Field(gt=0.0, lt=ADC_V)] = ADC_V / 2.0
-    headroom_v: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
+    zero_v: Annotated[float, Field(gt=0.0, lt=ADC_V)] = ADC_V / 2.0  # its output without current
+    headroom_v: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3  # unusable range at 0 V and at the converter's full range
 
     @property
     def range_a(self) -> float:
@@ -193,18 +182,16 @@ class Channel(Table):
 
 
 class GateDriver(Table):
-    """Gate drivers DRV8301, set up over SPI before the outputs are enabled. selects: one chip-select pin per driver.
-    gain: gain of the amplifiers, V/V. trip_mv: drain-source voltage at which a driver shuts down and pulls the fault
-    line low.
-    """
+    """Gate drivers DRV8301, set up over SPI before the outputs are enabled. trip_mv: drain-source voltage at which a
+    driver shuts down and pulls the fault line low."""
 
     kind: Literal["drv8301"]
     spi: Literal["SPI3"]
     sck: PinName
     miso: PinName
     mosi: PinName
-    selects: Annotated[list[PinName], Field(min_length=1, max_length=4)]
-    gain: Literal[10, 20, 40, 80]
+    selects: Annotated[list[PinName], Field(min_length=1, max_length=4)]  # one chip-select pin per driver
+    gain: Literal[10, 20, 40, 80]  # gain of the amplifiers, V/V
     trip_mv: Annotated[int, Field(ge=60, le=2400)]
 
 
@@ -216,13 +203,13 @@ class BusSense(Table):
 
 
 class TemperatureSense(Table):
-    """Equal NTC thermistors. r25: ohm at 25 deg C. beta: K. at: its rail. resistor: ohm between pin and other rail."""
+    """Equal NTC thermistors."""
 
     pins: Annotated[list[PinName], Field(min_length=1, max_length=4)]
-    r25: Annotated[float, Field(gt=0.0, le=1e7)]
-    beta: Annotated[float, Field(ge=1000.0, le=10_000.0)]
-    at: Literal["supply", "ground"]
-    resistor: Annotated[float, Field(gt=0.0, le=1e7)]
+    r25: Annotated[float, Field(gt=0.0, le=1e7)]  # resistance at 25 deg C, ohm
+    beta: Annotated[float, Field(ge=1000.0, le=10_000.0)]  # B constant, K
+    at: Literal["supply", "ground"]  # name of the rail that the thermistor is at
+    resistor: Annotated[float, Field(gt=0.0, le=1e7)]  # resistance between pin and second rail, ohm
 
     @property
     def thermistor(self) -> Thermistor:
@@ -269,14 +256,13 @@ class BoardFile(Table):
 
 @dataclass(frozen=True)
 class Board:
-    """A checked board. lead: ticks. baud: bit rate of the host link, bit/s. can, half_duplex: buses by their names in
-    mechanism files. low: pins that the firmware keeps low. headers: printed names of pins.
-    """
+    """A checked board. baud: bit rate of the host link, bit/s. can, half_duplex: buses by their names in mechanism
+    files."""
 
     name: str
     chip: Chip
     hse_hz: int
-    lead: int
+    lead: int  # time from a tick to the output of its duties, ticks
     link: Link
     outputs: Outputs | None
     brake: BrakeOutput | None
@@ -288,9 +274,9 @@ class Board:
     channels: tuple[Channel, ...]
     can: dict[str, CanPins]
     half_duplex: dict[str, HalfDuplex]
-    low: dict[str, str]
+    low: dict[str, str]  # pins that the firmware keeps low
     reserved: dict[str, str]
-    headers: dict[str, str]
+    headers: dict[str, str]  # printed names of pins
     source: Path
 
     @property

@@ -18,14 +18,14 @@ UNCUT = ("nothing cuts the supply of servos that the board does not reach: {join
 
 @dataclass(frozen=True)
 class Wired:
-    """A CAN bus on its board. drives: (number of the joint, joint, drive). data: bits of the data phase or None."""
+    """A CAN bus on its board."""
 
     bus: Bus
     pins: CanPins
     controller: Can
     nominal: BitTiming
-    data: BitTiming | None
-    drives: tuple[tuple[int, Joint, Drive], ...]
+    data: BitTiming | None  # limits of a bit in the data phase; None for classic CAN
+    drives: tuple[tuple[int, Joint, Drive], ...]  # for each drive: number of its joint, joint, drive
 
 
 @dataclass(frozen=True)

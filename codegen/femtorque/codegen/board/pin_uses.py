@@ -16,23 +16,19 @@ Pull = Literal["up", "down", "float"]
 
 @dataclass(frozen=True)
 class Use:
-    """One resource of the chip and its user. key: the user's key in the board file. resource: the exclusive resource.
-    label: purpose of a pin; '' if the resource is no pin. pull: pull towards the safe level of the pin. The pull acts
-    until the firmware drives the output. signal: the peripheral's signal at the pin. clocks: enable bits in RCC.
-    channel: the channel that uses the resource; None: the board. moves: true if the pin could cause motion. shared:
-    type of the users that may share the resource; '': no sharing.
-    """
+    """One resource of the chip and its user. pull: pull towards the safe level of the pin. The pull acts until the
+    firmware drives the output."""
 
-    key: str
-    resource: str
-    label: str = ""
+    key: str  # the user's key in the board file
+    resource: str  # the exclusive resource
+    label: str = ""  # purpose of a pin; '' if the resource is no pin
     mode: Mode = "alternate"
     pull: Pull = "down"
-    signal: str = ""
-    clocks: tuple[str, ...] = ()
-    channel: int | None = None
-    moves: bool = False
-    shared: str = ""
+    signal: str = ""  # the peripheral's signal at the pin
+    clocks: tuple[str, ...] = ()  # enable bits in RCC
+    channel: int | None = None  # channel that uses the resource; None if the board itself uses the resource
+    moves: bool = False  # true if the pin could cause motion
+    shared: str = ""  # type of the users that may share the resource; '' if no user may share the resource
 
     @property
     def is_pin(self) -> bool:

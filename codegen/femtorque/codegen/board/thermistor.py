@@ -16,13 +16,12 @@ KELVIN, WARM = 273.15, 298.15  # K
 
 @dataclass(frozen=True)
 class Thermistor:
-    """A thermistor in a divider. r25: ohm at 25 deg C. beta: K. resistor: ohm to the other rail. at_supply: the
-    thermistor is at the supply."""
+    """A thermistor in a divider."""
 
-    r25: float
-    beta: float
-    resistor: float
-    at_supply: bool
+    r25: float  # resistance at 25 deg C, ohm
+    beta: float  # B constant, K
+    resistor: float  # resistance between pin and second rail, ohm
+    at_supply: bool  # true if the thermistor is between pin and supply
 
     def share(self, celsius: float) -> float:
         """Return the pin's voltage divided by the supply voltage."""

@@ -19,10 +19,10 @@ ENOUGH = 65536  # number of bytes at the beginning and at the end of a file that
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of file that a command writes. name: name with its article. of: test of a file's beginning and end."""
+    """A type of file that a command writes."""
 
-    name: str
-    of: Callable[[bytes, bytes], bool]
+    name: str  # name with its article
+    of: Callable[[bytes, bytes], bool]  # test of a file's beginning and end
 
 
 def marked(name: str, *marks: bytes) -> Kind:

@@ -63,9 +63,9 @@ class FollowTimes:
 
 @dataclass(frozen=True)
 class BrakeTimes:
-    """Ticks that the brakes need to release and to engage. there: 1 if there are brakes, else 0."""
+    """Ticks that the brakes need to release and to engage."""
 
-    there: int
+    there: int  # 1 if there are brakes, else 0
     opens: int
     closes: int
 
@@ -80,13 +80,12 @@ class CutoffTimes:
 
 @dataclass(frozen=True)
 class Drives:
-    """Constants of drives on buses. wires: number of half-duplex buses, which follow the CAN buses. wire_most: maximum
-    number of servos on one half-duplex bus."""
+    """Constants of drives on buses."""
 
     cutoff: CutoffTimes | None
     buses: int
-    wires: int
-    wire_most: int
+    wires: int  # number of half-duplex buses, which follow the CAN buses
+    wire_most: int  # maximum number of servos on one half-duplex bus
     settings: list[list[str]]
     settings_crc: str
     families: list[str]
@@ -100,9 +99,9 @@ class Drives:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a row of numbers per joint, and its check sums in single and double precision. kind: C struct."""
+    """A table with a row of numbers per joint, and its check sums in single and double precision."""
 
-    kind: str
+    kind: str  # C struct
     array: str
     rows: list[list[str]]
     crc: tuple[str, str]
@@ -110,9 +109,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Context:
-    """Template context of ft_config.h.j2 and ft_config.c.j2. tables: the tables that the mechanism needs. heats: rows
-    of ft_heat, each with a description.
-    """
+    """Template context of ft_config.h.j2 and ft_config.c.j2."""
 
     lead: int
     duty_max: float
@@ -133,7 +130,7 @@ class Context:
     bus_high: str
     joints: tuple[Joint, ...]
     structs: list[str]
-    tables: dict[str, Table]
+    tables: dict[str, Table]  # the tables that the mechanism needs
     follow: int
     follow_times: FollowTimes
     parking: park.Parking | None
@@ -149,7 +146,7 @@ class Context:
     overlay_most: int
     current_loops: int
     brake: BrakeTimes
-    heats: list[tuple[str, str]]
+    heats: list[tuple[str, str]]  # rows of ft_heat, each with a description
     heat_crc: str
     drives: Drives | None
     guarded: list[tuple[str, str]]

@@ -51,17 +51,15 @@ class ContactConstants:
 
 @dataclass(frozen=True)
 class ContactDetection:
-    """Constants of contact detection. gain, slow: filter gains of the residual and of its mean, per tick. reaction: as
-    in REACTIONS. quiet: ticks at rest without contact before a return. tries: maximum number of returns.
-    """
+    """Constants of contact detection. gain, slow: filter gains of the residual and of its mean, per tick."""
 
     rows: list[ContactConstants]
     gain: float
     slow: float
     settles: int
-    reaction: int
-    quiet: int
-    tries: int
+    reaction: int  # number of the reaction, from REACTIONS
+    quiet: int  # ticks at rest without contact before a return
+    tries: int  # maximum number of returns
 
 
 NOTHING = ContactDetection([], 0.0, 0.0, 0, 0, 0, RETURN_TRIES)

@@ -136,17 +136,14 @@ def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...]) -> tuple[Limi
 
 @dataclass(frozen=True)
 class _Asked:
-    """Torques that a motion in one mode needs at each streamed joint, N m or N, with load-dependent friction. rest (P,
-    J): weight and dry friction. viscous (J,): friction at a velocity of 1. turning (P, J, J, J): largest torque per
-    product of two joints' velocities; each pair of joints has one entry. moves (P, J, J): torque per acceleration of
-    each joint. motors: the available torques.
-    """
+    """Torques that a motion in one mode needs at each streamed joint, N m or N, with load-dependent friction. turning
+    (P, J, J, J): largest torque per product of two joints' velocities; each pair of joints has one entry."""
 
-    motors: Motors
-    rest: Array
-    viscous: Array
+    motors: Motors  # the available torques
+    rest: Array  # (P, J): weight and dry friction
+    viscous: Array  # (J,): friction at a velocity of 1
     turning: Array
-    moves: Array
+    moves: Array  # (P, J, J): torque per acceleration of each joint
 
     def shares(self, speeds: Array) -> Array:
         """Return the largest torque (P, J, J) of these speeds at each joint, divided among the joints that move."""

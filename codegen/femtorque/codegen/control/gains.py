@@ -41,10 +41,10 @@ UNLIMITED = {True: 0.5, False: np.pi}  # assumed range of a joint without limits
 
 @dataclass(frozen=True)
 class Stability:
-    """The least stable pose of a sampled loop. radius: spectral radius, stable below 1. rate_gain: of Kv M^-1 dt."""
+    """The least stable pose of a sampled loop."""
 
-    radius: float
-    rate_gain: float
+    radius: float  # spectral radius, stable below 1
+    rate_gain: float  # gain of Kv M^-1 dt
     pose: Array
 
     @property
@@ -110,14 +110,12 @@ def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
 @dataclass(frozen=True)
 class SampledLoop:
     """The sampled loop before the gains are inserted, with k independent coordinates and a actuated joints (in a tree
-    all joints). A (P, 2k + a, 2k + a), B (P, 2k + a, a): change of q_i, qd_i, f over one tick, at P poses. moves (P, a,
-    k): dq_a / dq_i.
-    """
+    all joints). A (P, 2k + a, 2k + a), B (P, 2k + a, a): change of q_i, qd_i, f over one tick, at P poses."""
 
     joints: tuple[int, ...]
     poses: Array
     masses: Array
-    moves: Array
+    moves: Array  # (P, a, k): dq_a / dq_i
     A: Array
     B: Array
     observer: tuple[float, float]

@@ -25,13 +25,11 @@ ROUNDING = 1e-9  # fraction of the whole weight at a lever of 1 m: rounding erro
 
 @dataclass(frozen=True)
 class Load:
-    """The largest gravity torque on a joint at rest, N m or N. pose: positions of all joints, rad or m. mode: name of
-    the mode, if the file has modes.
-    """
+    """The largest gravity torque on a joint at rest, N m or N."""
 
     torque: float
-    pose: Mapping[str, float]
-    mode: str = ""
+    pose: Mapping[str, float]  # positions of all joints, rad or m
+    mode: str = ""  # name of the mode, if the file has modes
 
 
 def weights(mechanism: Mechanism) -> Mapping[str, float]:

@@ -26,16 +26,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Motor:
-    """The motor of one joint. effort, stall: N m or N, infinite without a limit. fall: slope of the torque-velocity
-    line, N m s/rad; 0 without this line. no_load: rad/s or m/s, infinite if unknown. velocity: largest velocity that
-    the file and the motor allow.
-    """
+    """The motor of one joint."""
 
-    effort: float = math.inf
-    stall: float = math.inf
-    fall: float = 0.0
-    no_load: float = math.inf
-    velocity: float = math.inf
+    effort: float = math.inf  # largest effort, N m or N; infinite without a limit
+    stall: float = math.inf  # effort at rest, N m or N; infinite without a limit
+    fall: float = 0.0  # slope of the torque-velocity line, N m s/rad; 0 without this line
+    no_load: float = math.inf  # no-load speed, rad/s or m/s; infinite if unknown
+    velocity: float = math.inf  # largest velocity that the file and the motor allow, rad/s or m/s
 
     @staticmethod
     def of(mechanism: Mechanism, joint: Joint) -> Motor:

@@ -26,19 +26,15 @@ SAGS_S = 0.02  # duration of low supply until the board reacts, s; the dip when 
 
 @dataclass(frozen=True)
 class Parking:
-    """Constants of parking. rows: velocity, acceleration and jerk limits, scaled down from FOLLOW's limits. pose: wire
-    positions. endless: bit mask of the continuous joints, which turn by at most half a turn. seconds: duration of the
-    longest motion. heat: 1 if overheating starts parking, else 0. volts: supply voltage below which the arm parks, or
-    None if a low supply does not start parking.
-    """
+    """Constants of parking."""
 
-    rows: list[FollowConstants]
-    pose: list[int]
-    endless: int
-    seconds: float
+    rows: list[FollowConstants]  # velocity, acceleration and jerk limits, scaled down from FOLLOW's limits
+    pose: list[int]  # wire positions
+    endless: int  # bit mask of the continuous joints, which turn by at most half a turn
+    seconds: float  # duration of the longest motion, s
     ticks: int
-    heat: int
-    volts: float | None
+    heat: int  # 1 if overheating starts parking, else 0
+    volts: float | None  # supply voltage below which the arm parks, V; None if the arm ignores this voltage
     sags: int
 
 

@@ -13,14 +13,12 @@ LOOP_DELAY = 255e-9  # maximum delay from a transceiver's transmit pin to its re
 
 @dataclass(frozen=True)
 class BitTiming:
-    """Bit timing of a controller. prescaler: clocks per time quantum. before: quanta from the synchronisation quantum
-    to the sample point. behind: quanta from the sample point to the bit's end. jump: maximum resynchronisation of the
-    sample point, quanta."""
+    """Bit timing of a controller."""
 
-    prescaler: int
-    before: int
-    behind: int
-    jump: int
+    prescaler: int  # clocks per time quantum
+    before: int  # quanta from the synchronisation quantum to the sample point
+    behind: int  # quanta from the sample point to the bit's end
+    jump: int  # maximum resynchronisation of the sample point, quanta
 
     @property
     def quanta(self) -> int:

@@ -22,28 +22,25 @@ BITS_A_BYTE = 10  # on a half-duplex bus: start bit, eight data bits, stop bit
 
 @dataclass(frozen=True)
 class Wire:
-    """A bus. kind: "can", "can-fd" or the kind of a half-duplex bus. bitrate: bits per second. data_bitrate: bits per
-    second in CAN FD's data phase.
-    """
+    """A bus."""
 
-    kind: str
-    bitrate: float
-    data_bitrate: float | None = None
+    kind: str  # "can", "can-fd" or the kind of a half-duplex bus
+    bitrate: float  # bits per second
+    data_bitrate: float | None = None  # bits per second in CAN FD's data phase
 
 
 @dataclass(frozen=True)
 class Load:
-    """Time of one round of all drives on a bus, s. mean: average. planned: value for the maximum rate. worst: upper
-    bound for a round without errors, with the pauses between frames. In the tick that switches drives off, the board
-    sends two frames to each drive. The bus drops frames that are still unsent at the next tick. there: minimum time
-    from the start of a round until the first drive has its command, and maximum time until the last drive has its
-    command. beats: fraction of the time that heartbeats take."""
+    """Time of one round of all drives on a bus, s. worst: upper bound for a round without errors, with the pauses
+    between frames. In the tick that switches drives off, the board sends two frames to each drive. The bus drops frames
+    that are still unsent at the next tick. there: minimum time from the start of a round until the first drive has its
+    command, and maximum time until the last drive has its command."""
 
-    mean: float
-    planned: float
+    mean: float  # average
+    planned: float  # value for the maximum rate
     worst: float
     there: tuple[float, float]
-    beats: float = 0.0
+    beats: float = 0.0  # fraction of the time that heartbeats take
 
     @property
     def fastest(self) -> float:

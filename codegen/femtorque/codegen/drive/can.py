@@ -15,15 +15,13 @@ TAIL = 1 + 1 + 1 + 7 + INTERMISSION  # CRC delimiter, ACK, ACK delimiter, end of
 
 @dataclass(frozen=True)
 class Frame:
-    """A CAN frame. fd: true for CAN FD whose data phase has the bus's faster bit rate (BRS). remote: true for a frame
-    without data that requests data of this length.
-    """
+    """A CAN frame."""
 
     id: int
     data: bytes
     extended: bool = False
-    fd: bool = False
-    remote: bool = False
+    fd: bool = False  # true for CAN FD whose data phase has the bus's faster bit rate (BRS)
+    remote: bool = False  # true for a frame without data that requests data of this length
 
     def __post_init__(self) -> None:
         assert 0 <= self.id < 1 << (29 if self.extended else 11), f"id {self.id:#x}"
@@ -33,10 +31,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Bits:
-    """Bits of a frame and the pause after it. nominal: at the nominal rate. data: at the rate of the data phase."""
+    """Bits of a frame and the pause after it."""
 
-    nominal: int
-    data: int = 0
+    nominal: int  # number of bits at the nominal rate
+    data: int = 0  # number of bits at the rate of the data phase
 
     def seconds(self, bitrate: float, data_bitrate: float | None = None) -> float:
         """Return the duration of the bits, s. Rates in bit/s. Without data_bitrate all bits have the nominal rate."""

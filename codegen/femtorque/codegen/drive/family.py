@@ -18,25 +18,22 @@ from femtorque.codegen.drive.can import CLASSIC, FD_SIZES, Frame
 
 @dataclass(frozen=True)
 class Servo:
-    """The motor of a servo whose command is a duty or a current: a brushed motor, a gear, a one-turn encoder. model:
-    number in the servo's model register. volts: nominal supply voltage, V. R ohm, K N m/A, inertia kg m^2: at the
-    motor. gear: turns of the motor per turn of the output. viscous N m s/rad, coulomb N m: measured friction at the
-    output. ampere: resolution of the commanded current, A; 0 if the command is a duty. steps: maximum number of these
-    steps. logic: signal voltage of the bus, V; 0 if not published. range_v: the maker's lowest and highest supply
-    voltage, V. If range_v is None, `supply` ranges from two thirds to four thirds of `volts`.
-    """
+    """The motor of a servo whose command is a duty or a current: a brushed motor, a gear, a one-turn encoder. volts:
+    nominal supply voltage, V. R ohm, K N m/A, inertia kg m^2: at the motor. viscous N m s/rad, coulomb N m: measured
+    friction at the output. range_v: the maker's lowest and highest supply voltage, V. If range_v is None, `supply`
+    ranges from two thirds to four thirds of `volts`."""
 
-    model: int
+    model: int  # number in the servo's model register
     volts: float
     R: float
     K: float
     inertia: float
-    gear: float
+    gear: float  # turns of the motor per turn of the output
     viscous: float
     coulomb: float
-    ampere: float = 0.0
-    steps: int = 0
-    logic: float = 0.0
+    ampere: float = 0.0  # resolution of the commanded current, A; 0 if the command is a duty
+    steps: int = 0  # maximum number of these steps
+    logic: float = 0.0  # signal voltage of the bus, V; 0 if not published
     range_v: tuple[float, float] | None = None
 
     @property
@@ -47,23 +44,20 @@ class Servo:
 @dataclass(frozen=True)
 class DriveType:
     """A type of drive. The drive computes the torque kp (q_d - q) + kd (q_d' - q') + torque; all quantities are at its
-    output. family: name of its family. position rad, velocity rad/s, torque N m: the fields have the range from -x to
-    x. kp N m/rad, kd N m s/rad: the fields have the range from 0 to x. inertia: rotor inertia at the output, kg m^2; 0
-    if not published. fd: true if the drive supports CAN FD. note: differences between published tables. servo: the
-    motor of a servo, which closes no loop. For a servo, the no-load speed and the stall torque come from the data
-    sheet.
-    """
+    output. position rad, velocity rad/s, torque N m: the fields have the range from -x to x. kp N m/rad, kd N m s/rad:
+    the fields have the range from 0 to x. servo: the motor of a servo, which closes no loop. For a servo, the no-load
+    speed and the stall torque come from the data sheet."""
 
     name: str
-    family: str
+    family: str  # name of its family
     position: float
     velocity: float
     torque: float
     kp: float = 500.0
     kd: float = 5.0
-    inertia: float = 0.0
-    fd: bool = False
-    note: str = ""
+    inertia: float = 0.0  # rotor inertia at the output, kg m^2; 0 if not published
+    fd: bool = False  # true if the drive supports CAN FD
+    note: str = ""  # differences between published tables
     servo: Servo | None = None
 
     def behind(self, gear: float) -> DriveType:
@@ -100,14 +94,11 @@ class State:
 
 @dataclass(frozen=True)
 class Places:
-    """The number format of reported positions: signed, at most 32 bits. top: largest value of a field that spans the
-    position range from - to +. turn: counts of one turn of the output, if the family reports counts instead of a field.
-    wraps: true if the counts restart after one turn.
-    """
+    """The number format of reported positions: signed, at most 32 bits."""
 
-    top: int = 0
-    turn: int = 0
-    wraps: bool = False
+    top: int = 0  # largest value of a field that spans the position range from - to +
+    turn: int = 0  # counts of one turn of the output, if the family reports counts instead of a field
+    wraps: bool = False  # true if the counts restart after one turn
 
     def __post_init__(self) -> None:
         assert bool(self.top) != bool(self.turn), "either a field or counts"
@@ -116,11 +107,11 @@ class Places:
 
 @dataclass(frozen=True)
 class Register:
-    """A register of a drive. format: B, H, I or f of `struct`."""
+    """A register of a drive."""
 
     name: str
     number: int
-    format: str
+    format: str  # B, H, I or f of `struct`
     meaning: str
 
     @property
@@ -131,22 +122,20 @@ class Register:
 
 @dataclass(frozen=True)
 class Fitted:
-    """One drive with its settings from a mechanism file. firmware: required version; empty: any version. watchdog: time
-    without a command after which the drive stops, s. placed: true if the joint's position is known at power-up. closes:
-    true if the drive closes the position loop. speed: maximum speed of the output, rad/s. reach: lowest and highest
-    angle of the output, rad; None if the zero is not known. For servos only: offset, counts that the servo subtracts;
-    limit, fraction of the supply voltage; least, most, range of counts within the servo's position limits."""
+    """One drive with its settings from a mechanism file. reach: lowest and highest angle of the output, rad; None if
+    the zero is not known. For servos only: offset, counts that the servo subtracts; limit, fraction of the supply
+    voltage; least, most, range of counts within the servo's position limits."""
 
     type: DriveType
-    firmware: str = ""
-    watchdog: float = 0.0
+    firmware: str = ""  # required version; empty: any version
+    watchdog: float = 0.0  # time without a command after which the drive stops, s
     offset: int = 0
     limit: float = 1.0
     least: int = 0
     most: int = 0
-    placed: bool = False
-    closes: bool = False
-    speed: float = 0.0
+    placed: bool = False  # true if the joint's position is known at power-up
+    closes: bool = False  # true if the drive closes the position loop
+    speed: float = 0.0  # maximum speed of the output, rad/s
     reach: tuple[float, float] | None = None
 
 
@@ -157,19 +146,17 @@ EQUAL, ALIKE, PLACE, AT_MOST, AT_LEAST = "EQUAL", "ALIKE", "PLACE", "AT_MOST", "
 class Setting:
     """A register whose value the board checks before it arms the drive. wanted: returns the required value for a drive,
     in the register's unit; None if any value is allowed. rule: EQUAL; ALIKE, equal within rounding; PLACE, equal to the
-    position in the drive's states, without `wanted`; AT_MOST; AT_LEAST, or 0. mask: bits that are compared. writes:
-    true if the board corrects a wrong value. After a power loss the drive has lost the first register that the board
-    writes. words: text of the required value, if the number is not the text. shows: text of a number. key: for a number
-    that the owner chooses, the key in `drive` of the mechanism file, and the function from number to value.
-    """
+    position in the drive's states, without `wanted`; AT_MOST; AT_LEAST, or 0. writes: true if the board corrects a
+    wrong value. After a power loss the drive has lost the first register that the board writes. key: for a number that
+    the owner chooses, the key in `drive` of the mechanism file, and the function from number to value."""
 
     register: Register
     wanted: Callable[[Fitted], float | None]
     rule: str = EQUAL
-    mask: int = 0xFFFFFFFF
+    mask: int = 0xFFFFFFFF  # bits that are compared
     writes: bool = False
-    words: Callable[[Fitted], str] | None = None
-    shows: Callable[[int], str] | None = None
+    words: Callable[[Fitted], str] | None = None  # text of the required value, if the number is not the text
+    shows: Callable[[int], str] | None = None  # text of a number
     key: tuple[str, Callable[[int], float]] | None = None
 
     def bits(self, fitted: Fitted) -> tuple[int, int]:
@@ -199,35 +186,31 @@ class Setting:
 
 @dataclass(frozen=True)
 class Configured:
-    """A number of a drive's configuration that the mechanism file determines. right: returns true if the value is
-    correct. words: text of the correct value. newer: true if older firmware does not have the number.
-    """
+    """A number of a drive's configuration that the mechanism file determines."""
 
     name: str
-    right: Callable[[Fitted, float], bool]
-    words: Callable[[Fitted], str]
-    newer: bool = False
+    right: Callable[[Fitted, float], bool]  # returns true if the value is correct
+    words: Callable[[Fitted], str]  # text of the correct value
+    newer: bool = False  # true if older firmware does not have the number
 
 
 @dataclass(frozen=True)
 class Configuration:
     """The owner's configuration of a drive, which the board cannot read over its bus. The maker's tool prints one line
-    with name and value per number. tool: command of the tool, with {ids} for the drives' ids. number: name of the line
-    with a drive's id. rules: numbers that the mechanism file determines. own: names of the owner's numbers, or the
-    beginnings of names up to a dot. The mechanism file stores hashes of these numbers.
-    """
+    with name and value per number. own: names of the owner's numbers, or the beginnings of names up to a dot. The
+    mechanism file stores hashes of these numbers."""
 
-    tool: str
-    number: str
-    rules: tuple[Configured, ...]
+    tool: str  # command of the tool, with {ids} for the drives' ids
+    number: str  # name of the line with a drive's id
+    rules: tuple[Configured, ...]  # numbers that the mechanism file determines
     own: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Names of a drive's errors. names: {number: name}; if `bits` is true, {bit mask: name}."""
+    """Names of a drive's errors."""
 
-    names: Mapping[int, str] = field(default_factory=dict)
+    names: Mapping[int, str] = field(default_factory=dict)  # {number: name}; if `bits` is true, {bit mask: name}
     bits: bool = False
 
     def words(self, code: int) -> str:
@@ -239,101 +222,87 @@ class Errors:
 @dataclass(frozen=True)
 class Firmware:
     """Versions of a family's firmware. word, text: functions from a version text to the drive's number, and from the
-    number to the text. most: the largest number between two dots.
-    """
+    number to the text."""
 
     pattern: str
     example: str
     word: Callable[[str], int]
     text: Callable[[int], str]
-    most: int | None = None
+    most: int | None = None  # the largest number between two dots
 
 
 @dataclass(frozen=True)
 class Packets:
     """Bytes on a half-duplex bus in a tick, in this order: duties, motor switches if motors are switched, a question,
-    all answers. pauses: total time of the pauses, s."""
+    all answers."""
 
     duties: int
     switches: int
     question: int
     answers: int
-    pauses: float
+    pauses: float  # total time of the pauses, s
 
 
 @dataclass(frozen=True)
 class HalfDuplex:
-    """A half-duplex bus of servos. kind: kind of the [[bus]]. bitrates: bit rates of the servos, the preferred rate
-    first. packets: returns the sizes of a tick's packets for these servos. out: returns the maximum number of bytes
-    that the board sends in a tick, by the number of servos. prefix: prefix of the C functions for packets. play:
-    backlash of the output between both stops, rad."""
+    """A half-duplex bus of servos. out: returns the maximum number of bytes that the board sends in a tick, by the
+    number of servos."""
 
-    kind: str
-    bitrates: tuple[int, ...]
-    packets: Callable[[Sequence[DriveType]], Packets]
+    kind: str  # kind of the [[bus]]
+    bitrates: tuple[int, ...]  # bit rates of the servos, the preferred rate first
+    packets: Callable[[Sequence[DriveType]], Packets]  # returns the sizes of a tick's packets for these servos
     out: Callable[[int], int]
-    prefix: str
-    play: float
+    prefix: str  # prefix of the C functions for packets
+    play: float  # backlash of the output between both stops, rad
 
 
 @dataclass(frozen=True)
 class Family:
     """A family of drives.
 
-    name, title: name in mechanism files and in sentences. types: its drives. ids: least and largest id. places: numbers
-    of reported positions. settings: registers in the order of the questions. errors: names of errors. wire: the
-    half-duplex wire, or None for CAN. extended: true if ids have 29 bits. frame_bytes: size of the longest frame, up to
-    64; frames of more than 8 bytes need CAN FD. answer_bytes: size of a state, and of the longest answer to a frame of
-    frame_bytes. reply: returns a drive's factory id of answers; None if answers have the drive's own id. reply_words:
-    `reply` as text. shares_reply: true if several drives may answer with one id. answer_id: returns the id of answers,
-    if the drive's id decides it. An id above 0x7FF has 29 bits. poll: returns the frame that asks for the state, if the
-    family reports its state only on request. beat: longest time between heartbeats, s; heartbeats report errors and
-    whether the drive is enabled. closes: true if the drive closes the loop; false if it takes a torque from the board's
-    control law. keeps: true if the drive knows its place within a turn after power-up. setup: settings that the owner
-    must make, and that the bus cannot read. untold: text for a drive that answers without its settings. configuration:
-    the owner's configuration with kp and kd. command: packs a command for a drive, its id and CAN FD or not. tells:
-    true if states report whether the drive is enabled. velocity_known, torque_known: true if the range can be read, or
-    the family has no range. alone: behaviour while the board is silent, if the board cannot set this behaviour.
-    left_out: {start of a name: reason} of refused types. cut: `alone` with [safety.cutoff]. master: name of the
-    register for the id of answers. samples: latest sample points for CAN FD that are known to work, as shares of a bit,
-    in arbitration and in the data phase. hooks: optional functions of the family's C: wake, release, look. parts:
-    shared C sources. notes: a row of docs/drives.md (ranges read, enabled reported, errors, left alone).
+    name, title: name in mechanism files and in sentences. reply: returns a drive's factory id of answers; None if
+    answers have the drive's own id. answer_id: returns the id of answers, if the drive's id decides it. An id above
+    0x7FF has 29 bits. poll: returns the frame that asks for the state, if the family reports its state only on request.
+    command: packs a command for a drive, its id and CAN FD or not. velocity_known, torque_known: true if the range can
+    be read, or the family has no range. samples: latest sample points for CAN FD that are known to work, as shares of a
+    bit, in arbitration and in the data phase. notes: a row of docs/drives.md (ranges read, enabled reported, errors,
+    left alone).
     """
 
     name: str
     title: str
-    types: tuple[DriveType, ...]
-    ids: tuple[int, int]
-    places: Places
-    settings: tuple[Setting, ...] = ()
-    errors: Errors = Errors()
-    wire: HalfDuplex | None = None
-    extended: bool = False
-    frame_bytes: int = 8
-    answer_bytes: int = 8
+    types: tuple[DriveType, ...]  # its drives
+    ids: tuple[int, int]  # least and largest id
+    places: Places  # numbers of reported positions
+    settings: tuple[Setting, ...] = ()  # registers in the order of the questions
+    errors: Errors = Errors()  # names of errors
+    wire: HalfDuplex | None = None  # the half-duplex wire, or None for CAN
+    extended: bool = False  # true if ids have 29 bits
+    frame_bytes: int = 8  # size of the longest frame, up to 64; frames of more than 8 bytes need CAN FD
+    answer_bytes: int = 8  # size of a state, and of the longest answer to a frame of frame_bytes
     reply: Callable[[int], int] | None = None
-    reply_words: str = ""
-    shares_reply: bool = False
+    reply_words: str = ""  # `reply` as text
+    shares_reply: bool = False  # true if several drives may answer with one id
     answer_id: Callable[[int], int] | None = None
     poll: Callable[[int], Frame] | None = None
-    beat: float = 0.0
-    closes: bool = True
-    keeps: bool = True
-    setup: str = ""
-    untold: str = ""
-    configuration: Configuration | None = None
+    beat: float = 0.0  # longest time between heartbeats, s; heartbeats report errors and whether the drive is enabled
+    closes: bool = True  # true if the drive closes the loop; false if it takes a torque from the board's control law
+    keeps: bool = True  # true if the drive knows its place within a turn after power-up
+    setup: str = ""  # settings that the owner must make, and that the bus cannot read
+    untold: str = ""  # text for a drive that answers without its settings
+    configuration: Configuration | None = None  # the owner's configuration with kp and kd
     command: Callable[[DriveType, int, Target, bool], Frame] | None = None
-    tells: bool = True
+    tells: bool = True  # true if states report whether the drive is enabled
     velocity_known: bool = False
     torque_known: bool = False
-    alone: str = ""
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    cut: str = ""
-    master: str = "master id"
+    alone: str = ""  # behaviour while the board is silent, if the board cannot set this behaviour
+    left_out: Mapping[str, str] = field(default_factory=dict)  # {start of a name: reason} of refused types
+    cut: str = ""  # `alone` with [safety.cutoff]
+    master: str = "master id"  # name of the register for the id of answers
     firmware: Firmware | None = None
     samples: tuple[float, float] | None = None
-    hooks: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()  # optional functions of the family's C: wake, release, look
+    parts: tuple[str, ...] = ()  # shared C sources
     notes: tuple[str, str, str, str] = ("", "", "", "")
 
     def __post_init__(self) -> None:

@@ -17,14 +17,12 @@ ENTER, EXIT, ZERO, CLEAR = (bytes([0xFF] * 7 + [last]) for last in (0xFC, 0xFD, 
 
 @dataclass(frozen=True)
 class Dialect:
-    """The reply format of a family. errors: names of error numbers. well: the largest number that means no error.
-    coldest: offset of the temperature: the number 0 means this many deg C below zero.
-    """
+    """The reply format of a family."""
 
     reply: Layout
-    errors: Errors = Errors()
-    well: int = 0
-    coldest: int = 0
+    errors: Errors = Errors()  # names of error numbers
+    well: int = 0  # the largest number that means no error
+    coldest: int = 0  # offset of the temperature: the number 0 means this many deg C below zero
 
     def read(self, drive: DriveType, data: bytes) -> State:
         """Return the state that a reply reports. Raise ValueError if the data are no heartbeat."""

@@ -39,21 +39,21 @@ class Streams:
 
 @dataclass(frozen=True)
 class Led:
-    """The status LED. on: pin level that lights it. ticks: ticks per pattern step. count: patterns, one per state."""
+    """The status LED."""
 
     place: Place
-    on: int
-    ticks: int
-    count: int
+    on: int  # pin level that lights it
+    ticks: int  # ticks per pattern step
+    count: int  # patterns, one per state
     patterns: str
 
 
 @dataclass(frozen=True)
 class Brake:
-    """The output of the holding brakes. level: the pin level that releases the brakes."""
+    """The output of the holding brakes."""
 
     place: Place
-    level: int
+    level: int  # the pin level that releases the brakes
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,12 @@ class GateDriver:
 
 @dataclass(frozen=True)
 class Sense:
-    """The board's measurements of voltage and temperature. channels: in the order of conversion, bus voltage first.
-    buses: number of bus-voltage channels. volts: V per count of a bus-voltage channel. celsius: table of the
-    thermistor, or "".
-    """
+    """The board's measurements of voltage and temperature."""
 
-    channels: str
-    buses: int
-    volts: float
-    celsius: str
+    channels: str  # channels in the order of conversion, bus voltage first
+    buses: int  # number of channels that measure the bus voltage
+    volts: float  # volts per count of a bus-voltage channel
+    celsius: str  # table of the thermistor; "" without a thermistor
     celsius_step: int
 
 
@@ -102,9 +99,7 @@ class Driving:
 class Context:
     """Context of ft_board.h.j2.
 
-    Names that end in _hsi refer to the fall-back clock. pil: 1 if the host simulates the plant. wakes: SysTick
-    interrupts per tick. loader: 1 if the boot loader does not use the pin that enables the drivers. bus_most: maximum
-    number of frames per tick on one bus. wire_out, wire_in: bytes of the buffers for half-duplex buses.
+    Names that end in _hsi refer to the fall-back clock. wire_out, wire_in: bytes of the buffers for half-duplex buses.
     """
 
     board: Board
@@ -117,8 +112,8 @@ class Context:
     rate_hz: int
     tick_cycles: int
     tick_cycles_hsi: int
-    pil: int
-    wakes: int
+    pil: int  # 1 if the host simulates the plant
+    wakes: int  # SysTick interrupts per tick
     bus_voltage: str
     pins: str
     clocks: str
@@ -127,9 +122,9 @@ class Context:
     brr: int
     brr_hsi: int
     interrupt: int
-    loader: int
+    loader: int  # 1 if the boot loader does not use the pin that enables the drivers
     bus_count: int
-    bus_most: int
+    bus_most: int  # maximum number of frames per tick on one bus
     bus_rows: str
     bus_interrupts: str
     wire_count: int

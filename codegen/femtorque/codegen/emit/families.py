@@ -52,14 +52,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_families.h.j2. facts: names of properties, each with the families that have this property. wire:
-    prefix of the functions for packets on a half-duplex bus, or "".
-    """
+    """Context of ft_families.h.j2."""
 
     families: list[Family]
     calls: list[Call]
-    facts: list[tuple[str, list[Family]]]
-    wire: str
+    facts: list[tuple[str, list[Family]]]  # names of properties, each with the families that have this property
+    wire: str  # prefix of the functions for packets on a half-duplex bus, or ""
 
 
 @dataclass(frozen=True)

@@ -29,18 +29,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of the library's manifests and examples. instant: true if the library contains ft_rnea. compiled: C files
-    of the library. closed: true if the step can fail to close its loops. loops: true if ft_rnea has closed loops.
-    """
+    """Context of the library's manifests and examples."""
 
     mechanism: Mechanism
     name: str
     version: str
-    instant: bool
-    compiled: list[str]
+    instant: bool  # true if the library contains ft_rnea
+    compiled: list[str]  # C files of the library
     rows: list[Row]
-    closed: bool
-    loops: bool
+    closed: bool  # true if the step can fail to close its loops
+    loops: bool  # true if ft_rnea has closed loops
     modes: bool
 
 

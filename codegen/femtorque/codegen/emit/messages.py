@@ -10,36 +10,34 @@ _C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32
 
 @dataclass(frozen=True)
 class Member:
-    """A field of a message: type in C, type in the protocol, and offset in the payload. n: array length in C."""
+    """A field of a message: type in C, type in the protocol, and offset in the payload."""
 
     name: str
     c: str
     type: str
     doc: str
     array: bool
-    n: str
+    n: str  # array length in C
     offset: int
     size: int
 
 
 @dataclass(frozen=True)
 class Struct:
-    """A message in C. size: size of the payload, bytes."""
+    """A message in C."""
 
     name: str
     lower: str
     type: int
     doc: str
     to: str
-    size: int
+    size: int  # size of the payload, bytes
     fields: list[Member]
 
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_messages.h.j2 and ft_messages.c.j2. enums: title, prefix, and names with numbers and words. rx_max:
-    bytes of the longest frame to the board. tx_max: bytes of the longest frame to the host. rx_stuffed, tx_stuffed:
-    bytes of these frames after stuffing.
+    """Context of ft_messages.h.j2 and ft_messages.c.j2. rx_stuffed, tx_stuffed: bytes of these frames after stuffing.
     """
 
     joints: int
@@ -47,14 +45,14 @@ class Context:
     status_hz: int
     fault_numbers: int
     knot_flags: list[tuple[str, int]]
-    enums: list[tuple[str, str, list[tuple[str, int, str]]]]
+    enums: list[tuple[str, str, list[tuple[str, int, str]]]]  # title, prefix, and names with numbers and words
     follow_auto: int
     target_flags: list[tuple[str, int]]
     messages: list[Struct]
     header: int
     crc: int
-    rx_max: int
-    tx_max: int
+    rx_max: int  # bytes of the longest frame to the board
+    tx_max: int  # bytes of the longest frame to the host
     rx_stuffed: int
     tx_stuffed: int
 

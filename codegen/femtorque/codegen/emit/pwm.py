@@ -23,19 +23,16 @@ AHEAD_S = 2.5e-6  # time from a tick to the update that loads this tick's writes
 
 @dataclass(frozen=True)
 class PwmTimer:
-    """Set-up of one output timer in the image. top: largest count (auto-reload). start: first count. repetition: value
-    of the repetition counter. outputs: indices of the used compare channels, 0 to 3. low_first: true for PWM mode 2.
-    protection: type of its break input.
-    """
+    """Set-up of one output timer in the image."""
 
     name: str
     centred: bool
-    low_first: bool
-    top: int
-    start: int
-    repetition: int
-    outputs: tuple[int, ...]
-    protection: Literal["FT_BREAK", "FT_NO_BREAK", "FT_PLAIN"]
+    low_first: bool  # true for PWM mode 2
+    top: int  # largest count (auto-reload)
+    start: int  # first count
+    repetition: int  # value of the repetition counter
+    outputs: tuple[int, ...]  # indices of the used compare channels, 0 to 3
+    protection: Literal["FT_BREAK", "FT_NO_BREAK", "FT_PLAIN"]  # type of its break input
     complementary: bool
 
     @property
@@ -53,8 +50,7 @@ class PwmTimer:
 class Drive:
     """The output stage of one joint: compare value = neutral + span * x, where x is the duty or its magnitude.
     opposite: 'timer, index' of the second half bridge. The compare value of the second half bridge is 2 neutral minus
-    the first compare value. looped: true if a current loop drives the joint; a duty is then a current setpoint.
-    """
+    the first compare value."""
 
     kind: Literal["FT_NO_STAGE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
     compare: str
@@ -62,73 +58,60 @@ class Drive:
     neutral: int
     span: int
     direction: str
-    looped: bool = False
+    looped: bool = False  # true if a current loop drives the joint; a duty is then a current setpoint
 
 
 @dataclass(frozen=True)
 class CurrentLoop:
-    """The current loop of one joint. joint: index. channel: channel of the converter. zero: counts at zero current.
-    off: tolerance of `zero`, counts. amperes: A per count. full: A at a duty of 1. proportional: duty per ampere of
-    error. integral: duty per ampere and PWM period. bound: maximum duty. pulse: duty of the test pulse before the loop
-    is closed. rise: expected mean current in the test pulse, A. jump: change from one PWM period to the next that
-    cannot occur in an intact winding, A. patience: PWM periods within which the current must reach its setpoint. stall:
-    current at the nominal voltage and at rest, A. emf: back-EMF divided by this voltage, per encoder count per tick,
-    with the sign of duties.
-    """
+    """The current loop of one joint."""
 
-    joint: int
+    joint: int  # index of the joint
     name: str
-    channel: int
-    zero: int
-    off: int
-    amperes: float
-    full: float
-    proportional: float
-    integral: float
-    bound: float
-    pulse: float
-    rise: float
-    jump: float
-    patience: int
-    stall: float
-    emf: float
+    channel: int  # channel of the converter
+    zero: int  # counts at zero current
+    off: int  # tolerance of `zero`, counts
+    amperes: float  # current per count, A
+    full: float  # current at a duty of 1, A
+    proportional: float  # duty per ampere of error
+    integral: float  # duty per ampere and PWM period
+    bound: float  # maximum duty
+    pulse: float  # duty of the test pulse before the loop is closed
+    rise: float  # expected mean current in the test pulse, A
+    jump: float  # change from one PWM period to the next that cannot occur in an intact winding, A
+    patience: int  # PWM periods within which the current must reach its setpoint
+    stall: float  # current at the nominal voltage and at rest, A
+    emf: float  # back-EMF divided by this voltage, per encoder count per tick, with the sign of duties
 
 
 @dataclass(frozen=True)
 class Currents:
-    """Current loops. channels: channels of the converter, in the order of conversion. interrupt: number of the
-    converter's interrupt. trip: maximum current divided by the current at a duty of 1.
-    """
+    """Current loops."""
 
     loops: list[CurrentLoop]
     bandwidth_hz: int
-    channels: str
+    channels: str  # channels of the converter, in the order of conversion
     trigger: str  # timer
-    interrupt: int
-    trip: str
+    interrupt: int  # number of the converter's interrupt
+    trip: str  # maximum current divided by the current at a duty of 1
     pulse_periods: int
     mean_periods: int
 
 
 @dataclass(frozen=True)
 class Pwm:
-    """Output timers. drives: one per joint. tick_preload: 1 if the hardware makes one update per tick. ahead: processor
-    cycles from a tick to its update. stop_by_software: 1 if at least one timer has no break input. freezes: bit mask of
-    the timers that halt while a debugger halts the processor. halt_stops: 1 if all output timers halt with the
-    processor, and each drive on a bus has a watchdog.
-    """
+    """Output timers."""
 
     hz: int
     timers: list[PwmTimer]
-    drives: list[Drive]
+    drives: list[Drive]  # one per joint
     currents: Currents | None
-    tick_preload: int
-    ahead: int
-    stop_by_software: int
+    tick_preload: int  # 1 if the hardware makes one update per tick
+    ahead: int  # processor cycles from a tick to its update
+    stop_by_software: int  # 1 if at least one timer has no break input
     duty_max: str
     dead_time: int
-    freezes: str
-    halt_stops: int
+    freezes: str  # bit mask of the timers that halt while a debugger halts the processor
+    halt_stops: int  # 1 if all output timers halt with the processor, and each drive on a bus has a watchdog
 
 
 def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> Pwm:

@@ -39,20 +39,18 @@ class Instant:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of README.md.j2. files: names of the files in the folder, each with a description. instant: None without
-    ft_rnea. compiled: arguments of the compiler.
-    """
+    """Context of README.md.j2."""
 
     mechanism: Mechanism
     control: Control
     scheme: str
     gravity: list[str]
     joints: tuple[Joint, ...]
-    files: list[tuple[str, str]]
+    files: list[tuple[str, str]]  # names of the files in the folder, each with a description
     library: bool
     names: list[str]
-    instant: Instant | None
-    compiled: str
+    instant: Instant | None  # texts of ft_rnea; None without ft_rnea
+    compiled: str  # arguments of the compiler
 
 
 def what(name: str, model: Model) -> str:

@@ -46,17 +46,16 @@ LOOPS_LOST = """, or if a singular pose
 @dataclass(frozen=True)
 class Cost:
     """Instructions of one call on a Cortex-M4F, estimated from the graphs. tests/hil/chip/test_rnea.py verifies the
-    estimate. solution: instructions of one loop solution, of which rnea and gravity include two; 0 in an open tree.
-    """
+    estimate."""
 
     rnea: int
     gravity: int
-    solution: int = 0
+    solution: int = 0  # instructions of one loop solution, of which rnea and gravity include two; 0 in an open tree
 
 
 @dataclass(frozen=True)
 class Closed:
-    """Closed loops as the templates need them. solution: instructions of one solution."""
+    """Closed loops as the templates need them."""
 
     independent: list[tuple[int, int]]
     dependent: list[int]
@@ -64,12 +63,12 @@ class Closed:
     uses_loop: bool
     tree: list[str]
     carries: list[tuple[int, int]]
-    solution: int
+    solution: int  # instructions of one solution
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One mode, or a mechanism without modes, as the templates need it. loops: None in an open tree."""
+    """One mode, or a mechanism without modes, as the templates need it."""
 
     m: str  # prefix of the names, in small letters and in capitals
     M: str
@@ -84,7 +83,7 @@ class Unit:
     joints: str
     places: list[int]
     idle: list[int]
-    loops: Closed | None
+    loops: Closed | None  # None in an open tree
     cost: Cost
 
 
@@ -118,18 +117,16 @@ class Units:
 
 @dataclass(frozen=True)
 class Function:
-    """The torque function of a tree, as the template needs it. moves: true if velocities and accelerations are
-    arguments. unused: parameters that the blocks do not use.
-    """
+    """The torque function of a tree, as the template needs it."""
 
     name: str
-    moves: bool
+    moves: bool  # true if velocities and accelerations are arguments
     what: str
     turns: list[list[str]]  # C lines that compute the rotating frames
     length: str  # unit inside the library, m
     blocks: list[Block]
     inputs: set[str]
-    unused: list[str]
+    unused: list[str]  # parameters that the blocks do not use
     cost: int
 
 

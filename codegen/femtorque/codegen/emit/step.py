@@ -93,9 +93,7 @@ class Sections:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Context of ft_model.h.j2. tree: joints of the open tree, if the host does not stream all of them. modes: numbers
-    of streamed joints and of all joints in each mode.
-    """
+    """Context of ft_model.h.j2."""
 
     name: str
     joints: Sequence[Joint]
@@ -103,8 +101,8 @@ class Sizes:
     knot_hz: int
     ticks_per_knot: int
     units: list[str]
-    tree: Sequence[Joint] = field(default=())
-    modes: Sequence[tuple[int, int]] = field(default=())
+    tree: Sequence[Joint] = field(default=())  # joints of the open tree, if the host does not stream all of them
+    modes: Sequence[tuple[int, int]] = field(default=())  # numbers of streamed joints and of all joints in each mode
 
 
 STATE = {"turn": "s->", "flexible": "s->", "P": "s->"}

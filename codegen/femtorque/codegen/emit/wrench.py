@@ -35,12 +35,12 @@ class Bearer:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_wrench.h.j2 and ft_wrench.c.j2. slides: true if at least one joint is prismatic."""
+    """Context of ft_wrench.h.j2 and ft_wrench.c.j2."""
 
     name: str
     joints: list[Axis]
     links: list[Bearer]
-    slides: bool
+    slides: bool  # true if at least one joint is prismatic
 
 
 def moving_links(model: Model) -> dict[str, int]:

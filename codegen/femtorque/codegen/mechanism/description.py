@@ -45,69 +45,57 @@ class Limits:
 @dataclass(frozen=True)
 class Friction:
     """Friction at the joint: viscous N m s/rad, Coulomb N m. stribeck N m: additional friction at rest, which has
-    halved at stribeck_velocity, rad/s. load: N m of friction per N m of the links' torque
-    (femtorque.codegen.model.driven_friction).
-    """
+    halved at stribeck_velocity, rad/s."""
 
     viscous: float = 0.0
     coulomb: float = 0.0
     stribeck: float = 0.0
     stribeck_velocity: float = 0.0
-    load: float = 0.0
+    load: float = 0.0  # friction per N m of the links' torque (femtorque.codegen.model.driven_friction)
 
 
 @dataclass(frozen=True)
 class Motor:
-    """A motor, with values at its shaft: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2. gear: motor turns per
-    joint turn, signed. continuous: continuous current, A. thermal_s: time constant of the winding's temperature, s;
-    None if unknown."""
+    """A motor, with values at its shaft: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2."""
 
     R: float
     L: float
     K: float
-    gear: float = 1.0
+    gear: float = 1.0  # motor turns per joint turn, signed
     inertia: float = 0.0
     drive: str = "voltage"
     channel: int = 0
     sign: int = 1
-    continuous: float | None = None
-    thermal_s: float | None = None
+    continuous: float | None = None  # continuous current, A
+    thermal_s: float | None = None  # time constant of the winding's temperature, s; None if unknown
     kind: str = "brushed"
 
 
 @dataclass(frozen=True)
 class ServoSetting:
-    """Settings of a servo. zero: the count at the joint's zero. offset: counts that the servo subtracts from its
-    encoder's counts. limit: maximum duty that the servo applies to its motor.
-    """
+    """Settings of a servo."""
 
-    zero: int = 2048
-    offset: int = 0
-    limit: float = 1.0
+    zero: int = 2048  # the count at the joint's zero
+    offset: int = 0  # counts that the servo subtracts from its encoder's counts
+    limit: float = 1.0  # maximum duty that the servo applies to its motor
 
 
 @dataclass(frozen=True)
 class Drive:
-    """A drive on a bus, which replaces motor and encoder. id: id of its commands. reply: id of its answers; None if
-    both ids are equal. sign: -1 if drive and joint turn in opposite directions. gear: output turns per joint turn,
-    positive. pd: "drive" if the drive closes the position loop, "board" if the board closes it and sends torques.
-    inertia: rotor inertia at the output, kg m^2. zero: the reported output angle at the joint's zero, rad (servos have
-    servo.zero). servo: settings of a servo, or None. firmware: required version; empty for any version. configured:
-    hashes of the owner's configuration; empty if the file does not check it.
-    """
+    """A drive on a bus, which replaces motor and encoder."""
 
     type: DriveType
     bus: str
-    id: int
-    reply: int | None = None
-    sign: int = 1
-    gear: float = 1.0
-    pd: str = "drive"
-    inertia: float = 0.0
-    zero: float = 0.0
-    servo: ServoSetting | None = None
-    firmware: str = ""
-    configured: str = ""
+    id: int  # id of its commands
+    reply: int | None = None  # id of its answers; None if the answers have the id of the commands
+    sign: int = 1  # -1 if drive and joint turn in opposite directions
+    gear: float = 1.0  # output turns per joint turn, positive
+    pd: str = "drive"  # "drive" if the drive closes the position loop, "board" if the board closes it and sends torques
+    inertia: float = 0.0  # rotor inertia at the output, kg m^2
+    zero: float = 0.0  # the reported output angle at the joint's zero, rad (servos have servo.zero)
+    servo: ServoSetting | None = None  # settings of a servo; None for a drive that is no servo
+    firmware: str = ""  # required version; empty for any version
+    configured: str = ""  # hashes of the owner's configuration; empty if the file does not check this configuration
 
     @property
     def at_joint(self) -> DriveType:
@@ -125,36 +113,33 @@ class Drive:
 
 @dataclass(frozen=True)
 class Bus:
-    """A bus. kind: can, can-fd or a half-duplex kind. bitrate: bit/s. data_bitrate: bit/s in CAN FD's data phase."""
+    """A bus."""
 
     name: str
-    kind: str = "can"
-    bitrate: int = 1_000_000
-    data_bitrate: int | None = None
+    kind: str = "can"  # can, can-fd or a half-duplex kind
+    bitrate: int = 1_000_000  # bit/s
+    data_bitrate: int | None = None  # bit/s in CAN FD's data phase
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """An encoder. counts: per turn after x4 quadrature decoding. at: the shaft with the encoder, "joint" or "motor"."""
+    """An encoder."""
 
-    counts: int
-    at: str = "joint"
+    counts: int  # per turn after x4 quadrature decoding
+    at: str = "joint"  # the shaft with the encoder, "joint" or "motor"
     sign: int = 1
     zero: str = "start"
 
 
 @dataclass(frozen=True)
 class Home:
-    """The search for a joint's zero, used if encoder.zero is index or stop. None selects a default. at: position at the
-    index or stop, rad or m. direction: direction towards the index or stop. speed: rad/s or m/s. effort: maximum torque
-    against the stop, N m or N. travel: maximum travel, rad or m.
-    """
+    """The search for a joint's zero, used if encoder.zero is index or stop. None selects a default."""
 
-    at: float = 0.0
-    direction: int = -1
-    speed: float | None = None
-    effort: float | None = None
-    travel: float | None = None
+    at: float = 0.0  # position at the index or stop, rad or m
+    direction: int = -1  # direction towards the index or stop
+    speed: float | None = None  # speed of the search, rad/s or m/s
+    effort: float | None = None  # maximum torque against the stop, N m or N
+    travel: float | None = None  # maximum travel, rad or m
 
 
 @dataclass(frozen=True)
@@ -209,12 +194,12 @@ class Link:
 class Mimic:
     """A joint whose position depends on the position of `joint`.
 
-    The follower's position is ratio times the leader's position plus offset. offset: rad or m.
+    The follower's position is ratio times the leader's position plus offset.
     """
 
     joint: str
     ratio: float = 1.0
-    offset: float = 0.0
+    offset: float = 0.0  # offset, rad or m
 
 
 @dataclass(frozen=True)
@@ -316,34 +301,28 @@ class Control:
 
 @dataclass(frozen=True)
 class Brake:
-    """The holding brakes, all on one output of the board. release_s: time from the output's change until the brakes
-    have released, s. engage_s: time until the brakes have engaged, s.
-    """
+    """The holding brakes, all on one output of the board."""
 
-    release_s: float
-    engage_s: float
+    release_s: float  # time from the output's change until the brakes have released, s
+    engage_s: float  # time until the brakes have engaged, s
 
 
 @dataclass(frozen=True)
 class Cutoff:
-    """A board output that switches off the servos' supply. within_s: time within which servos must report that their
-    motors are off, s. off_s: time for which the supply stays off, so that every servo loses its power, s.
-    """
+    """A board output that switches off the servos' supply."""
 
-    within_s: float = 0.03
-    off_s: float = 0.2
+    within_s: float = 0.03  # time within which servos must report that their motors are off, s
+    off_s: float = 0.2  # time for which the supply stays off, so that every servo loses its power, s
 
 
 @dataclass(frozen=True)
 class Park:
-    """The pose in which the arm parks. pose: position of every streamed joint by name, rad or m. speed: fraction of
-    FOLLOW's limits. heat: true if the arm also parks when the board or a motor is too warm. supply_v: supply voltage
-    below which the arm also parks, V; None for no voltage limit.
-    """
+    """The pose in which the arm parks. supply_v: supply voltage below which the arm also parks, V; None for no voltage
+    limit."""
 
-    pose: dict[str, float]
-    speed: float = 0.1
-    heat: bool = False
+    pose: dict[str, float]  # position of every streamed joint by name, rad or m
+    speed: float = 0.1  # fraction of FOLLOW's limits
+    heat: bool = False  # true if the arm also parks when the board or a motor is too warm
     supply_v: float | None = None
 
 
@@ -351,22 +330,19 @@ class Park:
 class Safety:
     """Reactions to the classes of faults (femtorque.codegen.wire.messages.FAULT_CLASSES), and limits. host: "auto"
     means park if there is a park pose, else hold if gravity loads a joint, else coast
-    (femtorque.codegen.control.gravity_load). stuck_s: maximum time at full torque without an encoder count, s.
-    temperature_max: deg C. gain_overlay: range of factors on the file's gains at run time. float_speed, jog_speed:
-    fractions of limits.velocity. probe_effort: fraction of limits.effort in open loop.
-    """
+    (femtorque.codegen.control.gravity_load). float_speed, jog_speed: fractions of limits.velocity."""
 
     computing: str = "coast"
     sensing: str = "coast"
     electrical: str = "coast"
     motion: str = "coast"
     host: str = "auto"
-    stuck_s: float = 0.1
-    temperature_max: float = 85.0
-    gain_overlay: tuple[float, float] = (1.0, 1.0)
+    stuck_s: float = 0.1  # maximum time at full torque without an encoder count, s
+    temperature_max: float = 85.0  # largest temperature, deg C
+    gain_overlay: tuple[float, float] = (1.0, 1.0)  # range of factors on the file's gains at run time
     float_speed: float = 0.25
     jog_speed: float = 0.1
-    probe_effort: float = 0.3
+    probe_effort: float = 0.3  # fraction of limits.effort in open loop
     brake: Brake | None = None
     cutoff: Cutoff | None = None
     park: Park | None = None
@@ -374,19 +350,19 @@ class Safety:
 
 @dataclass(frozen=True)
 class Follow:
-    """Settings for live targets. delay, frame: s; None: measured. timeout: s without a target until FOLLOW ends."""
+    """Settings for live targets. delay, frame: s; None: measured."""
 
     delay: float | None = None  # 0: targets are followed without a delay, and must contain velocities
-    timeout: float = 0.25
+    timeout: float = 0.25  # time without a target until FOLLOW ends, s
     frame: float | None = None
 
 
 @dataclass(frozen=True)
 class Feel:
-    """Contact detection. reaction: none, stop, float or return. bandwidth_hz: of the estimated external torque."""
+    """Contact detection."""
 
-    reaction: str = "none"
-    bandwidth_hz: float = 20.0
+    reaction: str = "none"  # none, stop, float or return
+    bandwidth_hz: float = 20.0  # bandwidth of the estimated external torque, Hz
 
 
 @dataclass(frozen=True)
@@ -409,19 +385,19 @@ class BoardUse:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A validated mechanism. joints: in tree order. links: in their joints' order. lock: position by joint name."""
+    """A validated mechanism."""
 
     name: str
     gravity: Vector
     control: Control
     board: BoardUse | None
-    links: tuple[Link, ...]
-    joints: tuple[Joint, ...]
+    links: tuple[Link, ...]  # all links in their joints' order
+    joints: tuple[Joint, ...]  # all joints in tree order
     payloads: tuple[Payload, ...] = ()
     loops: tuple[Loop, ...] = ()
     modes: tuple[Mode, ...] = ()
     buses: tuple[Bus, ...] = ()
-    lock: dict[str, float] = field(default_factory=dict)
+    lock: dict[str, float] = field(default_factory=dict)  # position by joint name
     safety: Safety = field(default_factory=Safety)
     follow: Follow = field(default_factory=Follow)
     feel: Feel | None = None

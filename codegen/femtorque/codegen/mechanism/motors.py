@@ -13,10 +13,7 @@ from femtorque.codegen.common import BadInput, hint
 @dataclass(frozen=True)
 class Sold:
     """A commercial motor. volts: nominal voltage. R ohm, L H, K N m/A and inertia kg m^2 refer to the motor shaft.
-    gear: motor turns per output turn. efficiency: efficiency of the gear. torque: continuous torque of the output, N m,
-    infinite if no data sheet limits it. continuous A, thermal_s: as in a mechanism file. counts: counts of the motor's
-    encoder after quadrature x4; None without an encoder. continuous, thermal_s, inertia: None if the data sheet lacks
-    them.
+    continuous A, thermal_s: as in a mechanism file. continuous, thermal_s, inertia: None if the data sheet lacks them.
     """
 
     name: str
@@ -27,12 +24,12 @@ class Sold:
     K: float
     inertia: float | None
     source: str
-    gear: float = 1.0
-    efficiency: float = 1.0
-    torque: float = math.inf
+    gear: float = 1.0  # motor turns per output turn
+    efficiency: float = 1.0  # efficiency of the gear
+    torque: float = math.inf  # continuous torque of the output, N m, infinite if no data sheet limits it
     continuous: float | None = None
     thermal_s: float | None = None
-    counts: int | None = None
+    counts: int | None = None  # counts of the motor's encoder after quadrature x4; None without an encoder
     worked_out: str = ""
 
     def stall(self, volts: float) -> float:

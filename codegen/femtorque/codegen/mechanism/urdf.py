@@ -30,14 +30,13 @@ MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 @dataclass(frozen=True)
 class Tables:
     """The `[[link]]` and `[[joint]]` tables in the document's order, the document's name, and warnings about omitted
-    data. root: the document's name for the ground link.
-    """
+    data."""
 
     name: str
     links: list[dict[str, Any]]
     joints: list[dict[str, Any]]
     warnings: list[str]
-    root: str = BASE
+    root: str = BASE  # the document's name for the ground link
 
 
 def read_urdf(path: Path, locked: Collection[str] = ()) -> Tables:
@@ -344,10 +343,10 @@ def alone(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Merged:
-    """The merged tables of both files. given: keys that the URDF gives, as joint.elbow.axis."""
+    """The merged tables of both files."""
 
     data: dict[str, Any]
-    given: frozenset[str]
+    given: frozenset[str]  # keys that the URDF gives, as joint.elbow.axis
     urdf: Path
     warnings: list[str]
 

@@ -27,8 +27,7 @@ SHEAR_FACTOR = 0.9  # solid circular section; a rigid link has no shear strain, 
 @dataclass(frozen=True)
 class Element:
     """Beam element. length m; EA N; EI about x and y, N m^2; GJ N m^2; GA_s shear stiffness N; s1: integration point in
-    [-1, 1]. c_mot: factor on the stiffness of the spring against rotation at r1.
-    """
+    [-1, 1]."""
 
     length: float
     EA: float
@@ -36,7 +35,7 @@ class Element:
     GJ: float
     GA_s: float
     s1: float
-    c_mot: float = 1.0
+    c_mot: float = 1.0  # factor on the stiffness of the spring against rotation at r1
 
     @property
     def r1(self) -> float:
@@ -130,9 +129,9 @@ def element_axes(along: Vector) -> Array:
 
 @dataclass(frozen=True)
 class Springs:
-    """Springs of C_mot and `stiffness` at the motors: tau = stiffness (q - rest). stiffness (n,): N m/rad or N/m."""
+    """Springs of C_mot and `stiffness` at the motors: tau = stiffness (q - rest)."""
 
-    stiffness: Array
+    stiffness: Array  # stiffness, N m/rad or N/m
     rest: Array
 
 

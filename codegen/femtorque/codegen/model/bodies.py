@@ -25,8 +25,8 @@ GROUND = -1  # parent index of bodies whose joint is on the ground
 class Body:
     """One moving body and the joint that moves it. R0 (3, 3), p0 (3,): joint frame at position zero, in the parent
     body's frame (on the ground: global). The body frame is the joint frame, rotated by q about `axis` (revolute) or
-    shifted by q along `axis` (prismatic). com (3,): centre of gravity of the body. inertia (3, 3): inertia of the body
-    about com. com and inertia are in the body frame."""
+    shifted by q along `axis` (prismatic). inertia (3, 3): inertia of the body about com. com and inertia are in the
+    body frame."""
 
     joint: Joint
     parent: int
@@ -35,7 +35,7 @@ class Body:
     p0: Vector
     axis: Vector
     mass: float
-    com: Vector
+    com: Vector  # (3,): centre of gravity of the body
     inertia: Matrix
 
     @property
@@ -45,12 +45,12 @@ class Body:
 
 @dataclass(frozen=True)
 class Model:
-    """The moving bodies in tree order. dt: control tick, s."""
+    """The moving bodies in tree order."""
 
     mechanism: Mechanism
     bodies: tuple[Body, ...]
     gravity: Vector
-    dt: float
+    dt: float  # control tick, s
 
     @staticmethod
     @remembered

@@ -50,13 +50,13 @@ class Elements:
     """Matrices of a free beam with E equal elements.
 
     The 2 (E + 1) freedoms are deflection and slope of the section at each node, from the root on. M (2E+2, 2E+2):
-    consistent mass. K: stiffness matrix for EI = 1. first (2E+2,): <B>. second: <x B>.
+    consistent mass. K: stiffness matrix for EI = 1.
     """
 
     M: Array
     K: Array
-    first: Array
-    second: Array
+    first: Array  # (2E+2,): <B>
+    second: Array  # <x B>
 
 
 def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0) -> Elements:
@@ -97,11 +97,10 @@ def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0)
 
 @dataclass(frozen=True)
 class Shortening:
-    """Displacement of a bent beam's points towards the root: u = 1/2 X'GX in the coordinates X of one plane. tip (n,
-    n): G of the tip. first, second: <G>, <x G>, integrals over the beam's mass.
-    """
+    """Displacement of a bent beam's points towards the root: u = 1/2 X'GX in the coordinates X of one plane. first,
+    second: <G>, <x G>, integrals over the beam's mass."""
 
-    tip: Array
+    tip: Array  # (n, n): G of the tip
     first: Array
     second: Array
 
@@ -138,8 +137,7 @@ class ModalLink:
     (3,): inertia of the cross-sections about x, y, z, which a slender beam lacks, kg m^2. This inertia rotates with the
     hub. beta, gamma (N,): <phi>, <x phi>, kg^1/2, kg^1/2 m. tip, slope (N,): phi and the slope of the section at x = L.
     stiffness: {plane: squares of the natural frequencies (N,), rad^2/s^2}. Plane "y" means deflection along y, with
-    bending about z. damping: s. drawn: shortening by the shapes, zero for shapes after the first STRETCHED shapes.
-    """
+    bending about z."""
 
     name: str
     length: float
@@ -150,8 +148,8 @@ class ModalLink:
     tip: Array
     slope: Array
     stiffness: dict[str, Array]
-    damping: float
-    drawn: Shortening
+    damping: float  # damping time, s
+    drawn: Shortening  # shortening by the shapes, zero for shapes after the first STRETCHED shapes
 
     @property
     def modes(self) -> int:

@@ -77,11 +77,10 @@ def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True)
 class Levers:
-    """Lever arms in global axes, m. com (..., n, 3): from joint i to the centre of gravity of body i. joint (..., n,
-    3): from the parent's joint to joint i. For a body on the ground, `joint` is zero, and no function uses it.
-    """
+    """Lever arms in global axes, m. joint (..., n, 3): from the parent's joint to joint i. For a body on the ground,
+    `joint` is zero, and no function uses it."""
 
-    com: Array
+    com: Array  # vector from joint i to the centre of gravity of body i
     joint: Array
 
 

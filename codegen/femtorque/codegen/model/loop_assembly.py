@@ -41,27 +41,21 @@ PACE = 0.05  # maximum displacement of an independent joint between two poses, r
 
 @dataclass(frozen=True)
 class Assembly:
-    """Constraints that loops and mimic joints impose on a model. kept: numbers (`Equations.rows`) of the independent
-    equations. dropped: numbers of the equations that follow from the independent equations. start (n,): the closed pose
-    that was found from the joints' `start`. Joint numbers are indices of the model's bodies, in tree order. actuated:
-    streamed, driven and measured joints. independent: the actuated joints that serve as coordinates. redundant: the
-    remaining actuated joints. dependent: passive and redundant joints, in the order of elimination. length: the
-    mechanism's size, m. scale: norms of the dependent joints' columns of J_c at the start, with lengths in units of
-    `length`.
-    """
+    """Constraints that loops and mimic joints impose on a model. start (n,): the closed pose that was found from the
+    joints' `start`. Joint numbers are indices of the model's bodies, in tree order."""
 
     model: Model
     equations: Equations
-    kept: tuple[tuple[int, int], ...]
-    dropped: tuple[tuple[int, int], ...]
+    kept: tuple[tuple[int, int], ...]  # numbers (`Equations.rows`) of the independent equations
+    dropped: tuple[tuple[int, int], ...]  # numbers of the equations that follow from the independent equations
     start: Array
-    actuated: tuple[int, ...]
+    actuated: tuple[int, ...]  # streamed, driven and measured joints
     passive: tuple[int, ...]
-    independent: tuple[int, ...]
-    redundant: tuple[int, ...]
-    dependent: tuple[int, ...]
-    length: float
-    scale: Array
+    independent: tuple[int, ...]  # the actuated joints that serve as coordinates
+    redundant: tuple[int, ...]  # the remaining actuated joints
+    dependent: tuple[int, ...]  # passive and redundant joints, in the order of elimination
+    length: float  # the mechanism's size, m
+    scale: Array  # norms of the dependent joints' columns of J_c at the start, with lengths in units of `length`
 
     @property
     def mobility(self) -> int:

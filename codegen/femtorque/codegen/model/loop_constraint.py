@@ -48,17 +48,15 @@ class Side:
 
 @dataclass(frozen=True)
 class Cut:
-    """The cut of a loop in the tree. common: the body that carries both sides. rows: names of the cut's equations.
-    plane (3, 2): two directions in axes of the common body that replace x and y of anchor a, for a planar loop whose
-    anchor a rotates only about its z axis. In other loops these two directions rotate with the anchor, and plane is
-    None.
-    """
+    """The cut of a loop in the tree. plane (3, 2): two directions in axes of the common body that replace x and y of
+    anchor a, for a planar loop whose anchor a rotates only about its z axis. In other loops these two directions rotate
+    with the anchor, and plane is None."""
 
     loop: Loop
-    common: int
+    common: int  # the body that carries both sides
     a: Side
     b: Side
-    rows: tuple[str, ...]
+    rows: tuple[str, ...]  # names of the cut's equations
     plane: Array | None = None
 
 

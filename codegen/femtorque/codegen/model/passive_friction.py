@@ -20,14 +20,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PassiveFriction:
-    """Friction constants of all joints, zero at joints with motors. viscous (n,): N m s/rad, or N s/m for prismatic
-    joints. coulomb (n,): N m or N. width (n,): velocity below which Coulomb friction decreases linearly to zero, rad/s
-    or m/s.
-    """
+    """Friction constants of all joints, zero at joints with motors."""
 
-    viscous: Array
-    coulomb: Array
-    width: Array
+    viscous: Array  # (n,), N m s/rad; N s/m for prismatic joints
+    coulomb: Array  # (n,), N m or N
+    width: Array  # (n,): velocity below which Coulomb friction decreases linearly to zero, rad/s or m/s
 
     @staticmethod
     def of(model: Model) -> PassiveFriction:

@@ -171,13 +171,12 @@ def _held(where: NDArray[np.bool_], position: Array, q: Array, qd: Array, qdd: A
 @dataclass(frozen=True)
 class Knots:
     """Knots of the serial protocol: position (N, J) int64 in wire units, velocity and acceleration (N, J) float32 in SI
-    units. mode (N,): number of the mode from each knot on; None: the first mode throughout.
-    """
+    units."""
 
     position: NDArray[np.int64]
     rate: NDArray[np.float32]
     acceleration: NDArray[np.float32]
-    mode: NDArray[np.uint8] | None = None
+    mode: NDArray[np.uint8] | None = None  # (N,): number of the mode from each knot on; None: the first mode throughout
 
     def __len__(self) -> int:
         return len(self.position)

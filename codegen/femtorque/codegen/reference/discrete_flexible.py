@@ -102,17 +102,14 @@ class Moving:
 
 @dataclass(frozen=True)
 class Walk:
-    """Results of one pass over the tree. moving: the frame of every piece. roots, tips: frames and tips of flexible
-    links, by the piece at the tip. pushed (..., 3): force of the tip on its load, global. found: generalised forces.
-    beside (..., N): the contribution of `Dynamics._beside` to the forces on the modes.
-    """
+    """Results of one pass over the tree. roots, tips: frames and tips of flexible links, by the piece at the tip."""
 
-    moving: list[Moving]
+    moving: list[Moving]  # the frame of every piece
     roots: dict[int, Moving]
     tips: dict[int, Tip]
-    pushed: dict[int, Array]
-    found: Forces
-    beside: Array
+    pushed: dict[int, Array]  # (..., 3): force of the tip on its load, global
+    found: Forces  # generalised forces
+    beside: Array  # (..., N): the contribution of `Dynamics._beside` to the forces on the modes
 
 
 class Dynamics:
@@ -410,11 +407,10 @@ def moved_by(moment: Array) -> Array:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Additional motion of a point, or of a first moment, that results from shortening. at (...): displacement u along
-    x. acceleration (..., 3): in the root frame.
-    """
+    """Additional motion of a point, or of a first moment, that results from shortening. acceleration (..., 3): in the
+    root frame."""
 
-    at: Array
+    at: Array  # (...): displacement u along x
     acceleration: Array
 
     @staticmethod
@@ -428,13 +424,12 @@ class Drawn:
 @dataclass(frozen=True)
 class Tip:
     """The tip of a flexible link. axis_y, axis_z (..., 3): global axes about which the slopes in y and z rotate the
-    tip. twist: rotation (...) about the tip's x axis, per unit of y, slope y, z and slope z.
-    """
+    tip."""
 
     moving: Moving
     axis_y: Array
     axis_z: Array
-    twist: list[Array]
+    twist: list[Array]  # rotation (...) about the tip's x axis, per unit of y, slope y, z and slope z
 
     @staticmethod
     def at(link: ModalLink, root: Moving, bend: list[Array], velocities: list[Array],

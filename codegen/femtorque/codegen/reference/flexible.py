@@ -38,12 +38,11 @@ def exact(model: Model, motion: Motion, ticks: int) -> Array:
 @dataclass(frozen=True)
 class Bent:
     """The largest bend of one component during a motion, rad: slope at a flexible link's tip, or stretch of a spring
-    from rest. key: "link.fore.beam" or "joint.wrist". at: time of the largest bend, s.
-    """
+    from rest."""
 
-    key: str
+    key: str  # "link.fore.beam" or "joint.wrist"
     most: float
-    at: float
+    at: float  # time of the largest bend, s
 
 
 def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:

@@ -29,16 +29,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Names:
-    """C names of a graph's variables. structs: structs of which the arrays are members. results: struct of all results.
-    units: units of positions, one per joint. whole: array of the integer positions. frames: numbers of rotating frames
-    in the state.
-    """
+    """C names of a graph's variables."""
 
-    structs: Mapping[str, str] = field(default_factory=dict)
-    results: str = ""
-    units: Sequence[str] = ()
-    whole: str = "q_next"
-    frames: Mapping[int, int] = field(default_factory=dict)
+    structs: Mapping[str, str] = field(default_factory=dict)  # structs of which the arrays are members
+    results: str = ""  # struct of all results
+    units: Sequence[str] = ()  # units of positions, one per joint
+    whole: str = "q_next"  # array of the integer positions
+    frames: Mapping[int, int] = field(default_factory=dict)  # numbers of rotating frames in the state
 
     def result(self, place: Place) -> str:
         return (self.results if place.array not in self.structs else "") + self.of(place)

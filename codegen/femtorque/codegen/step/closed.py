@@ -97,12 +97,11 @@ class Member:
 
 @dataclass(frozen=True)
 class Group:
-    """Consecutive joints of a path that share one frame: revolute joints with parallel axes, or one prismatic joint. R
-    (3, 3): group frame (z along the axis) in the axes of the body that carries it."""
+    """Consecutive joints of a path that share one frame: revolute joints with parallel axes, or one prismatic joint."""
 
     members: tuple[Member, ...]
     slides: bool
-    R: Array
+    R: Array  # (3, 3): group frame (z along the axis) in the axes of the body that carries it
 
 
 @dataclass

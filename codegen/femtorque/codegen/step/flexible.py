@@ -97,16 +97,13 @@ f and n are in N m (N).
 
 @dataclass(frozen=True)
 class Load:
-    """Load that a piece and all pieces on it exert, about its origin, in its body frame. force: force of the predicted
-    motion. given: force that is added because springs farther out deflect under `force`. straight: force with straight
-    links. led: force that results from the constant length of links.
-    """
+    """Load that a piece and all pieces on it exert, about its origin, in its body frame."""
 
-    force: SpatialForce
+    force: SpatialForce  # force of the predicted motion
     inertia: ArticulatedInertia
-    given: SpatialForce
-    straight: Vec3
-    led: SpatialForce
+    given: SpatialForce  # force that is added because springs farther out deflect under `force`
+    straight: Vec3  # force with straight links
+    led: SpatialForce  # force that results from the constant length of links
 
     @staticmethod
     def of(force: SpatialForce, inertia: ArticulatedInertia) -> Load:
@@ -549,14 +546,12 @@ class Twist(NamedTuple):
 
 @dataclass(frozen=True)
 class Roll:
-    """The rotation of a tip about its x axis that its coordinates cause, in the root frame. answer: response of the
-    load to an angular acceleration of 1 about x. moments: moments about x of the coordinates without this rotation.
-    """
+    """The rotation of a tip about its x axis that its coordinates cause, in the root frame."""
 
     axis: Vec3
     by: list[Expr]
-    answer: SpatialForce
-    moments: list[Expr]
+    answer: SpatialForce  # response of the load to an angular acceleration of 1 about x
+    moments: list[Expr]  # moments about x of the coordinates without this rotation
     inertia: Expr
 
     @staticmethod
@@ -579,18 +574,15 @@ class Roll:
 
 @dataclass(frozen=True)
 class Tip:
-    """Effect of a tip's coordinates, alternately deflections and slopes, on the tip's load. axes: axes of the
-    coordinates. roll: twist of the tip that the coordinates cause. d: present corrections of their accelerations. S:
-    lower triangle of G^-1 + H. H: inertia of the load. forces: R, at the root, for an acceleration of 1 of each
-    coordinate.
-    """
+    """Effect of a tip's coordinates, alternately deflections and slopes, on the tip's load. d: present corrections of
+    their accelerations. S: lower triangle of G^-1 + H. H: inertia of the load."""
 
-    axes: list[Vec3]
-    roll: Roll | None
+    axes: list[Vec3]  # axes of the coordinates
+    roll: Roll | None  # twist of the tip that the coordinates cause
     d: tuple[Expr, ...]
     S: list[Expr]
     H: dict[tuple[int, int], Expr]
-    forces: list[SpatialForce]
+    forces: list[SpatialForce]  # R, at the root, for an acceleration of 1 of each coordinate
 
     def answer(self, r: int, d: Sequence[Expr]) -> Expr:
         """Return row r of H d."""

@@ -16,33 +16,31 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Place:
-    """An element of an array: an input (u[3]), state (P[2]) or result (tau[0]). part: member of a struct."""
+    """An element of an array: an input (u[3]), state (P[2]) or result (tau[0])."""
 
     array: str
     index: int = -1  # none: all of it
-    part: str = ""
+    part: str = ""  # member of a struct
 
 
 @dataclass(frozen=True)
 class Function:
-    """A C function that a step calls. parts: members of its result; empty for a plain number or no result. acts: true
-    if it changes the state, so that it must be called even if its results are not used. cost: instructions.
-    """
+    """A C function that a step calls."""
 
     name: str
     returns: str
-    parts: tuple[str, ...] = ()
-    cost: int = 0
-    acts: bool = False
+    parts: tuple[str, ...] = ()  # members of its result; empty for a plain number or no result
+    cost: int = 0  # instructions
+    acts: bool = False  # true if it changes the state, so that it must be called even if its results are not used
 
 
 class Expr:
-    """A node of the graph. name: of the value, or of its negative if `negated`. minus: the node's negative."""
+    """A node of the graph. name: of the value, or of its negative if `negated`."""
 
     __slots__ = ("graph", "index", "name", "negated")
     args: tuple[Expr, ...] = ()
     is_zero = False
-    minus: Expr | None = None
+    minus: Expr | None = None  # the node's negative
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.name, self.negated = graph, "", False

@@ -12,19 +12,15 @@ from femtorque.codegen.model import GROUND, Model, frame_to_axis
 
 @dataclass(frozen=True)
 class Link:
-    """Constants of a link, in link axes.
-
-    R (3, 3): the link axes at joint zero in the parent's axes, as columns. l (3,): origin of the joint in the parent's
-    axes, m. c (3,): position of the node, m. mass: kg. inertia (3, 3): about the node, kg m^2.
-    """
+    """Constants of a link, in link axes."""
 
     parent: int
     slides: bool
-    R: Matrix
-    l: Vector
-    c: Vector
-    mass: float
-    inertia: Matrix
+    R: Matrix  # (3, 3): the link axes at joint zero in the parent's axes, as columns
+    l: Vector  # (3,): origin of the joint in the parent's axes, m
+    c: Vector  # (3,): position of the node, m
+    mass: float  # mass, kg
+    inertia: Matrix  # inertia (3, 3) about the node, kg m^2
 
 
 def links(model: Model) -> tuple[Link, ...]:

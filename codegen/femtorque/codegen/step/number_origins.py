@@ -30,15 +30,13 @@ PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter with its name in the theory and its value in `unit` (SI). origin: the links and payloads whose values
-    it contains. number: literal in the C.
-    """
+    """A parameter with its name in the theory and its value in `unit` (SI)."""
 
     name: str
     value: float
     unit: str
-    origin: tuple[str, ...]
-    number: float
+    origin: tuple[str, ...]  # the links and payloads whose values it contains
+    number: float  # literal in the C
 
 
 def provenance(step: NodalStep | PrintedStep) -> tuple[tuple[Parameter, ...], ...]:

@@ -11,11 +11,11 @@ PRODUCTS = ("firmware.elf", "firmware.bin", "build.json")
 
 @dataclass(frozen=True)
 class BuildResult:
-    """The content of build.json, and the path of the image. Sizes are in bytes. digest: 64 hexadecimal digits."""
+    """The content of build.json, and the path of the image. Sizes are in bytes."""
 
     name: str
     board: str
-    digest: str
+    digest: str  # 64 hexadecimal digits
     compiler: str
     flash_bytes: int
     ram_bytes: int

@@ -31,10 +31,10 @@ _BYTES = re.compile(r"\\n(\d+) bytes \((\w+)")
 
 @dataclass
 class CallGraph:
-    """A call graph. frames: stack bytes per function (None: dynamic). calls: called functions per function."""
+    """A call graph. frames: stack bytes per function (None: dynamic)."""
 
     frames: dict[str, int | None] = field(default_factory=dict)
-    calls: dict[str, set[str]] = field(default_factory=dict)
+    calls: dict[str, set[str]] = field(default_factory=dict)  # functions that each function calls
 
 
 def read_stack(files: Iterable[Path]) -> CallGraph:
@@ -105,10 +105,10 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True)
 class StackBound:
-    """A bound on the stack. bytes: maximum size. path: functions on the stack at this size, the main program first."""
+    """A bound on the stack."""
 
-    bytes: int
-    path: tuple[str, ...]
+    bytes: int  # maximum size
+    path: tuple[str, ...]  # functions on the stack at this size, the main program first
 
 
 def bound(graph: CallGraph, main: str = "ft_reset") -> StackBound:

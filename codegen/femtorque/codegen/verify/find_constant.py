@@ -35,21 +35,21 @@ PARAMETER, COMBINED, SUM = "parameter", "combined", "sum"
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a number. block: the comment above the number. link: the link that the block computes, if any."""
+    """Place of a number."""
 
     file: str
     line: int
     code: str
-    block: str
-    link: str | None
+    block: str  # the comment above the number
+    link: str | None  # the link that the block computes, if any
 
 
 @dataclass(frozen=True)
 class Made:
-    """A way to form a number: factor times parameters[0], times or over parameters[1]. links: the parameters' links."""
+    """A way to form a number: factor times parameters[0], times or over parameters[1]."""
 
     factor: float
-    links: tuple[str, ...]
+    links: tuple[str, ...]  # the parameters' links
     parameters: tuple[Parameter, ...]
     by: bool = False
 
@@ -61,23 +61,21 @@ class Made:
 
 @dataclass(frozen=True)
 class Found:
-    """A literal that was found. kind: parameter, combined, sum or method. made: the parameters that may form the
-    literal, or for a sum the parameters of its block.
-    """
+    """A literal that was found."""
 
     literal: str
-    kind: str
+    kind: str  # parameter, combined, sum or method
     places: tuple[Place, ...]
-    made: tuple[Made, ...]
+    made: tuple[Made, ...]  # the parameters that may form the literal, or for a sum the parameters of its block
 
 
 @dataclass(frozen=True)
 class Search:
-    """All numbers in a mechanism's C. rows: (link, parameter), the step's rows first. own: the step's row count."""
+    """All numbers in a mechanism's C."""
 
     mechanism: Mechanism
-    rows: tuple[tuple[str, Parameter], ...]
-    own: int
+    rows: tuple[tuple[str, Parameter], ...]  # (link, parameter), the step's rows first
+    own: int  # the step's row count
     places: dict[str, tuple[Place, ...]]
 
     @staticmethod

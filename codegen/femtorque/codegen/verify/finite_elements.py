@@ -62,25 +62,22 @@ class Bar:
 
 @dataclass(frozen=True)
 class RigidLink:
-    """A moving body and the nodes of its elements, in body axes. names: the body's links in the file. mass kg, com (3,)
-    m and inertia (3, 3) kg m^2 about the centre of gravity: lumped at the node. section: section of the elements,
-    nominal if the file has no section. matrix (3, 6 + 3 c): [Lambda_i] for c children, m. missing: reasons for missing
-    elements.
-    """
+    """A moving body and the nodes of its elements, in body axes. mass kg, com (3,) m and inertia (3, 3) kg m^2 about
+    the centre of gravity: lumped at the node."""
 
     name: str
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the body's links in the file
     joint: str
     parent: str
     children: tuple[str, ...]
     mass: float
     com: Vector
     inertia: Array
-    section: Section
+    section: Section  # section of the elements, nominal if the file has no section
     nominal: bool
     elements: tuple[Bar, ...]
-    missing: tuple[str, ...]
-    matrix: Array
+    missing: tuple[str, ...]  # reasons for missing elements
+    matrix: Array  # (3, 6 + 3 c): [Lambda_i] for c children, m
 
     def data(self) -> dict[str, Any]:
         own = {name: value for name, value in vars(self).items() if name not in ("section", "nominal", "matrix")}
@@ -94,8 +91,7 @@ class Beam:
     node.
 
     M kg, kg m, kg m^2; K N/m, N, N m; A = M / (beta dt^2) + gamma C / (beta dt) + K with C = damping K (2E, 2E each).
-    shapes (2E, 2E): columns of unit modal mass, which make M, K and A diagonal. hz (2E,): natural frequencies. factor
-    (2E,): 1 / (beta dt^2), divided by the diagonal of A. The emitted C multiplies by `factor`.
+    factor (2E,): 1 / (beta dt^2), divided by the diagonal of A. The emitted C multiplies by `factor`.
     """
 
     name: str
@@ -104,21 +100,20 @@ class Beam:
     M: Array
     K: Array
     A: Array
-    shapes: Array
-    hz: Array
+    shapes: Array  # (2E, 2E): columns of unit modal mass, which make M, K and A diagonal
+    hz: Array  # (2E,): natural frequencies
     factor: Array
 
 
 @dataclass(frozen=True)
 class Loops:
-    """The equations of the loops. structure (m, n): nonzero entries of their Jacobian, one column per joint. order: the
-    dependent joints in the order of elimination."""
+    """The equations of the loops."""
 
     equations: tuple[str, ...]
     joints: tuple[str, ...]
-    structure: NDArray[np.bool_]
+    structure: NDArray[np.bool_]  # (m, n): nonzero entries of their Jacobian, one column per joint
     independent: tuple[str, ...]
-    order: tuple[str, ...]
+    order: tuple[str, ...]  # the dependent joints in the order of elimination
 
 
 REGROUPED = ("Masses are regrouped along the joints' axes. The torques are right, but {P} of a joint on the chip is "
@@ -127,21 +122,18 @@ REGROUPED = ("Masses are regrouped along the joints' axes. The torques are right
 
 @dataclass(frozen=True)
 class Elements:
-    """All elements of a mechanism. bodies (n,): names of the links that move. accumulation (n, n): true if [T_Lambda]
-    has the block T_ij. blocks (n,): sizes of the links' blocks in {P}, and of the blocks of [T]. constants: the numbers
-    of the file in the emitted step, each once.
-    """
+    """All elements of a mechanism."""
 
     mechanism: Mechanism
     scheme: str
     dt: float
     links: tuple[RigidLink, ...]
-    bodies: tuple[str, ...]
-    accumulation: NDArray[np.bool_]
-    blocks: tuple[int, ...]
+    bodies: tuple[str, ...]  # (n,): names of the links that move
+    accumulation: NDArray[np.bool_]  # (n, n): true if [T_Lambda] has the block T_ij
+    blocks: tuple[int, ...]  # (n,): sizes of the links' blocks in {P}, and of the blocks of [T]
     beams: tuple[Beam, ...]
     loops: Loops | None
-    constants: tuple[str, ...]
+    constants: tuple[str, ...]  # the numbers of the file in the emitted step, each once
 
     @property
     def regrouped(self) -> str:

@@ -40,18 +40,15 @@ Held = Callable[[Model, Array, Wrench], Array]
 
 @dataclass(frozen=True)
 class Torque:
-    """Torques of a motion. joints: n names. t (N,): middles of the ticks, s. tau (N, n): N m or N. warnings: lines.
-    inverse (N, n): tau_ID, the component of tau that is compared. newton_euler: function that computes tau_ID without
-    increments. beside (N, n): the remaining components of tau, which `exact` also includes.
-    """
+    """Torques of a motion."""
 
-    joints: tuple[str, ...]
-    t: Array
-    tau: Array
-    warnings: tuple[str, ...]
-    inverse: Array
-    newton_euler: Callable[[], Array]
-    beside: Array
+    joints: tuple[str, ...]  # names (n,) of the joints
+    t: Array  # (N,): middles of the ticks, s
+    tau: Array  # torques (N, n), N m or N
+    warnings: tuple[str, ...]  # lines of text
+    inverse: Array  # (N, n): tau_ID, the component of tau that is compared
+    newton_euler: Callable[[], Array]  # function that computes tau_ID without increments
+    beside: Array  # (N, n): the remaining components of tau, which `exact` also includes
 
     def __repr__(self) -> str:
         return f"<Torque: {', '.join(self.joints)}; {len(self.t)} ticks>"

@@ -111,17 +111,13 @@ gains = {{ ku = {ku}, kv = {kv} }}      # `femtorque check` prints the stiffest 
 
 @dataclass(frozen=True)
 class Choice:
-    """Selected part of a URDF, with its actuators. board: every joint gets a motor that fits its limits, an encoder,
-    and the stiffest gains. motor: a catalogue motor for every joint, instead of an invented motor. drive: drives on a
-    bus, `DRIVE` for every joint, `JOINT=DRIVE` for one joint. chain: `A:B`, only the joints between link A and link B
-    move. lock: joints that do not move, `JOINT` or `JOINT=value`.
-    """
+    """Selected part of a URDF, with its actuators."""
 
-    board: str | None = None
-    motor: str | None = None
-    drive: tuple[str, ...] = ()
-    chain: str | None = None
-    lock: tuple[str, ...] = ()
+    board: str | None = None  # every joint gets a motor that fits its limits, an encoder, and the stiffest gains
+    motor: str | None = None  # a catalogue motor for every joint, instead of an invented motor
+    drive: tuple[str, ...] = ()  # drives on a bus, `DRIVE` for every joint, `JOINT=DRIVE` for one joint
+    chain: str | None = None  # `A:B`, only the joints between link A and link B move
+    lock: tuple[str, ...] = ()  # joints that do not move, `JOINT` or `JOINT=value`
 
     def given(self) -> tuple[str, str] | None:
         """Return the first option that is valid only with a URDF, and its value."""
@@ -347,15 +343,13 @@ def _said(joint: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Drive:
-    """Tables of a joint's motor, encoder and friction, and limits that the motor reduces. told: source of the numbers,
-    for a comment in the file.
-    """
+    """Tables of a joint's motor, encoder and friction, and limits that the motor reduces."""
 
     motor: str
     encoder: str
     friction: dict[str, float]
     limits: str = ""
-    told: str = ""
+    told: str = ""  # source of the numbers, for a comment in the file
 
 
 def _made_up(joint: dict[str, Any]) -> Drive:

@@ -23,14 +23,14 @@ COPY_FRAME = 32
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compiler's result for the emitted C. error: first error message. compiler: None if it is not installed."""
+    """A compiler's result for the emitted C."""
 
     language: str
     precision: Precision
     target: str
-    compiler: str | None
+    compiler: str | None  # name of the compiler; None if no compiler is installed
     flags: tuple[str, ...]
-    error: str | None = None
+    error: str | None = None  # first error message
 
     @property
     def name(self) -> str:
@@ -39,15 +39,13 @@ class Compilation:
 
 @dataclass(frozen=True)
 class ChipObject:
-    """The step, compiled for the Cortex-M4F, with sizes in bytes. external: symbols that other object files must
-    define. forbidden: symbols that the step must not use (double arithmetic, heap, mathematical library).
-    """
+    """The step, compiled for the Cortex-M4F, with sizes in bytes."""
 
     flash_bytes: int
     stack_bytes: int
     stack_path: tuple[str, ...]
-    external: tuple[str, ...]
-    forbidden: tuple[str, ...]
+    external: tuple[str, ...]  # symbols that other object files must define
+    forbidden: tuple[str, ...]  # symbols that the step must not use (double arithmetic, heap, mathematical library)
 
 
 def compilations(sources: dict[str, str]) -> tuple[Compilation, ...]:

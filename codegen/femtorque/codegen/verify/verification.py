@@ -62,13 +62,10 @@ class Chip(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """A motion with its torques from every method, (N, J), N m or N, at the middles t (N,) of its ticks. own: true for
-    a random motion of known size, false for the user's motion. floor (J,): the noise floor of single precision in this
-    motion.
-    """
+    """A motion with its torques from every method, (N, J), N m or N, at the middles t (N,) of its ticks."""
 
     name: str
-    own: bool
+    own: bool  # true for a random motion of known size, false for the user's motion
     t: Array
     rnea: Array
     reference: Array
@@ -76,7 +73,7 @@ class Trial:
     double: Array
     single: NDArray[np.float32]
     chip: ChipRun | None
-    floor: Array
+    floor: Array  # (J,): the noise floor of single precision in this motion
 
     @cached_property
     def peak(self) -> float:
@@ -143,10 +140,10 @@ def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
 
 @dataclass(frozen=True)
 class Worst:
-    """A largest error, with its joint and time. error: N m or N. of_peak: over the peak torque of its motion."""
+    """A largest error, with its joint and time."""
 
-    error: float
-    of_peak: float
+    error: float  # largest error, N m or N
+    of_peak: float  # over the peak torque of its motion
     joint: str
     t: float
     motion: str
@@ -157,16 +154,14 @@ class Worst:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion and its verdict. verdict: True if the error is within its bound; None if the criterion has no bound.
-    share: error divided by the bound.
-    """
+    """A criterion and its verdict."""
 
     name: str
     bound: str
     found: str
     where: str
-    verdict: bool | None
-    share: float | None = None
+    verdict: bool | None  # True if the error is within its bound; None if the criterion has no bound
+    share: float | None = None  # error divided by the bound
 
     def reason(self) -> str:
         """Return the reason for a failed criterion, as one line."""
@@ -176,10 +171,10 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Verification:
-    """All findings. digest: digest of the mechanism's image (femtorque.codegen.emit.sources.identity)."""
+    """All findings."""
 
     mechanism: Mechanism
-    digest: str
+    digest: str  # digest of the mechanism's image (femtorque.codegen.emit.sources.identity)
     pinocchio: str | None
     compilations: tuple[Compilation, ...]
     object: ChipObject

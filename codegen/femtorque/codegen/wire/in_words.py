@@ -65,13 +65,13 @@ def fault_name(number: int) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of docs/faults.md. kind: state, fault, refusal or limit. reaction: a fault's class. mend: its remedy."""
+    """A row of docs/faults.md."""
 
     name: str
-    kind: str
+    kind: str  # state, fault, refusal or limit
     meaning: str
-    mend: str = ""
-    reaction: str = ""
+    mend: str = ""  # its remedy
+    reaction: str = ""  # a fault's class
 
     def __str__(self) -> str:
         lines = [f"{self.name}, a {self.kind}" + (f" of class {self.reaction}" if self.reaction else ""),

@@ -6,9 +6,9 @@ from typing import Any, SupportsIndex
 
 
 class Adjustable:
-    """An object whose public attributes may be set. on_change: called after each change."""
+    """An object whose public attributes may be set."""
 
-    on_change: Callable[[], None] | None = None
+    on_change: Callable[[], None] | None = None  # called after each change
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -17,9 +17,9 @@ class Adjustable:
 
 
 class Values(list[float]):
-    """A list of numbers whose elements may be set. The list's length is fixed. on_change: called after each change."""
+    """A list of numbers whose elements may be set. The list's length is fixed."""
 
-    on_change: Callable[[], None] | None = None
+    on_change: Callable[[], None] | None = None  # called after each change
 
     def __setitem__(self, place: SupportsIndex | slice, value: Any) -> None:
         super().__setitem__(place, value)

@@ -30,12 +30,11 @@ class InLine:
 
 @dataclass(frozen=True)
 class LowShunt:
-    """A shunt in series with the low switch of a motor's second half bridge. timer, output: of this half bridge.
-    driver: number of the gate driver whose amplifier is used."""
+    """A shunt in series with the low switch of a motor's second half bridge. timer, output: of this half bridge."""
 
     timer: str
     output: int
-    driver: int
+    driver: int  # number of the gate driver whose amplifier is used
 
 
 # Allegro ACS725LLCTR-20AB-T at 3.3 V: 66 mV/A around half the supply, range +-20 A. The data sheet guarantees an output

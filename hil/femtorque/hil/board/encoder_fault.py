@@ -8,14 +8,13 @@ from femtorque.hil.board.adjustable import Adjustable
 
 @dataclass
 class EncoderFault(Adjustable):
-    """Faults of an encoder. frozen: constant count, or None. offset: counts that are added. sign: -1 if the direction
-    is reversed. noise: maximum random error of a reading, counts. stall: additional cycles of the next reading."""
+    """Faults of an encoder."""
 
-    frozen: int | None = None
-    offset: int = 0
-    sign: int = 1
-    noise: int = 0
-    stall: int = 0
+    frozen: int | None = None  # constant count; None while the encoder counts
+    offset: int = 0  # counts that are added
+    sign: int = 1  # -1 if the direction is reversed
+    noise: int = 0  # maximum random error of a reading, counts
+    stall: int = 0  # additional cycles of the next reading
     random: Random = field(default_factory=lambda: Random(1))
 
     @property

@@ -232,18 +232,15 @@ def held(seconds: float) -> Act:
 
 @dataclass(frozen=True)
 class Fault:
-    """A named fault. doc: one line. act: injects the fault. early: true if the fault is present from power-on;
-    otherwise it begins in mid-motion. settle: s from the end of the host's attempt until the board is in its last
-    state. chip: true if the fault needs the virtual chip; the other faults also work with a real board. needs: a key of
-    NEEDS, or empty. stall: s for which the host does nothing."""
+    """A named fault."""
 
-    doc: str
-    act: Act
-    early: bool = False
-    settle: float = 0.3
-    chip: bool = False
-    needs: str = ""
-    stall: float = 0.0
+    doc: str  # description in one line
+    act: Act  # injects the fault
+    early: bool = False  # true if the fault is present from power-on; otherwise it begins in mid-motion
+    settle: float = 0.3  # time from the end of the host's attempt until the board is in its last state, s
+    chip: bool = False  # true if the fault needs the virtual chip; the other faults also work with a real board
+    needs: str = ""  # a key of NEEDS; empty if the fault works with every arm
+    stall: float = 0.0  # time for which the host does nothing, s
 
 
 def _rated(board: BoardUnderTest) -> bool:

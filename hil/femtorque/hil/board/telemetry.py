@@ -34,9 +34,8 @@ class Record:
     tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J): the image's values at
     the end of the tick; positions are in wire units without whole turns. q, v (T, J): state of the plant at the
     beginning of the tick, or at its end with drives or servos on buses. instructions, cycles (T,): of the whole tick
-    interrupt. step_instructions (T,): of ft_step in the interrupt. steps: by the number of a tick, the state of ft_step
-    after the tick. Only mechanisms for which `remembers` is true have steps. Steps are kept only for ticks at rest just
-    before a motion.
+    interrupt. steps: by the number of a tick, the state of ft_step after the tick. Only mechanisms for which
+    `remembers` is true have steps. Steps are kept only for ticks at rest just before a motion.
     """
 
     tick: NDArray[np.uint32]
@@ -52,7 +51,7 @@ class Record:
     seconds: Array
     instructions: NDArray[np.int64]
     cycles: NDArray[np.int64]
-    step_instructions: NDArray[np.int64]
+    step_instructions: NDArray[np.int64]  # instructions (T,) of ft_step in the interrupt
     steps: Mapping[int, bytes] = field(default_factory=dict)
 
 

@@ -11,16 +11,15 @@ END, INTERMISSION = 7, 3
 
 
 class Frame(NamedTuple):
-    """A CAN frame. remote: the frame requests data and contains no data. fast: the data phase of a CAN FD frame has the
-    faster bit rate (BRS). passive: the sender is error passive (ESI)."""
+    """A CAN frame."""
 
     id: int
     data: bytes = b""
     extended: bool = False
-    remote: bool = False
+    remote: bool = False  # the frame requests data and contains no data
     fd: bool = False
-    fast: bool = False
-    passive: bool = False
+    fast: bool = False  # the data phase of a CAN FD frame has the faster bit rate (BRS)
+    passive: bool = False  # the sender is error passive (ESI)
 
     @property
     def code(self) -> int:

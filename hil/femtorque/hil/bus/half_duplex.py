@@ -15,29 +15,27 @@ BITS = 10  # start, eight, stop
 
 @dataclass(frozen=True)
 class Question:
-    """A packet that servos answer. ids: numbers of the servos, in the order of their answers. size: bytes of each
-    answer. gap: s between the servos' bytes in a common answer; None for separate answers."""
+    """A packet that servos answer."""
 
-    ids: Sequence[int]
-    size: int
-    gap: float | None = None
+    ids: Sequence[int]  # ids of the servos, in the order of their answers
+    size: int  # bytes of each answer
+    gap: float | None = None  # time between the servos' bytes in a common answer, s; None for separate answers
 
 
 @dataclass(frozen=True)
 class Framing:
     """The packets of a protocol. split: returns the begin and end of the first packet in a burst; the two are equal if
-    there is no packet. question: returns the question in a packet, or None. in_c: returns the address of a `framing` of
-    half_duplex.h, which has both functions in C."""
+    there is no packet. in_c: returns the address of a `framing` of half_duplex.h, which has both functions in C."""
 
     split: Callable[[bytes], tuple[int, int]] = lambda burst: (0, 0)
-    question: Callable[[bytes], Question | None] = lambda packet: None
+    question: Callable[[bytes], Question | None] = lambda packet: None  # returns the question in a packet, or None
     in_c: Callable[[], int] | None = None
 
 
 class OnLine(Protocol):
-    """A servo, implemented in C or in Python. wired: `servo` of half_duplex.h."""
+    """A servo, implemented in C or in Python."""
 
-    wired: Any
+    wired: Any  # `servo` of half_duplex.h
 
 
 class ServoInPython(ABC):

@@ -20,13 +20,12 @@ class Error(IntEnum):
 
 @dataclass(frozen=True, eq=False)  # known by identity
 class BitTiming:
-    """A bit timing. quantum: s. before, after: quanta before and after the sample point. jump: resynchronisation jump
-    width, quanta."""
+    """A bit timing. before, after: quanta before and after the sample point."""
 
-    quantum: float
+    quantum: float  # duration of a quantum, s
     before: int
     after: int
-    jump: int
+    jump: int  # resynchronisation jump width, quanta
 
     @cached_property
     def state(self) -> Any:

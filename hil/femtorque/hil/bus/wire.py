@@ -15,11 +15,11 @@ LOOP_DELAY = 150e-9  # time from transmit to receive pin of a CAN FD transceiver
 
 @dataclass(frozen=True)
 class Passed:
-    """A frame that was sent on the bus. seconds: time of its end. error: None for a valid frame."""
+    """A frame that was sent on the bus."""
 
-    seconds: float
+    seconds: float  # time of its end, s
     frame: Frame
-    error: Error | None
+    error: Error | None  # error that destroyed the frame; None for a valid frame
 
 
 class Wire:

@@ -181,11 +181,10 @@ class BitBand:
 
 class Bus:
     """Peripherals by address. watch(address, bytes, value): called at each access; the value is None for a read.
-    resets: address to reset value, for registers that are not zero after reset. answers: true if C returns published
-    answers; tests compare runs with and without them. places, listening: state of the bus in C; kinds: constants of
-    C."""
+    resets: address to reset value, for registers that are not zero after reset. places, listening: state of the bus in
+    C; kinds: constants of C."""
 
-    answers: ClassVar[bool] = True
+    answers: ClassVar[bool] = True  # true if C returns published answers; tests compare runs with and without them
 
     def __init__(self, resets: Mapping[int, int] | None = None) -> None:
         ffi, self.kinds = library()

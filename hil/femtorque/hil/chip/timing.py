@@ -55,10 +55,10 @@ def block(start: int, code: bytes) -> Block:
 
 @dataclass(frozen=True)
 class FlashMemory:
-    """The flash of a chip family. line: bytes per read. code_lines, data_lines: number of lines in each cache."""
+    """The flash of a chip family. code_lines, data_lines: number of lines in each cache."""
 
     wait_states: int
-    line: int
+    line: int  # bytes per read
     code_lines: int
     data_lines: int
 

@@ -22,16 +22,15 @@ _decoder.detail = True
 
 @dataclass
 class Function:
-    """The control flow of a function. instructions: by address. ways: by address, all successors of an instruction,
-    unless the only successor is the following instruction. leaves: addresses of returns and tail calls, with and
-    without a condition. calls: by address, the functions that an instruction may call. A call by a pointer may call any
-    function in the tables."""
+    """The control flow of a function. ways: by address, all successors of an instruction, unless the only successor is
+    the following instruction. calls: by address, the functions that an instruction may call. A call by a pointer may
+    call any function in the tables."""
 
     name: str
     address: int
-    instructions: dict[int, CsInsn] = field(default_factory=dict)
+    instructions: dict[int, CsInsn] = field(default_factory=dict)  # instructions by address
     ways: dict[int, list[int]] = field(default_factory=dict)
-    leaves: set[int] = field(default_factory=set)
+    leaves: set[int] = field(default_factory=set)  # addresses of returns and tail calls, with and without a condition
     calls: dict[int, list[int]] = field(default_factory=dict)
 
     def jumps(self, at: int) -> bool:

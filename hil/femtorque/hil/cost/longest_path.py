@@ -59,14 +59,13 @@ class Seen:
 
 @dataclass
 class _Block:
-    """A basic block of a function. most: maximum number of runs that was observed in a tick; 0: the block has never
-    run."""
+    """A basic block of a function."""
 
     function: int
     instructions: list[CsInsn]
     after: list[int] = field(default_factory=list)  # successors, by index
     cycles: int = 0
-    most: int = 0
+    most: int = 0  # maximum number of runs that was observed in a tick; 0: the block has never run
 
     @property
     def last(self) -> CsInsn:
@@ -238,14 +237,12 @@ def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Fu
 
 @dataclass
 class _Loop:
-    """A loop: blocks, given by index, that all lead to each other. headers: blocks at which edges enter the loop. into:
-    variables of these edges. latches: blocks that lead back to a header. anew: variables of the edges back, each with
-    its latch."""
+    """A loop: blocks, given by index, that all lead to each other. latches: blocks that lead back to a header."""
 
     blocks: list[int]
-    headers: set[int]
-    into: list[int]
-    anew: list[tuple[int, int]]
+    headers: set[int]  # blocks at which edges enter the loop
+    into: list[int]  # variables of these edges
+    anew: list[tuple[int, int]]  # variables of the edges back, each with its latch
 
     @property
     def latches(self) -> set[int]:

@@ -23,13 +23,14 @@ class Drive(CaughtUp, OnWire, ABC):
     """A virtual drive on CAN.
 
     ranges: ranges of its fields. late: additional delay of its answers, s. cut: true if its bus cable is disconnected
-    while it has power. supplied: true if its branch of the supply is intact. maker: parameters of the family. boot:
-    time from power-up until it is on the bus, s, from `maker`. least_supply: voltage below which it is off, V. Damiao's
-    register UV_Value is higher. on_change: called when the supply branch is cut or repaired. kind: name of its C struct
-    `own`, and prefix of the C function that executes frames. state: the members of `own` that all drives have."""
+    while it has power. supplied: true if its branch of the supply is intact. boot: time from power-up until it is on
+    the bus, s, from `maker`. least_supply: voltage below which it is off, V. Damiao's register UV_Value is higher.
+    on_change: called when the supply branch is cut or repaired. kind: name of its C struct `own`, and prefix of the C
+    function that executes frames. state: the members of `own` that all drives have.
+    """
 
     kind = "drive"
-    maker: Maker
+    maker: Maker  # parameters of the family
     hot_code: int  # code of the fault for an overheated winding
     least_supply = 10.0
     late, boot = Member(float), Member(float)

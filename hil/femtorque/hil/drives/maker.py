@@ -20,14 +20,14 @@ class Said(NamedTuple):
 class Maker:
     """Parameters of a family with factory settings.
 
-    boot: time from power-up until a drive is on the bus, s. answers: time from the end of a frame to its answer, s.
-    limit: timeout of commands, s, or UNTIMED. mode: number of the control mode. sample, fast: sample points of the
-    arbitration phase and of CAN FD's data phase, as fractions of a bit; None for a servo on a half-duplex bus."""
+    boot: time from power-up until a drive is on the bus, s. sample, fast: sample points of the arbitration phase and of
+    CAN FD's data phase, as fractions of a bit; None for a servo on a half-duplex bus.
+    """
 
-    limit: Said
+    limit: Said  # timeout of commands, s; UNTIMED without a timeout
     boot: Said = Said(0.0, "not published; 0 is the hardest to notice")
-    answers: Said = Said(20e-6, "chosen: an interrupt and a packing")
-    mode: Said = Said(0, "it has one alone")
+    answers: Said = Said(20e-6, "chosen: an interrupt and a packing")  # time from the end of a frame to its answer, s
+    mode: Said = Said(0, "it has one alone")  # number of the control mode
     sample: Said | None = None
     fast: Said | None = None
 

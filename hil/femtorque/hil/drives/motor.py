@@ -16,18 +16,16 @@ AMBIENT = 25.0  # deg C
 class Traits:
     """Constants of a motor and its inner loop.
 
-    rate: rate of the inner loop, Hz. bandwidth: first-order bandwidth of the torque, Hz. window: time over which the
-    velocity is averaged, s. rated: torque that heats the winding by `rise` (K) in steady state, as a fraction of the
-    maximum torque. thermal: thermal time constant, s. moves_on: true if the position setpoint advances with the
-    velocity setpoint of the command."""
+    rated: torque that heats the winding by `rise` (K) in steady state, as a fraction of the maximum torque.
+    """
 
-    rate: float
-    bandwidth: float
-    window: float
+    rate: float  # rate of the inner loop, Hz
+    bandwidth: float  # first-order bandwidth of the torque, Hz
+    window: float  # time over which the velocity is averaged, s
     rated: float = 1.0 / 3.0
     rise: float = 75.0
-    thermal: float = 60.0
-    moves_on: bool = False
+    thermal: float = 60.0  # thermal time constant, s
+    moves_on: bool = False  # true if the position setpoint advances with the velocity setpoint of the command
 
 
 @dataclass

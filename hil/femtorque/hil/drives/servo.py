@@ -25,13 +25,13 @@ class Servo(CaughtUp, ABC):
     output at the middle of the encoder, rad. phase: start of the servo's own milliseconds, s. temperature: deg C. cut:
     true if its wire is off while it has supply. supplied: true if its branch of the supply is intact. late: delay added
     to its answers, s. volts: supply voltage for C, V. driven: time at which the motor last had a voltage, s; -inf if
-    never. least_supply: voltage below which the servo is off, V. on_change: called when the servo is switched, and when
-    its supply is cut or mended."""
+    never. on_change: called when the servo is switched, and when its supply is cut or mended.
+    """
 
     NAME: str  # name of the struct, and prefix of its functions
     ID: int  # register
     hot_code: int  # code of the error for an overheated winding
-    least_supply: float
+    least_supply: float  # voltage below which the servo is off, V
 
     late, cut, powered = Member(float, "wired"), Member(bool, "wired"), Member(bool, "wired")
     ohm, centre, phase, volts, temperature, driven = (Member(float) for _ in range(6))

@@ -13,45 +13,41 @@ from femtorque.hil.drives.servo import Servo
 
 @dataclass(frozen=True)
 class Plug:
-    """Connection of a drive to a bus. reply: identifier of its answers, None if the family fixes it. ranges: the
-    drive's settings. data_bitrate: bit rate of CAN FD's data phase; None for classic CAN."""
+    """Connection of a drive to a bus."""
 
     wire: Wire
     number: int
-    reply: int | None
-    ranges: Ranges
+    reply: int | None  # identifier of its answers; None if the family fixes this identifier
+    ranges: Ranges  # the drive's settings
     bitrate: float
-    data_bitrate: float | None
+    data_bitrate: float | None  # bit rate of CAN FD's data phase; None for classic CAN
 
 
 @dataclass(frozen=True)
 class Virtual:
-    """A family of drives on CAN. ranges: returns the ranges of a model, by the model's name without the prefix. make:
-    returns a drive on a bus. prefix: prefix of the models' names, if it differs from the family's name."""
+    """A family of drives on CAN."""
 
-    ranges: Callable[[str], Ranges]
-    make: Callable[[Plug], Drive]
-    prefix: str = ""
+    ranges: Callable[[str], Ranges]  # returns the ranges of a model, by the model's name without the prefix
+    make: Callable[[Plug], Drive]  # returns a drive on a bus
+    prefix: str = ""  # prefix of the models' names, if it differs from the family's name
 
 
 @dataclass(frozen=True)
 class ServoPlug:
-    """Connection of a servo to a half-duplex bus. model: the model's name without the prefix. bitrate: bit rate of the
-    bus. setting: the settings that the servo stores. supply: returns the present voltage, V. ohm: resistance of the
-    motor's winding."""
+    """Connection of a servo to a half-duplex bus."""
 
     clock: EventClock
-    model: str
+    model: str  # the model's name without the prefix
     number: int
-    bitrate: float
-    setting: ServoSetting
-    supply: Callable[[], float]
-    ohm: float
+    bitrate: float  # bit rate of the bus
+    setting: ServoSetting  # the settings that the servo stores
+    supply: Callable[[], float]  # returns the present voltage, V
+    ohm: float  # resistance of the motor's winding
 
 
 @dataclass(frozen=True)
 class VirtualServos:
-    """A family of servos on a half-duplex bus. framing: framing of packets. make: returns a servo without power."""
+    """A family of servos on a half-duplex bus."""
 
-    framing: Framing
-    make: Callable[[ServoPlug], Servo]
+    framing: Framing  # framing of packets
+    make: Callable[[ServoPlug], Servo]  # returns a servo without power

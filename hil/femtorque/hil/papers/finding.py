@@ -22,13 +22,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Number:
-    """A computed number and its oracle or bound. good: True if the number is within its bound; None if the number has
-    no bound."""
+    """A computed number and its oracle or bound."""
 
     what: str
     found: str
     against: str
-    good: bool | None = None
+    good: bool | None = None  # True if the number is within its bound; None if the number has no bound
 
     @staticmethod
     def of(check: Check) -> Number:

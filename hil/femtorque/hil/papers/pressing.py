@@ -89,13 +89,12 @@ class Press:
 
 @dataclass(frozen=True)
 class Pressing:
-    """A motion on the floor. planned: from the boundary-value problem. streamed: passes through the floor, at the depth
-    that the feedback needs."""
+    """A motion on the floor."""
 
     touch: Touch
     mechanism: Mechanism
-    planned: TipMotion
-    streamed: Trajectory
+    planned: TipMotion  # motion from the boundary-value problem
+    streamed: Trajectory  # passes through the floor, at the depth that the feedback needs
 
     @staticmethod
     def of(mechanism: Mechanism, touch: Touch) -> Pressing:
@@ -120,14 +119,13 @@ class Pressing:
 
 @dataclass(frozen=True)
 class Pressed:
-    """Force of the floor on the tip (T,), N, and position of the tip (T, 3), m, at times (T,), s, of the motion.
-    result: result of the board; None without a board."""
+    """Force of the floor on the tip (T,), N, and position of the tip (T, 3), m, at times (T,), s, of the motion."""
 
     touch: Touch
     times: Array
     force: Array
     tip: Array
-    result: Result | None = None
+    result: Result | None = None  # result of the board; None without a board
 
     @property
     def sliding(self) -> NDArray[np.bool_]:

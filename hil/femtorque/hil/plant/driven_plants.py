@@ -26,11 +26,11 @@ def spread(values: ArrayLike, places: NDArray[np.intp], n: int, rest: float) -> 
 
 
 class Driven(ABC):
-    """Joints that motors drive. n: number of joints. max_step: the maximum step, s."""
+    """Joints that motors drive."""
 
-    n: int
+    n: int  # number of joints
     motors: Motors
-    max_step: float
+    max_step: float  # the maximum step, s
 
     @property
     def current(self) -> Array:
@@ -66,14 +66,12 @@ class Driven(ABC):
 
 class Stepped(Driven):
     """A plant in C, advanced by Python or by a board. The plant's state is in C. torque: (n,) in addition to the
-    motors' torque, while Python advances the plant. arm: the C struct of this plant. handle: struct for the caller of
-    the steps (plant_steps.h).
-    """
+    motors' torque, while Python advances the plant. handle: struct for the caller of the steps (plant_steps.h)."""
 
     mechanism: Mechanism
     encoders: Encoders
     torque: Any  # (n,)
-    arm: Any
+    arm: Any  # the C struct of this plant
 
     def __init__(self, n: int, motors: Motors) -> None:
         self.n, self.motors = n, motors

@@ -42,44 +42,41 @@ class Result:
     """The result of one run.
 
     tracking_rms, tracking_max: desired minus true position of the plant, rad or m per joint, over the ticks in motion.
-    measured_rms, measured_max: desired minus measured position over the same ticks. ended: 'done', or the reason for
-    another end. state: last state of the board. instructions_step: of ft_step in the worst tick in motion.
-    instructions_tick_mean, instructions_tick: of the tick interrupt in motion, mean and worst. All three are 0 if no
-    model counts them. cycles_tick: worst tick in motion. The image of a real board counts the cycles. On a virtual
-    board the chip's model computes them. frames: to the board. bit_identical: True if the image's feed-forward torques
-    of the whole motion equal the host's float32 bit for bit; None if the motion was interrupted. outputs_safe: at the
-    very end. driven: streamed joints that a virtual board drives at the end. switched: (seconds since power-on, mode,
-    the reason why the plant did not follow, or ""). modes: consecutive mode numbers in STATUS. still: True if all
-    joints are at rest at the very end. pushed: distance by which the arm has moved an object in its scene, m.
+    measured_rms, measured_max: desired minus measured position over the same ticks. instructions_tick_mean,
+    instructions_tick: of the tick interrupt in motion, mean and worst. All three are 0 if no model counts them.
+    cycles_tick: worst tick in motion. The image of a real board counts the cycles. On a virtual board the chip's model
+    computes them. bit_identical: True if the image's feed-forward torques of the whole motion equal the host's float32
+    bit for bit; None if the motion was interrupted. switched: (seconds since power-on, mode, the reason why the plant
+    did not follow, or "").
     """
 
     mechanism: Mechanism
     feedforward: bool
-    ended: str
-    state: str
+    ended: str  # 'done', or the reason for another end
+    state: str  # last state of the board
     faults: tuple[str, ...]
     ticks: int
     tracking_rms: NDArray[np.float64]
     tracking_max: NDArray[np.float64]
     measured_rms: NDArray[np.float64]
     measured_max: NDArray[np.float64]
-    instructions_step: int
+    instructions_step: int  # instructions of ft_step in the worst tick in motion
     instructions_tick_mean: float
     instructions_tick: int
     cycles_tick: int
-    frames: int
+    frames: int  # number of frames to the board
     retransmissions: int
     digest: str
     bit_identical: bool | None
-    outputs_safe: bool
+    outputs_safe: bool  # true if the outputs are safe at the very end
     record: Record
     moving: slice
     target_positions: NDArray[np.float64]
     switched: tuple[tuple[float, str, str], ...] = ()
-    modes: tuple[int, ...] = ()
-    still: bool = False
-    pushed: float | None = None
-    driven: tuple[int, ...] = ()
+    modes: tuple[int, ...] = ()  # consecutive mode numbers in STATUS
+    still: bool = False  # True if all joints are at rest at the very end
+    pushed: float | None = None  # distance by which the arm has moved an object in its scene, m
+    driven: tuple[int, ...] = ()  # streamed joints that a virtual board drives at the end
 
     @property
     def good(self) -> bool:

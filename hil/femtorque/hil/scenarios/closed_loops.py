@@ -27,17 +27,14 @@ WAITS = (0.0, 3.5e-3, 7.1e-3, 11.3e-3)  # times before a motion, s; each changes
 
 @dataclass(frozen=True)
 class Played:
-    """One example under the three control laws, on the virtual board and with an ideal board (rms error per joint).
-
-    again: "PD + lambda" on the virtual board, started after the other WAITS.
-    """
+    """One example under the three control laws, on the virtual board and with an ideal board (rms error per joint)."""
 
     name: str
     mechanism: Mechanism
     motion: Trajectory
     board: dict[str, Result]
     ideal: dict[str, Array]
-    again: tuple[Result, ...] = ()
+    again: tuple[Result, ...] = ()  # "PD + lambda" on the virtual board, started after the other WAITS
 
     def rms(self, law: str) -> Array:
         """Return the tracking errors (J,) on the virtual board over all starts under a control law. If the error is

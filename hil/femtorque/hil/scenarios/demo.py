@@ -64,7 +64,7 @@ class DemoRun:
     """Values of a Result for the table and the figure. The result of a run is too large for the transfer between
     processes.
 
-    t (T,): s from the start of the motion. target, actual (T, J): rad; actual is the plant's true angle.
+    target, actual (T, J): rad; actual is the plant's true angle.
     """
 
     case: Case
@@ -73,7 +73,7 @@ class DemoRun:
     good: bool
     rms: NDArray[np.float64]
     worst: NDArray[np.float64]
-    t: NDArray[np.float64]
+    t: NDArray[np.float64]  # time from the start of the motion, s
     target: NDArray[np.float64]
     actual: NDArray[np.float64]
 

@@ -44,8 +44,7 @@ class PlannedRun(Table):
 
     at_most: maximum ratio of this run's rms error to the rms error of the run compared_with, at each joint.
     predicted_from: the run with an unchanged plant; hil/scenarios/sensitivity.py predicts the difference. ends, faults:
-    the board's last state. scene: True if the run contains the objects of [scene]. brief: True if the scenario's short
-    form contains the run.
+    the board's last state.
     """
 
     name: str
@@ -59,8 +58,8 @@ class PlannedRun(Table):
     at_most: Positive | None = None
     predicted_from: str | None = None
     design: bool = False
-    scene: bool = True
-    brief: bool = True
+    scene: bool = True  # True if the run contains the objects of [scene]
+    brief: bool = True  # True if the scenario's short form contains the run
 
     @property
     def references(self) -> dict[str, str]:
@@ -104,19 +103,16 @@ class Scene(Table):
 
 
 class Design(Table):
-    """Choices of hil/scenarios/design.py. mass kg, continuous torque N m: of the motors in the mechanism file. carried:
-    {joint: the payload that represents its motor}. size: range of the relative masses. gear: range of motor turns per
-    joint turn. voltage: fraction of the bus voltage. margin: gain margin of the servos. damping: range for the
-    gains."""
+    """Choices of hil/scenarios/design.py. mass kg, continuous torque N m: of the motors in the mechanism file."""
 
     mass: Positive
     continuous: Positive
-    carried: dict[str, str] = {}
-    size: tuple[float, float]
-    gear: tuple[float, float]
-    voltage: Positive = 0.9
-    margin: Positive = 2.0
-    damping: tuple[float, float] = (0.5, 1.5)
+    carried: dict[str, str] = {}  # {joint: the payload that represents its motor}
+    size: tuple[float, float]  # range of the relative masses
+    gear: tuple[float, float]  # range of motor turns per joint turn
+    voltage: Positive = 0.9  # fraction of the bus voltage
+    margin: Positive = 2.0  # gain margin of the servos
+    damping: tuple[float, float] = (0.5, 1.5)  # range for the gains
 
 
 class ServoRun(Table):
@@ -138,21 +134,19 @@ class ServoTest(Table):
 
 
 class ContactRun(Table):
-    """A motion along the wall in `seconds`. at_most: bound of the force's rms error, N, or relative to the run
-    compared_with."""
+    """A motion along the wall in `seconds`."""
 
     name: str
     seconds: Positive
     feedback: bool = False
     compared_with: str | None = None
-    at_most: Positive
+    at_most: Positive  # bound of the force's rms error, N, or relative to the run compared_with
     brief: bool = True
 
 
 class Contact(Table):
     """A wall at y = floor, m. The tip moves along the wall in x and presses on the wall with `press` N. stiffness N/m,
-    damping N s/m: of the wall. gain, sensor_hz: of the force feedback. elements: number of elements of the plant's beam
-    (hil/scenarios/wall_arm.py)."""
+    damping N s/m: of the wall. gain, sensor_hz: of the force feedback."""
 
     floor: float
     from_: float = Field(alias="from")
@@ -162,7 +156,7 @@ class Contact(Table):
     damping: float
     gain: float
     sensor_hz: Positive
-    elements: int
+    elements: int  # number of elements of the plant's beam (hil/scenarios/wall_arm.py)
     run: list[ContactRun]
 
 

@@ -26,12 +26,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Change:
-    """Effect of a change in each tick. missing (T, n): torque that the feed-forward lacks, N m. torque (T, n): torque
-    that the feedback adds, N m. error (T, n): target minus actual, rad."""
+    """Effect of a change in each tick."""
 
-    missing: Array
-    torque: Array
-    error: Array
+    missing: Array  # (T, n): torque that the feed-forward lacks, N m
+    torque: Array  # (T, n): torque that the feedback adds, N m
+    error: Array  # (T, n): target minus actual, rad
 
 
 def predict(mechanism: Mechanism, motion: Motion, ticks: int, mass_scale: float = 1.0,

@@ -32,8 +32,7 @@ FREQUENCY, DECAY = 0.01, 0.05  # relative tolerances for frequency (elements) an
 @dataclass(frozen=True)
 class Swing:
     """t (T,) s. target, hub (T,) rad. tip (T,) m: arc length from the target's direction. measured, theory: frequency
-    Hz and decay 1/s after the end of the turn. clamped: theoretical frequency of the arm with a clamped root.
-    """
+    Hz and decay 1/s after the end of the turn."""
 
     name: str
     t: Array
@@ -43,7 +42,7 @@ class Swing:
     turned: float
     measured: tuple[float, float]
     theory: tuple[float, float]
-    clamped: float
+    clamped: float  # theoretical frequency of the arm with a clamped root
 
     def checks(self) -> list[Check]:
         (f, d), (ft, dt) = self.measured, self.theory

@@ -41,18 +41,16 @@ USB_TRIES = 10  # number of waits of ROM_START_S until the host's USB system fin
 
 @dataclass(frozen=True)
 class Flashed:
-    """Result of flashing. before, after: digests that the board reported; '' if the board was not asked. unique: the
-    chip's unique number; '' if unreadable. brown_out: the present brown-out level; '' if unreadable. advice: on the
-    brown-out level."""
+    """Result of flashing. before, after: digests that the board reported; '' if the board was not asked."""
 
     via: Way
     chip: str
     bytes_written: int
     before: str
     after: str
-    unique: str = ""
-    brown_out: str = ""
-    advice: str = ""
+    unique: str = ""  # the chip's unique number; '' if unreadable
+    brown_out: str = ""  # the present brown-out level; '' if unreadable
+    advice: str = ""  # advice on the brown-out level
 
 
 def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, link: str | None, baud: int = ROM_BAUD,

@@ -61,20 +61,18 @@ NO_GEAR = "how it turns: the joint is not driven before its gear is right"
 
 @dataclass(frozen=True)
 class Finding:
-    """Test result for one joint. problem: empty if the joint passed. values: corrected keys for the file. unknown:
-    facts about the drive that this test cannot measure. zero: the drive's reading at the joint's zero, rad or servo
-    counts. sinks: advice for a joint that sinks. firmware: the drive's version, if reported. gear: turns of the drive
-    per turn of the joint, measured by hand. None: not measured."""
+    """Test result for one joint. gear: turns of the drive per turn of the joint, measured by hand. None: not measured.
+    """
 
     joint: str
-    problem: str
+    problem: str  # empty if the joint passed
     torque: float  # torque at the first motion, N m or N; 0: no motion
     ratio: float | None  # counted angle over the user's angle; None: unknown
-    values: Mapping[str, Mapping[str, float | str]]
-    unknown: str = ""
-    sinks: str = ""
-    zero: float | None = None
-    firmware: str = ""
+    values: Mapping[str, Mapping[str, float | str]]  # corrected keys for the file
+    unknown: str = ""  # facts about the drive that this test cannot measure
+    sinks: str = ""  # advice for a joint that sinks
+    zero: float | None = None  # the drive's reading at the joint's zero, rad or servo counts
+    firmware: str = ""  # the drive's version, if reported
     gear: float | None = None
 
     def data(self) -> dict[str, Any]:
@@ -86,24 +84,21 @@ class Finding:
 
 @dataclass(frozen=True)
 class Probed:
-    """Response of the only driven joint. way: sign of the counted motion under positive torque: 1, -1, or 0 if unknown.
-    torque: absolute torque at the first motion; 0: no motion. other: the joint that moved in place of the driven joint.
-    sinks: name of a sinking joint. one_way: the joint moved only for one sign of the torque."""
+    """Response of the only driven joint."""
 
-    way: int
-    torque: float
-    other: int | None = None
-    sinks: int | None = None
-    one_way: bool = False
+    way: int  # sign of the counted motion under positive torque: 1, -1, or 0 if unknown
+    torque: float  # absolute torque at the first motion; 0 if the joint did not move
+    other: int | None = None  # the joint that moved in place of the driven joint
+    sinks: int | None = None  # name of a sinking joint
+    one_way: bool = False  # true if the joint moved only for one sign of the torque
 
 
 @dataclass(frozen=True)
 class Look:
-    """Measurements of a joint by hand and by the probe; None: not measured. ratio: counted angle over the user's angle,
-    NaN if the two ratios differ. place: measured position at the joint's start, rad."""
+    """Measurements of a joint by hand and by the probe; None: not measured."""
 
-    ratio: float | None = None
-    place: float | None = None
+    ratio: float | None = None  # counted angle over the user's angle, NaN if the two ratios differ
+    place: float | None = None  # measured position at the joint's start, rad
     probed: Probed | None = None
 
 
@@ -407,12 +402,11 @@ def _against(torques: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 @dataclass(frozen=True)
 class Driven:
-    """Motion of a driven joint. seconds (K,): since the beginning. moved (K, J): counted motion. torque: the last
-    torque."""
+    """Motion of a driven joint."""
 
-    seconds: NDArray[np.float64]
-    moved: NDArray[np.float64]
-    torque: float
+    seconds: NDArray[np.float64]  # (K,): since the beginning
+    moved: NDArray[np.float64]  # (K, J): counted motion
+    torque: float  # the last torque
 
     def moves(self, number: int) -> bool:
         return bool(abs(self.moved[-1, number]) > MOVES)

@@ -77,22 +77,17 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Identified:
-    """Parameters of a joint. viscous: N m s/rad. coulomb: N m. rotor: J N^2, kg m^2.
-
-    apparent: inertia of the rotor and its load in the experiment's pose, kg m^2. inertia: of the rotor, at the motor or
-    at a bus drive's output. key: the file's table for `inertia`. rms: of the residual, N m. samples: number of used
-    samples.
-    """
+    """Parameters of a joint."""
 
     joint: str
-    viscous: Estimate
-    coulomb: Estimate
-    rotor: Estimate
-    apparent: Estimate
-    inertia: Estimate
-    rms: float
-    samples: int
-    key: str = "motor"
+    viscous: Estimate  # viscous friction, N m s/rad
+    coulomb: Estimate  # dry friction, N m
+    rotor: Estimate  # rotor inertia J N^2 at the joint, kg m^2
+    apparent: Estimate  # inertia of the rotor and its load in the experiment's pose, kg m^2
+    inertia: Estimate  # rotor inertia at the motor, or at a bus drive's output, kg m^2
+    rms: float  # rms of the residual, N m
+    samples: int  # number of used samples
+    key: str = "motor"  # the file's table for `inertia`
 
     def values(self) -> dict[str, dict[str, float]]:
         """Return the keys for the mechanism file. Negative values are replaced by 0."""
@@ -117,12 +112,11 @@ class Identified:
 
 @dataclass(frozen=True)
 class Take:
-    """One recording, one sample per tick. q (S, J): measured, rad or m, constant for unrecorded joints. duty (S,): of
-    the tested joint; on a drive in torque mode the torque, N m. bus_voltage: V."""
+    """One recording, one sample per tick."""
 
-    q: Array
-    duty: Array
-    bus_voltage: float
+    q: Array  # (S, J): measured, rad or m, constant for unrecorded joints
+    duty: Array  # duty (S,) of the tested joint; on a drive in torque mode its torque, N m
+    bus_voltage: float  # bus voltage, V
 
 
 def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[str], None] = lambda what: None

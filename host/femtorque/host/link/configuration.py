@@ -20,16 +20,15 @@ SERVOS_UP = 1.0  # time from power-up of the supply until servos answer and are 
 
 @dataclass(frozen=True)
 class Configuration:
-    """Properties of a board that host and board must share. digest: 32 bytes. joints: the streamed joints, in the
-    order of the messages. source: path of the mechanism file."""
+    """Properties of a board that host and board must share."""
 
     name: str
     board: str
-    digest: bytes
-    joints: tuple[Joint, ...]
+    digest: bytes  # 32 bytes
+    joints: tuple[Joint, ...]  # the streamed joints, in the order of the messages
     rate_hz: int
     knot_hz: int
-    source: str = ""
+    source: str = ""  # path of the mechanism file
     baud: int = 1_000_000
     start_tolerance: tuple[float, ...] = ()  # maximum distance from the first knot at START, rad or m per joint
     pil: bool = False  # the plant is simulated by the host

@@ -35,12 +35,12 @@ def wanted(port: str, answers: Iterable[Answer]) -> list[Answer]:
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer at a port. identity: as in Session, or None. why: the reason if `identity` is None."""
+    """Answer at a port."""
 
     port: str
     what: str
-    identity: dict[str, Any] | None
-    why: str = ""
+    identity: dict[str, Any] | None  # identity of the board, as in Session; None without an identity
+    why: str = ""  # reason if `identity` is None
 
     def __str__(self) -> str:
         if self.identity is None:

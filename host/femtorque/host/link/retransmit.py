@@ -32,11 +32,11 @@ def message(knots: Knots, i: int) -> Knot:
 
 @dataclass
 class Sender:
-    """Sender of one motion. first: sequence number of the first knot, which the board reports in STATUS.ack."""
+    """Sender of one motion."""
 
     link: Link
     knots: Knots
-    first: int
+    first: int  # sequence number of the first knot, which the board reports in STATUS.ack
     flight: float = 0.0  # round trip without waiting for the next STATUS, s
     acked: int = 0  # knots the board has
     next: int = 0  # the knot to be sent next

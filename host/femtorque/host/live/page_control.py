@@ -44,10 +44,10 @@ WHERE = "page"
 
 @dataclass(frozen=True)
 class Held:
-    """One object from a page, with goals for joints or a goal for the tip. t: page's clock, s."""
+    """One object from a page, with goals for joints or a goal for the tip."""
 
     page: str
-    t: float
+    t: float  # page's clock, s
     joints: dict[int, float]
     tip: tuple[float, ...]
 

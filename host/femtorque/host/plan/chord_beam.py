@@ -26,15 +26,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class End:
-    """The rigid part at the beam's end; x is measured from the beam's end. mass: kg. com: centre of mass, x in m.
-    inertia: about the com, kg m^2. point: the point that follows the path, x in m. spring: stiffness between beam and
-    part, N m/rad; None: fixed."""
+    """The rigid part at the beam's end; x is measured from the beam's end."""
 
-    mass: float = 0.0
-    com: float = 0.0
-    inertia: float = 0.0
-    point: float = 0.0
-    spring: float | None = None
+    mass: float = 0.0  # mass, kg
+    com: float = 0.0  # centre of mass, x in m
+    inertia: float = 0.0  # inertia about the centre of mass, kg m^2
+    point: float = 0.0  # the point that follows the path, x in m
+    spring: float | None = None  # stiffness between beam and part, N m/rad; None for a rigid connection
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,7 @@ class ChordBeam:
     """Integrals over the link's mass, < >, and its stiffness, in n coordinates W.
 
     BB = <B B>, K, C (n, n); B = <B>, Bx = <x B> (n,); mass = <1>, first = <x>, second = <x^2>; reach: from the joint to
-    the tip point, m. hub (n,): direction of the joint's torque, the slope at the joint. active (n,): direction of a
-    motor in the spring at the beam's end.
+    the tip point, m.
     """
 
     BB: Array
@@ -55,8 +52,8 @@ class ChordBeam:
     first: float
     second: float
     reach: float
-    hub: Array
-    active: Array
+    hub: Array  # (n,): direction of the joint's torque, the slope at the joint
+    active: Array  # (n,): direction of a motor in the spring at the beam's end
 
     @property
     def n(self) -> int:

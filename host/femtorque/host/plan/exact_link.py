@@ -36,8 +36,7 @@ SOLVED = 1e-6  # relative tolerance of the accelerations in a time step; also th
 @dataclass(frozen=True)
 class Chain:
     """Rigid segments of a planar chain; the joint turns the first segment. length, at, mass, inertia (S,): numbers of
-    the segments. stiffness, damping (S - 1,): numbers of the springs between the segments. reach: distance from the
-    last segment's joint to the tip, m."""
+    the segments. stiffness, damping (S - 1,): numbers of the springs between the segments."""
 
     length: Array
     at: Array
@@ -45,7 +44,7 @@ class Chain:
     inertia: Array
     stiffness: Array
     damping: Array
-    reach: float
+    reach: float  # distance from the last segment's joint to the tip, m
 
     @staticmethod
     def of(mass: float, beam: Beam, end: End, segments: int) -> Chain:

@@ -32,12 +32,11 @@ REST_ROUNDS = 12  # iterations for the chord's angle: this angle plus the sag gi
 
 @dataclass(frozen=True)
 class FlexiblePlan:
-    """Result of the plan. trajectory: motion of the driven joints, at every knot. path (T, 3): positions of the tip at
-    `motion`'s times, m."""
+    """Result of the plan."""
 
-    trajectory: Trajectory
+    trajectory: Trajectory  # motion of the driven joints, at every knot
     motion: TipMotion
-    path: Array
+    path: Array  # (T, 3): positions of the tip at `motion`'s times, m
     pressing: float  # largest contact force of the tip, N
     deflection: float  # maximum angle between joint and chord, rad
     exact: Exact | None  # corrected motion; None with contact or with static ends

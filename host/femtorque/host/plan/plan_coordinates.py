@@ -31,11 +31,10 @@ SAME_WAY = 0.05  # fraction of a joint's velocities: a joint with a smaller frac
 
 @dataclass(frozen=True)
 class Space:
-    """The free coordinates of a mechanism in one mode. whole: the mechanism with all its modes. mode: the mode's name;
-    empty if the mechanism has no modes."""
+    """The free coordinates of a mechanism in one mode."""
 
-    whole: Mechanism
-    mode: str
+    whole: Mechanism  # the mechanism with all its modes
+    mode: str  # the mode's name; empty if the mechanism has no modes
     assembly: Assembly
 
     @staticmethod

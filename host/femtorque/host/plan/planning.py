@@ -48,26 +48,24 @@ BEGINNING = "the beginning"
 
 @dataclass(frozen=True)
 class Slowed:
-    """A section that is played more slowly, since the motors cannot play the section at its planned speed. factor: new
-    duration over planned duration."""
+    """A section that is played more slowly, since the motors cannot play the section at its planned speed."""
 
     section: int
     to: str
-    factor: float
+    factor: float  # new duration over planned duration
     because: str
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan through waypoints. arrivals: (time s, waypoint) of every reached waypoint. tip (R, 3): m, if waypoints use
-    a tip."""
+    """A plan through waypoints."""
 
     trajectory: Trajectory
-    arrivals: tuple[tuple[float, str], ...]
+    arrivals: tuple[tuple[float, str], ...]  # (time s, waypoint) of every reached waypoint
     slowed: tuple[Slowed, ...]
     # for each joint, the largest fraction of each limit that the motion uses; None: no limit
     shares: dict[str, dict[str, float | None]]
-    tip: Array | None
+    tip: Array | None  # tip positions (R, 3), m, if waypoints use a tip
 
     def __repr__(self) -> str:
         return f"<Plan: {self.words()}>"
@@ -91,14 +89,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Section:
-    """A motion in one mode that begins and ends at rest. at: function from times (N,) s to positions, velocities and
-    accelerations of the coordinates, each (N, f). begin: the first pose (n,). via: (time, waypoint)."""
+    """A motion in one mode that begins and ends at rest."""
 
     space: Space
-    begin: Array
-    at: Curve
+    begin: Array  # the first pose (n,)
+    at: Curve  # function from times (N,) s to positions, velocities and accelerations of the coordinates, each (N, f)
     duration: float
-    via: tuple[tuple[float, str], ...]
+    via: tuple[tuple[float, str], ...]  # (time, waypoint)
     to: str
 
 
@@ -438,12 +435,11 @@ Moves = tuple[Array, Array, Array]  # positions, velocities, accelerations of al
 
 @dataclass(frozen=True)
 class _Played:
-    """A section as played by the board: positions of all joints at the knots. factor: duration over the duration of the
-    unslowed section. slowed: the part of the factor that the effort limits cause."""
+    """A section as played by the board: positions of all joints at the knots."""
 
     rows: Moves
-    factor: float
-    slowed: float
+    factor: float  # duration over the duration of the unslowed section
+    slowed: float  # the part of the factor that the effort limits cause
     because: str
 
 

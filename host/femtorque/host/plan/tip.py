@@ -28,11 +28,10 @@ UNLIMITED = 2.0 * np.pi  # range on either side of the start, for a joint withou
 
 @dataclass(frozen=True)
 class Goal:
-    """Goal of a tip. xyz: position (3,), m, base frame. rotation: orientation of the tip's link; None: any
-    orientation."""
+    """Goal of a tip."""
 
-    xyz: Array
-    rotation: Rotation | None = None
+    xyz: Array  # position (3,) in the base frame, m
+    rotation: Rotation | None = None  # orientation of the tip's link; None if any orientation is allowed
 
     def __str__(self) -> str:
         words = f"xyz = {_listed(self.xyz)}"

@@ -30,25 +30,23 @@ AFTER = 0.6  # time of simulation after the motion, to observe the remaining swi
 
 @dataclass(frozen=True)
 class Exact:
-    """Corrected motion and its errors. motion: corrected motion, with the torques of the geometrically exact chain.
-    left: peak-to-peak swing of the tip after the motion. linear: this swing without the correction. off: maximum
-    distance of the tip from the path. All swings and distances are in m and come from the finer chain."""
+    """Corrected motion and its errors. off: maximum distance of the tip from the path. All swings and distances are in
+    m and come from the finer chain."""
 
-    motion: TipMotion
-    left: float
-    linear: float
+    motion: TipMotion  # corrected motion, with the torques of the geometrically exact chain
+    left: float  # peak-to-peak swing of the tip after the motion
+    linear: float  # this swing without the correction
     off: float
 
 
 @dataclass(frozen=True)
 class More:
-    """The chord's motion plus a correction of the last joint. added (T,): correction, rad, every dt s from `start`
-    on."""
+    """The chord's motion plus a correction of the last joint."""
 
     chord: Timed
     start: float
     duration: float
-    added: Array
+    added: Array  # (T,): correction, rad, every dt s from `start` on
     dt: float
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:

@@ -29,19 +29,15 @@ ON_LINE = 1e-9  # fraction of the beam's length: allowed distance of the end par
 
 @dataclass(frozen=True)
 class FlexibleArm:
-    """A planar chain in which the last driven joint, number `hub`, carries the flexible link `beam`. mass: kg, of the
-    link. bar, end: the link's beam and end part.
+    """A planar chain in which the last driven joint, number `hub`, carries the flexible link `beam`. bar, end: the
+    link's beam and end part."""
 
-    rigid: the chain of the driven joints up to the hub, with a massless flexible link. normal: the common axis, global.
-    signs (hub + 1,): +1 or -1, each joint's axis along `normal`.
-    """
-
-    rigid: Model
+    rigid: Model  # the chain of the driven joints up to the hub, with a massless flexible link
     hub: int
-    normal: Array
-    signs: Array
+    normal: Array  # the common axis, global
+    signs: Array  # (hub + 1,): +1 or -1, each joint's axis along `normal`
     beam: ChordBeam
-    mass: float
+    mass: float  # mass of the link, kg
     bar: Beam
     end: End
 
@@ -52,20 +48,19 @@ class FlexibleArm:
 
 @dataclass(frozen=True)
 class TipMotion:
-    """Motion of the joints. times (T,): s from 0, with pre-actuation. path_start: the path's beginning, s.
+    """Motion of the joints.
 
-    q, qd, qdd (T, J): of the driven joints, rad. torque (T, J): N m, without friction and rotors. W (T, n): elastic
-    coordinates of femtorque.host.plan.chord_beam. counts: number of conditions at the start and at the end.
+    q, qd, qdd (T, J): of the driven joints, rad. torque (T, J): N m, without friction and rotors.
     """
 
-    times: Array
-    path_start: float
+    times: Array  # times (T,) from 0, with pre-actuation, s
+    path_start: float  # time at which the path begins, s
     q: Array
     qd: Array
     qdd: Array
     torque: Array
-    W: Array
-    counts: tuple[int, int]
+    W: Array  # (T, n): elastic coordinates of femtorque.host.plan.chord_beam
+    counts: tuple[int, int]  # number of conditions at the start and at the end
 
 
 def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int | None = None) -> FlexibleArm:

@@ -61,27 +61,25 @@ class WaypointFile(Table):
 
 @dataclass(frozen=True)
 class Waypoint:
-    """A waypoint: joint positions by name, rad or m (joints without a position stay), or a goal of the tip. where: the
-    waypoint's name in error messages. mode: mode of the mechanism from the rest before the waypoint on; None:
-    unchanged."""
+    """A waypoint: joint positions by name, rad or m (joints without a position stay), or a goal of the tip."""
 
-    where: str
+    where: str  # name of the waypoint in error messages
     joints: dict[str, float] | None
     goal: Goal | None
     stop: bool = True
     line: bool = False
     speed: float = 1.0
     pause: float = 0.0
-    mode: str | None = None
+    mode: str | None = None  # mode of the mechanism from the rest before the waypoint on; None: unchanged
 
 
 @dataclass(frozen=True)
 class Waypoints:
-    """Waypoints of a plan. tip: None if no waypoint needs a tip."""
+    """Waypoints of a plan."""
 
     source: Path
     points: tuple[Waypoint, ...]
-    tip: Tip | None
+    tip: Tip | None  # None if no waypoint needs a tip
 
 
 def load_waypoints(path: Path, mechanism: Mechanism, tip: str | None = None) -> Waypoints:

@@ -21,17 +21,15 @@ _FELT = ("std_msgs/Header header\nstring[] name\nfloat64[] external\nfloat64[] m
 
 @dataclass(frozen=True)
 class FromOutside:
-    """External torques from a log. t (T,): s since the board's reset. external, mean, threshold (T, J): N m or N.
-    touched (T,): True during a contact. joint (T,): joint of the current or last contact; empty before the first
-    contact. touches (T,): number of contacts since reset; wraps."""
+    """External torques from a log. external, mean, threshold (T, J): N m or N."""
 
-    t: Array
+    t: Array  # times (T,) since the board's reset, s
     external: Array
     mean: Array
     threshold: Array
-    touched: NDArray[np.bool_]
-    joint: tuple[str, ...]
-    touches: NDArray[np.int64]
+    touched: NDArray[np.bool_]  # (T,): True during a contact
+    joint: tuple[str, ...]  # (T,): joint of the current or last contact; empty before the first contact
+    touches: NDArray[np.int64]  # (T,): number of contacts since reset; wraps
 
 
 class Feeling:

@@ -325,8 +325,7 @@ def columns(joints: tuple[Joint, ...], truth: bool = False) -> list[str]:
 class Run:
     """Content of a log with S samples and J joints, in SI units. error: desired - measured, on the shorter way around.
 
-    true: positions of a simulated plant. begun: date and time with offset, ISO 8601, empty in old logs. arm: None in
-    old or unfinished logs, and without a mechanism file.
+    true: positions of a simulated plant. arm: None in old or unfinished logs, and without a mechanism file.
     """
 
     mechanism: str
@@ -350,7 +349,7 @@ class Run:
     budget: int | None  # cycles from one control tick to the next
     true: Array | None = None  # (S, J); rows of NaN where the position is unknown
     unix_time: Array | None = None  # (S,) host's clock when the row was written, s since 1970
-    begun: str = ""
+    begun: str = ""  # date and time with offset, ISO 8601; empty in old logs
     arm: dict[str, Any] | None = None  # the page's scene (femtorque.host.scene.description)
     # by name of the flexible link: times (T,), s since reset, and deflections (T, ...), m
     tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)

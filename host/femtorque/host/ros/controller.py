@@ -35,16 +35,14 @@ TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/
 
 @dataclass(frozen=True)
 class Seen:
-    """The board's report on the K joints of a controller. positions, velocities, torques (K,): measured values.
-    off (K,): position error, target minus position, rad or m. slow (K,): velocity error, target minus velocity.
-    kept (K,): 1 for a joint whose velocity the board has limited in this motion."""
+    """The board's report on the K joints of a controller. positions, velocities, torques (K,): measured values."""
 
     positions: Array
     velocities: Array
     torques: Array
-    off: Array
-    slow: Array
-    kept: Array
+    off: Array  # (K,): position error, target minus position, rad or m
+    slow: Array  # (K,): velocity error, target minus velocity
+    kept: Array  # (K,): 1 for a joint whose velocity the board has limited in this motion
 
     def of(self, columns: list[int]) -> Seen:
         """Return the report on some of the joints."""

@@ -36,10 +36,10 @@ ABOVE, BESIDE = 6, 2  # search depth above the URDF's folder: for package:// nam
 
 @dataclass(frozen=True)
 class Solid:
-    """Triangle mesh of one link in the link's frame. vertices (V, 3): m. faces (F, 3): vertex numbers."""
+    """Triangle mesh of one link in the link's frame."""
 
-    vertices: NDArray[np.float32]
-    faces: NDArray[np.uint32]
+    vertices: NDArray[np.float32]  # vertices (V, 3), m
+    faces: NDArray[np.uint32]  # (F, 3): vertex numbers
     colour: str
 
     def data(self) -> dict[str, Any]:

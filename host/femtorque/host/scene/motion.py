@@ -24,39 +24,36 @@ LARGER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # magnification factors for
 
 @dataclass(frozen=True)
 class Mark:
-    """Event from time t until a later time, s. joint: None for an event of the board."""
+    """Event from time t until a later time, s."""
 
     t: float
     until: float
-    joint: str | None
+    joint: str | None  # None for an event of the board
     text: str
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Motion of an arm for the page. t (T,): s. desired (T, n): positions of `joints`. measured, true and shares (T,
-    n): measured and true positions, and torques as fractions of the limit; None if unknown.
+    """Motion of an arm for the page. measured, true and shares (T, n): measured and true positions, and torques as
+    fractions of the limit; None if unknown.
 
-    modes: (s, name) of the first mode and of every switch. bends (T, 4): deflection, m, and slope, rad, of flexible
-    tips in y, then in z. true_bends: of a simulated arm. waypoints: (s, name). path (T, 3): of the tip, m, in the base
-    frame. around: (s, surroundings) of a simulated arm, in order. pushed (T, n): disturbance torques as fractions of
-    the torque limit.
+    bends (T, 4): deflection, m, and slope, rad, of flexible tips in y, then in z. true_bends: of a simulated arm.
     """
 
     joints: tuple[str, ...]
-    t: Array
-    desired: Array
+    t: Array  # times (T,), s
+    desired: Array  # (T, n): positions of `joints`
     measured: Array | None = None
     true: Array | None = None
     shares: Array | None = None
-    modes: Sequence[tuple[float, str]] = ()
+    modes: Sequence[tuple[float, str]] = ()  # (s, name) of the first mode and of every switch
     marks: Sequence[Mark] = ()
     bends: dict[str, Array] = field(default_factory=dict)
     true_bends: dict[str, Array] = field(default_factory=dict)
-    waypoints: Sequence[tuple[float, str]] = ()
-    path: Array | None = None
-    around: Sequence[tuple[float, Moment]] = ()
-    pushed: Array | None = None
+    waypoints: Sequence[tuple[float, str]] = ()  # (s, name)
+    path: Array | None = None  # tip positions (T, 3) in the base frame, m
+    around: Sequence[tuple[float, Moment]] = ()  # (s, surroundings) of a simulated arm, in order
+    pushed: Array | None = None  # (T, n): disturbance torques as fractions of the torque limit
 
     def data(self, lengths: dict[str, float] | None = None) -> dict[str, Any]:
         """Return the motion as JSON data, with time from 0. lengths: of flexible links, m."""

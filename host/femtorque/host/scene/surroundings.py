@@ -16,13 +16,12 @@ Place = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Thing:
-    """Surface of a body in the body's frame. place: the frame's initial pose. moves: True if the arm can push the
-    body."""
+    """Surface of a body in the body's frame."""
 
     name: str
     solid: Solid
-    place: Place
-    moves: bool = False
+    place: Place  # the frame's initial pose
+    moves: bool = False  # True if the arm can push the body
 
     def data(self) -> dict[str, Any]:
         return {"name": self.name, "place": list(self.place), "moves": self.moves, **self.solid.data()}
@@ -55,7 +54,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Surroundings of a simulated arm. at: returns the moving things at a control tick, or None if unknown."""
+    """Surroundings of a simulated arm."""
 
     things: Sequence[Thing]
-    at: Callable[[int], Moment | None]
+    at: Callable[[int], Moment | None]  # returns the moving things at a control tick, or None if unknown

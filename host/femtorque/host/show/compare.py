@@ -19,11 +19,11 @@ MOST = 8  # maximum number of runs; each run needs a distinct colour
 
 @dataclass(frozen=True)
 class Compared:
-    """One run of the comparison. begin: time of its last motion in the log, s; time 0 of the comparison."""
+    """One run of the comparison."""
 
     name: str
     found: Findings
-    begin: float
+    begin: float  # time of its last motion in the log, s; time 0 of the comparison
 
 
 def compared_runs(runs: Sequence[tuple[Path, Run]]) -> list[Compared]:

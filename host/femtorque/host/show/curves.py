@@ -15,28 +15,27 @@ MOST = 4000  # maximum number of points of a curve; in a longer curve each stret
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve of a plot. x, y: of its points. dots: draw points without lines. colour: of
-    femtorque.codegen.common.colours."""
+    """One curve of a plot. x, y: of its points."""
 
     name: str
-    colour: str
+    colour: str  # a colour of femtorque.codegen.common.colours
     x: Array
     y: Array
     width: float = 1.2
-    dots: bool = False
+    dots: bool = False  # draw points without lines
 
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot of a page. group: plots of one group zoom together. marks: (x, text, bad) of vertical lines."""
+    """One plot of a page."""
 
     title: str
     x: str
     y: str
     curves: tuple[Curve, ...]
-    group: str = ""
+    group: str = ""  # plots of one group zoom together
     log: bool = False
-    marks: tuple[tuple[float, str, bool], ...] = ()
+    marks: tuple[tuple[float, str, bool], ...] = ()  # (x, text, bad) of vertical lines
     zero: bool = False  # always show zero
     most: int = MOST  # points of a curve
 

@@ -46,16 +46,16 @@ STILL = 1e-3  # target velocity below which a joint counts as at rest, rad/s or 
 
 @dataclass(frozen=True)
 class Event:
-    """Event of a run. t: s since the log began. bad: True for a disturbance, which a faultless run does not have."""
+    """Event of a run."""
 
-    t: float
+    t: float  # time since the log began, s
     what: str
-    bad: bool = False
+    bad: bool = False  # True for a disturbance, which a faultless run does not have
 
 
 @dataclass(frozen=True)
 class Tracking:
-    """Tracking of one joint in motion. rms, worst: rad or m. counts: the worst in encoder counts, NaN if unknown."""
+    """Tracking of one joint in motion. rms, worst: rad or m."""
 
     joint: str
     unit: str
@@ -63,7 +63,7 @@ class Tracking:
     worst: float
     at: float  # s
     rate: float  # velocity of the target at time `at`
-    counts: float
+    counts: float  # the worst in encoder counts, NaN if unknown
 
     @property
     def apart(self) -> str:
@@ -79,14 +79,13 @@ class Tracking:
 
 @dataclass(frozen=True)
 class Left:
-    """The feedback's torque at one joint (the model's residual), and the cause that explains most of this torque. size:
-    of the cause."""
+    """The feedback's torque at one joint (the model's residual), and the cause that explains most of this torque."""
 
     joint: str
     rms: float  # N m or N
     of_peak: float  # fraction of the maximum torque
     cause: str  # inertia | viscous friction | Coulomb friction | a constant torque | the feed-forward | nothing found
-    size: float
+    size: float  # size of the cause
     unit: str
     explained: float  # share of the variance
 
@@ -110,13 +109,12 @@ class Left:
 
 @dataclass(frozen=True)
 class Line:
-    """The strongest frequency in the error of one joint. amplitude: rad or m. times: amplitude over the median
-    amplitude."""
+    """The strongest frequency in the error of one joint."""
 
     joint: str
     hz: float
-    amplitude: float
-    times: float
+    amplitude: float  # amplitude, rad or m
+    times: float  # amplitude over the median amplitude
     unit: str
 
 

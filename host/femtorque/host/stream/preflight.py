@@ -16,11 +16,10 @@ SLOWER = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # factors th
 
 @dataclass(frozen=True)
 class Preflight:
-    """Result of the checks. duration: of one round, s. heaviest: the motors' largest load; None if no effort is
-    known."""
+    """Result of the checks."""
 
-    duration: float
-    heaviest: Load | None
+    duration: float  # duration of one round, s
+    heaviest: Load | None  # the motors' largest load; None if no effort is known
 
     def words(self) -> str:
         if self.heaviest is None:

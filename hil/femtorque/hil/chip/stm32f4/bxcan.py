@@ -32,11 +32,11 @@ def _filter_registers() -> dict[int, Register]:
 
 
 class BxCan(CanController):
-    """A controller. filters: the controller that contains the filters of both controllers."""
+    """A controller."""
 
     KIND, MEMBER, BEGIN, RESET = "A_BXCAN", "bxcans", "bxcan_begin", "bxcan_reset"
     REGISTERS = _registers()
-    filters: CanController
+    filters: CanController  # the controller that contains the filters of both controllers
 
     def read(self, offset: int, size: int) -> int:
         self._need_filters_clock()

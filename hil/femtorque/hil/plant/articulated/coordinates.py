@@ -23,12 +23,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coordinates:
-    """n coordinates have 2 n forms: first n cosines (or translations), then n sines (zero for slides).
+    """n coordinates have 2 n forms: first n cosines (or translations), then n sines (zero for slides)."""
 
-    turning (n,): True for the angle of a hinge.
-    """
-
-    turning: NDArray[np.bool_]
+    turning: NDArray[np.bool_]  # (n,): True for the angle of a hinge
 
     @staticmethod
     def of(elements: Sequence[Element]) -> Coordinates:

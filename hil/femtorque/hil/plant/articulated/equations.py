@@ -99,16 +99,12 @@ class Equations:
 
 @dataclass(frozen=True)
 class Along:
-    """The system as a function of its coordinates, at one configuration.
+    """The system as a function of its coordinates, at one configuration."""
 
-    rows (n, size): gradients. responses (size, n): accelerations for unit torques. multipliers (K, n): multipliers of
-    the rows for unit torques. compliance (n, n): rows times responses, the inverse of the joint-space inertia.
-    """
-
-    rows: Array
-    responses: Array
-    multipliers: Array
-    compliance: Array
+    rows: Array  # gradients (n, size)
+    responses: Array  # accelerations (size, n) for unit torques
+    multipliers: Array  # multipliers (K, n) of the rows for unit torques
+    compliance: Array  # rows times responses (n, n), the inverse of the joint-space inertia
 
     @staticmethod
     def of(equations: Equations) -> Along:

@@ -62,8 +62,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Station:
-    """A section of a rigid link, described by combinations (4,) of its solid's points. outboard: names of the elements
-    on the far side of the station."""
+    """A section of a rigid link, described by combinations (4,) of its solid's points."""
 
     link: int
     solid: int
@@ -72,7 +71,7 @@ class Station:
     frame: Array  # (3, 4): combinations of the points for the member's axis and its two normals
     a: Array
     B: Array
-    outboard: tuple[str, ...]
+    outboard: tuple[str, ...]  # names of the elements on the far side of the station
 
 
 class Members:

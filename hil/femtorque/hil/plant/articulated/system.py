@@ -49,10 +49,7 @@ class Coupling:
 
 @dataclass(frozen=True)
 class System:
-    """solids[0] is the ground. Rotor r turns with the coordinate geared[r].
-
-    dropped: names of rows that were omitted because they follow from other rows.
-    """
+    """solids[0] is the ground. Rotor r turns with the coordinate geared[r]."""
 
     solids: tuple[Solid, ...]
     rows: tuple[Row, ...]
@@ -62,7 +59,7 @@ class System:
     geared: NDArray[np.intp]  # (r,)
     rotor_inertia: Array  # (r,) kg m^2 (kg for slides)
     gravity: Array
-    dropped: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()  # names of rows that were omitted because they follow from other rows
     couplings: tuple[Coupling, ...] = ()
 
     @property

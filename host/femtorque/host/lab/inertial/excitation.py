@@ -48,9 +48,9 @@ QUIET = 0.02  # fraction of the effort: assumed standard deviation of the measur
 
 @dataclass(frozen=True)
 class Excitation(Plan):
-    """A plan of an exciting motion, without waypoints. information: log-determinant; higher is better."""
+    """A plan of an exciting motion, without waypoints."""
 
-    information: float
+    information: float  # log-determinant; higher is better
 
     def words(self) -> str:
         """Return the duration in words."""

@@ -39,26 +39,25 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Programme:
-    """Motions of one identification. motions: motions for the fit, in order. unseen: motions for the test; empty for a
-    payload. joints: indices of the joints to be recorded; None means all joints."""
+    """Motions of one identification."""
 
     unknowns: Unknowns
     columns: NDArray[np.int64]
     base: Array
-    motions: tuple[Excitation, ...]
-    unseen: tuple[Excitation, ...]
-    joints: tuple[int, ...] | None = None
+    motions: tuple[Excitation, ...]  # motions for the fit, in order
+    unseen: tuple[Excitation, ...]  # motions for the test; empty for a payload
+    joints: tuple[int, ...] | None = None  # indices of the joints to be recorded; None means all joints
 
 
 @dataclass(frozen=True)
 class Result:
     """Identified numbers, with their errors in a test motion that the fit did not use. judged: torque that the old and
-    the new numbers leave unexplained in the test motion; None for a payload. watched: the board's reports."""
+    the new numbers leave unexplained in the test motion; None for a payload."""
 
     found: Found
     judged: Judged | None
     unseen: tuple[Recording, ...]
-    watched: Watched = field(default_factory=Watched)
+    watched: Watched = field(default_factory=Watched)  # the board's reports
 
     @property
     def better(self) -> bool:

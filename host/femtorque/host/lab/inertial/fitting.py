@@ -39,30 +39,27 @@ LEAST = 1e-4
 
 @dataclass(frozen=True)
 class Judged:
-    """Unexplained rms torque (J,), N m or N, in a motion that was not used for the fit. before: with the file's
-    numbers. after: with the new numbers."""
+    """Unexplained rms torque (J,), N m or N, in a motion that was not used for the fit."""
 
-    before: Array
-    after: Array
+    before: Array  # error with the file's numbers
+    after: Array  # error with the new numbers
     motion: Array  # rms of the torque itself
 
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a fit. values (P,): of the unknowns. deviation (P,): standard deviations from the data and the prior;
-    the prior's uncertainty is at least DOUBT. seen (P,): False if the data hardly determine this number. late (J,):
-    delays, s. information (P, P): from the data, per unit of each unknown. slow (R,): standard deviations of the
-    velocities of `unknowns.terms`, rad/s or m/s; 0 for a term without a velocity."""
+    """Result of a fit. slow (R,): standard deviations of the velocities of `unknowns.terms`, rad/s or m/s; 0 for a term
+    without a velocity."""
 
     unknowns: Unknowns
     prior: Prior
-    values: Array
-    deviation: Array
-    seen: NDArray[np.bool_]
+    values: Array  # values (P,) of the unknowns
+    deviation: Array  # (P,): standard deviations from the data and the prior; the prior's uncertainty is at least DOUBT
+    seen: NDArray[np.bool_]  # (P,): False if the data hardly determine this number
     gamma: float
-    late: Array
+    late: Array  # delays (J,), s
     noise: Array
-    information: Array
+    information: Array  # information (P, P) from the data, per unit of each unknown
     columns: NDArray[np.int64]
     base: Array
     slow: Array

@@ -34,12 +34,11 @@ SURE = 0.1  # fraction of a joint's torque: the result counts as certain if the 
 
 @dataclass(frozen=True)
 class Weighed:
-    """Result of a weighing. scale (J,): real torque of each streamed joint over the file's torque. half (J,): half of
-    the 95 % interval of scale. sure (J,): True if half is below SURE."""
+    """Result of a weighing. sure (J,): True if half is below SURE."""
 
     mechanism: Mechanism
-    scale: Array
-    half: Array
+    scale: Array  # (J,): real torque of each streamed joint over the file's torque
+    half: Array  # (J,): half of the 95 % interval of scale
 
     @property
     def sure(self) -> NDArray[np.bool_]:

@@ -83,12 +83,11 @@ def believable(phi: Array, thin: float = LEAST) -> Array:
 
 @dataclass(frozen=True)
 class Prior:
-    """The file's numbers, and their weights in the fit. phi (S, 10): of the solids. positive
-    (K,): of the joints. hold (K,): weights of the joints' numbers, as factors on gamma."""
+    """The file's numbers, and their weights in the fit."""
 
-    phi: Array
-    positive: Array
-    hold: Array
+    phi: Array  # numbers (S, 10) of the solids
+    positive: Array  # numbers (K,) of the joints
+    hold: Array  # (K,): weights of the joints' numbers, as factors on gamma
 
     @staticmethod
     def of(values: Array, solids: int, least: Array, loose: int = 0) -> Prior:

@@ -43,36 +43,33 @@ SAMPLES = 1000  # maximum number of samples in one recording of the board
 
 @dataclass(frozen=True)
 class Recording:
-    """Measurements during one motion. t (S,): s, equidistant. positions (S, J): rad or m. volts (S,): bus voltage.
-    given: by joint number, times (T,), s on the same clock, and equidistant duties (T,); for drives in torque mode
-    torques, N m or N."""
+    """Measurements during one motion. given: by joint number, times (T,), s on the same clock, and equidistant duties
+    (T,); for drives in torque mode torques, N m or N."""
 
-    t: Array
-    positions: Array
-    volts: Array
+    t: Array  # equidistant times (S,), s
+    positions: Array  # positions (S, J), rad or m
+    volts: Array  # bus voltage (S,), V
     given: dict[int, tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
 class Stops:
-    """Handling of the user's requests to stop. interrupts: None if there is no user. hold: s for which the arm is held
-    after a stop. Within this time the user may resume the motion, or disarm the arm by a second stop."""
+    """Handling of the user's requests to stop. hold: s for which the arm is held after a stop. Within this time the
+    user may resume the motion, or disarm the arm by a second stop."""
 
-    interrupts: Interrupts | None = None
+    interrupts: Interrupts | None = None  # None if there is no user
     hold: float = 0.0
 
 
 @dataclass(frozen=True)
 class Equations:
-    """Linear equations of all joints for the unknowns x: matrix x = side. matrix (N, J, P), side (N, J). late (N, J):
-    derivative of `side` with respect to the delay of a command, per s. counts (N, J): False if a joint hardly moved or
-    was not recorded. period: s between rows."""
+    """Linear equations of all joints for the unknowns x: matrix x = side. matrix (N, J, P), side (N, J)."""
 
     matrix: Array
     side: Array
-    late: Array
-    counts: NDArray[np.bool_]
-    period: float
+    late: Array  # (N, J): derivative of `side` with respect to the delay of a command, per s
+    counts: NDArray[np.bool_]  # (N, J): False if a joint hardly moved or was not recorded
+    period: float  # time between rows, s
 
     def errors(self, values: Array, late: Array) -> Array:
         """Return residuals (N, J), N m or N, of unknowns (P,) and delays (J,) s."""

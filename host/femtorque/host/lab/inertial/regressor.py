@@ -84,10 +84,10 @@ class Solid:
 
 @dataclass(frozen=True)
 class FrictionTerm:
-    """Friction of a joint other than viscous and Coulomb friction. joint: number of the streamed joint. slow: velocity
-    at which friction that falls with velocity has halved, rad/s or m/s. 0: friction that rises with load."""
+    """Friction of a joint other than viscous and Coulomb friction. slow: velocity at which friction that falls with
+    velocity has halved, rad/s or m/s. 0: friction that rises with load."""
 
-    joint: int
+    joint: int  # number of the streamed joint
     slow: float = 0.0
 
     @property

@@ -71,12 +71,11 @@ def rest(session: Session) -> None:
 
 @dataclass(frozen=True)
 class Touch:
-    """Largest deviation of a joint's external torque from its mean, N m or N, and the proposed threshold. before: with
-    the file's numbers. after: with the new numbers."""
+    """Largest deviation of a joint's external torque from its mean, N m or N, and the proposed threshold."""
 
     joint: str
-    before: float
-    after: float
+    before: float  # threshold with the file's numbers
+    after: float  # threshold with the new numbers
     contact: Contact
 
 

@@ -31,11 +31,11 @@ def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Status:
-    """Answer of a servo. parameters: the bytes that the question requested."""
+    """Answer of a servo."""
 
     id: int
     error: int
-    parameters: bytes
+    parameters: bytes  # the bytes that the question requested
 
 
 def status(data: bytes) -> Status:

@@ -58,23 +58,22 @@ SMOOTH = 5e-3  # time over which the servo averages its velocity, s
 
 @dataclass(frozen=True)
 class Model:
-    """Parameters of a model. number: value of register 0. volts: recommended supply, V; stall N m and ampere A at this
-    supply. highest, lowest: factory limits of the supply, 0.1 V. step: step of the measured current, A, 0 without a
-    sensor; most: the maximum number of steps. grams: mass of the servo. hottest: deg C. p_gain: gain of position mode;
-    0 if position mode is not modelled."""
+    """Parameters of a model. volts: recommended supply, V; stall N m and ampere A at this supply. highest, lowest:
+    factory limits of the supply, 0.1 V. step: step of the measured current, A, 0 without a sensor; most: the maximum
+    number of steps."""
 
-    number: int
+    number: int  # value of register 0
     volts: float
     stall: float
     ampere: float
     step: float
     most: int
-    grams: float
+    grams: float  # mass of the servo
     highest: int
     lowest: int
-    hottest: int = 80
+    hottest: int = 80  # highest temperature, deg C
     shutdown: int = 52
-    p_gain: int = 0
+    p_gain: int = 0  # gain of position mode; 0 if position mode is not modelled
 
 
 MODELS = {
