@@ -1,8 +1,7 @@
 """Makes docs/architecture.svg and docs/rooms.md from the imports of the code: `python docs/architecture.py`.
 
-A room is a package or module directly below codegen, host or hil (the houses). The picture draws each room above all
-rooms that it imports. An arrow points to an imported room. Arrows for indirect imports are left out. A test compares
-both files with the output of this script.
+A room is a package or module directly below codegen, host or hil (the houses), drawn above all rooms that it imports.
+Arrows for indirect imports are left out. A test compares both files with this script's output.
 """
 
 import ast
@@ -54,8 +53,7 @@ def uses() -> Uses:
 
 
 def floors(rooms: Uses) -> dict[str, int]:
-    """Return the floor number of each room: the length of the longest chain of imports in its house. Raise ValueError
-    if two rooms import each other."""
+    """Return each room's floor, its longest chain of imports in its house. Raise ValueError for a circle."""
     found: dict[str, int] = {}
 
     def floor(name: str, above: tuple[str, ...]) -> int:

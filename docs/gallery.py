@@ -1,7 +1,4 @@
-"""Makes pages of runs on the virtual board for the documentation site: `python docs/gallery.py`.
-
-The pages are written to build/gallery.
-"""
+"""Makes pages of virtual runs for the documentation site in build/gallery: `python docs/gallery.py`."""
 
 import sys
 from pathlib import Path

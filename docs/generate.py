@@ -1,7 +1,4 @@
-"""Makes the reference pages of docs/ from the tables of the code: `python docs/generate.py`.
-
-A test compares the pages in the repository with the output of this script.
-"""
+"""Makes docs/'s reference pages from the code's tables: `python docs/generate.py`. A test compares them."""
 
 import inspect
 import json
@@ -63,10 +60,8 @@ def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 
 def package() -> str:
-    """Return the README for a package index. The index does not show other files.
-
-    Links lead to the repository in pyproject.toml. Without a repository, a link becomes plain text.
-    """
+    """Return the README for a package index, which shows no other files: links lead to pyproject.toml's repository, or
+    become plain text."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     repository = project.get("urls", {}).get("Repository")
 
@@ -164,8 +159,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _made(can: Can, rate: int) -> str:
-    """Describe the bit timing for Damiao's drives. The rate 1 Mbit/s is for the arbitration phase, higher rates are for
-    the data phase."""
+    """Describe the bit timing for Damiao's drives: 1 Mbit/s for arbitration, higher rates for data."""
     fast = rate > 1_000_000
     if fast and can.data is None:
         return "no: only classic CAN"

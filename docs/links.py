@@ -14,8 +14,7 @@ def filled(page: Path, made: dict[str, str]) -> str:
 
 
 def relinked(text: str, moved: Callable[[str], str | None]) -> str:
-    """Return the page with new targets of its links. If a new target is None, a link becomes plain text, and a picture
-    is removed."""
+    """Return the page with new link targets. A link to None becomes plain text; a picture to None is removed."""
     def one(found: re.Match[str]) -> str:
         picture, words, target = found.groups()
         if (new := moved(target)) is None:

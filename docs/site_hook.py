@@ -1,7 +1,5 @@
-"""The documentation site (mkdocs.yml): pages of docs/, and README, theory and other pages from other folders.
-
-`make lint` builds the site strictly: a link or an anchor without a target is an error.
-"""
+"""The documentation site (mkdocs.yml): docs/, README, theory and other pages. `make lint` refuses links without a
+target."""
 
 import posixpath
 import re

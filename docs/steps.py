@@ -58,11 +58,8 @@ def costs(mechanism: Mechanism) -> tuple[int, int, int, int]:
 
 
 def errors(mechanism: Mechanism, motions: int = MOTIONS) -> tuple[float, float]:
-    """Return two torque errors in random motions of one second, divided by the motion's peak torque.
-
-    The first error is float32 compared with float64. The second error is float64 compared with the exact torques. The
-    second error is NaN for flexible links, since it depends on their vibrations.
-    """
+    """Return two torque errors in random motions of 1 s, over the peak torque: float32 against float64, and float64
+    against exact torques (NaN for flexible links, whose vibrations decide the latter)."""
     model = Model.of(mechanism)
     sources, worst = step_sources(model), (0.0, 0.0)
     single, double = (CompiledStep(model, precision, sources) for precision in ("single", "double"))

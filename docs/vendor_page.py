@@ -1,7 +1,4 @@
-"""Makes docs/vendor.md from the last results of ST's drivers and from the list of refused mistakes.
-
-Run `python docs/vendor_page.py`. `make vendor` also makes this page.
-"""
+"""Makes docs/vendor.md from the last results of ST's drivers: `python docs/vendor_page.py`, also by `make vendor`."""
 
 import json
 import sys

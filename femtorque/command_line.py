@@ -37,10 +37,9 @@ PLAIN = {  # patterns in messages of pydantic and click, and their replacements
 
 
 def _unchecked_where_unused(params: list[Any]) -> list[Any]:
-    """Prepare parameters for --help and completion without pydantic, and return them.
+    """Prepare parameters for --help and completion without pydantic, whose import takes longer than all of --help.
 
-    Newer versions of typer check values with pydantic, whose import takes longer than all of --help. Without pydantic,
-    two things differ: a flag that is not given is False instead of None, and completion leaves values as typed.
+    Two things differ: a flag that is not given is False instead of None, and completion leaves values as typed.
     """
     for param in params:
         if param.param_type_name == "argument":  # arguments are shown as in the usage line, without Python's types
@@ -315,8 +314,7 @@ def _noted(error: BaseException) -> tuple[str, int]:
 
 
 def _traceback(error: BaseException) -> str:
-    """Write the traceback to a file in the temporary folder, and return the name of the file. Delete all but the last
-    TRACEBACKS files of this user."""
+    """Write the traceback to a temporary file, return its name, and keep this user's last TRACEBACKS files."""
     import tempfile
     import traceback
     from pathlib import Path

@@ -206,8 +206,7 @@ def teleop(
 
 
 def _check_leading(leader: Path | None, leader_port: str | None, feel: bool, gamepad: bool, unreal: bool) -> None:
-    """Raise BadInput for options of teleop that exclude each other. unreal: True if --real is given without a page that
-    moves the arm."""
+    """Raise BadInput for options that exclude each other. unreal: --real without a page that moves the arm."""
     if feel and leader is None:
         raise BadInput("command line", "--feel", None, "goes with --leader: the arm at which a hand feels")
     if leader is not None and gamepad:
@@ -220,8 +219,7 @@ def _check_leading(leader: Path | None, leader_port: str | None, feel: bool, gam
 
 def _coupled(coupling: Coupling, arms: tuple[Mechanism, Mechanism], master: Board, f: Following, delay: float | None,
              over: Callable[[], bool], behind: Errors) -> int | None:
-    """Couple leader and follower with force feedback. Return the number of targets, or None if an arm cannot measure
-    external torques."""
+    """Couple the arms by forces. Return the number of targets; None if an arm measures no external torques."""
     from femtorque.host.live import bilateral
 
     with master.follow(delay) as first:
@@ -246,8 +244,7 @@ def _jogged(f: Following, jog: TipJog, hand: Hand | None, pad: PadJog | None, sp
 
 def _report(session: Session, status: FollowStatus | None, carries: float, errors: dict[str, Errors]
             ) -> tuple[dict[str, Any], str]:
-    """Return the report as data, and as text that follows the number of targets. carries: targets per second that fit
-    on the line."""
+    """Return the report as data and as text. carries: targets per second that fit on the line."""
     joints = [joint.name for joint in session.configuration.joints]
     data: dict[str, Any] = {"positions": session.positions().tolist(),
                             "status": asdict(status) if status is not None else None}

@@ -165,8 +165,7 @@ def _number(mech: Path, number: str, more: object) -> Answer:
 
 
 def _most_hz(mechanism: Mechanism) -> int | None:
-    """Return the highest possible control rate, or None if no image of this mechanism has been built and measured
-    yet."""
+    """Return the highest possible control rate; None until an image of this mechanism is built and measured."""
     from femtorque.codegen.toolchain import Known
 
     cost = Known.of(mechanism, feedforward=True, pil=False).cost() if mechanism.board else None
@@ -241,8 +240,7 @@ def _in_mode(mechanism: Any, mode: str | None) -> Any:
 
 
 def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[Any, Any]:
-    """Return two functions. The first computes the torques of a motion, and is None for the reference. The second
-    computes the torques of a wrench."""
+    """Return two functions: torques of a motion (None for the reference), and torques of a wrench."""
     if backend == "reference" and precision == "single":
         raise BadInput("femtorque torque", "--precision", precision,
                        "the reference always computes in double precision",
@@ -354,8 +352,7 @@ def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, p
 
 
 def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: bool) -> Cost | None:
-    """Return the flash, RAM and cycles that the image needs. Return None if the virtual board is not installed, since
-    the virtual board counts the cycles."""
+    """Return the image's flash, RAM and cycles; None without the virtual board, which counts the cycles."""
     from femtorque.hil.cost import Cost
 
     if found := known.cost():

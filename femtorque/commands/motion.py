@@ -197,8 +197,7 @@ def stream(
 
 @contextmanager
 def _packing(board: Board, log: Path | None) -> Iterator[None]:
-    """Compress the log at the end of the context, which may take seconds. If the user presses Ctrl-C, the log is
-    complete but not compressed."""
+    """Compress the log at the end of the context. After Ctrl-C the log is complete but not compressed."""
     yield
     if log is not None:
         if sys.stdin.isatty():
@@ -238,8 +237,7 @@ def monitor(
 
 
 def _stay(board: Board, interrupts: Interrupts, again: Again | None) -> bool:
-    """Disarm the arm, and keep the page open. Return True if the user requests the motion again. Return False after
-    Ctrl-C."""
+    """Disarm the arm and keep the page open. Return True for a repeated motion, and False after Ctrl-C."""
     from femtorque.host.link import PERIOD
 
     board.disarm()
@@ -266,8 +264,7 @@ def _next(log: Path) -> Path:
 
 
 def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | None:
-    """Return the scene of the arm for a live page. Reading meshes takes a while, so call this function before a board
-    is connected."""
+    """Return the arm's scene for a live page. Call before a board is connected, since reading meshes takes a while."""
     if mechanism is None or web is None:
         return None
     from femtorque.host.scene import scene

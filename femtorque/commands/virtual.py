@@ -274,8 +274,7 @@ def _warn_of_rotors(mechanism: Mechanism) -> list[str]:
 
 
 def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:
-    """Return a context with a live page of the arm and its true positions. On a terminal the page stays open until
-    Ctrl-C."""
+    """Return a context with a live page of the arm. On a terminal the page stays open until Ctrl-C."""
     from femtorque.hil.plant import world_of
     from femtorque.host.scene import scene
     from femtorque.host.show import serving

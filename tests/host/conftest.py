@@ -10,8 +10,7 @@ from tests.support.suite import ROOT
 
 @pytest.fixture
 def fake(monkeypatch):
-    """Return the Python board, with the three-link arm's configuration. The board answers at any port name, and its
-    time advances with the host's."""
+    """Return the Python board of the three-link arm at any port name. Its time advances with the host's."""
     clock = ManualClock()
     board = FakeBoard(clock, Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml")))
     monkeypatch.setattr(link, "WallClock", lambda: clock)

@@ -1,5 +1,4 @@
-"""Inputs of a host. Each input must be a target, or must be counted and reported as faulty. The arm must continue to
-move."""
+"""Inputs of a host: each becomes a target or is counted and reported as faulty, and the arm goes on moving."""
 
 import importlib
 import io
@@ -199,8 +198,7 @@ def told(rng) -> dict[str, tuple[str, object]]:
 
 @pytest.fixture
 def over_zenoh(monkeypatch):
-    """Return a node, and a function that sends bytes to the node. The function's arguments are a name without its
-    slash, a type, and bytes."""
+    """Return a node and a function that sends it bytes by name (without slash) and type."""
     ether = Ether()
     monkeypatch.setattr(ros.zenoh, "open", lambda _: ether)
     monkeypatch.setattr(ros, "declare_advanced_publisher", MagicMock())
@@ -213,8 +211,7 @@ def over_zenoh(monkeypatch):
 
 @pytest.fixture
 def over_rclpy(graph):  # noqa: F811
-    """rclpy decodes bytes. In rclpy, the node gets an object instead of bytes. Some fields of the object may be
-    missing."""
+    """rclpy decodes bytes: the node gets an object, in which fields may be missing."""
     def send(name: str, kind: str, data: bytes) -> None:
         try:
             made = interfaces.unpacked(kind, data)

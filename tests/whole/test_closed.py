@@ -1,5 +1,4 @@
-"""Compares the tests' reference for closed mechanisms with Pinocchio's constrained dynamics, with difference quotients,
-and with the balance of power."""
+"""Compares the tests' reference for closed mechanisms with Pinocchio, difference quotients and power."""
 
 from dataclasses import replace
 
@@ -16,8 +15,7 @@ CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "pall
 
 
 def moving(name: str, seed: int = 0) -> tuple[Closed, np.ndarray, np.ndarray, np.random.Generator]:
-    """Return a closed mechanism, a pose of its example's motion, random joint rates that satisfy the loop equations,
-    and a random generator."""
+    """Return a closed mechanism, a pose, random rates that satisfy the loop equations, and the generator."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     closed, rng = Closed(mechanism), np.random.default_rng(seed)
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
@@ -65,8 +63,7 @@ def test_inverse_undoes_forward_and_passive_joints_carry_nothing(name: str) -> N
 
 @pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "three_rrr"])
 def test_accelerations_equal_pinocchios_constraint_dynamics(name: str) -> None:
-    """Pinocchio closes a loop by a ball joint, which gives three rows. Here one constraint row is a linear
-    combination of the other rows."""
+    """Pinocchio's ball joint gives three rows, of which one is here a combination of the others."""
     closed, q, v, rng = moving(name)
     mechanism = closed.mechanism
     balls = Closed(replace(mechanism, loops=tuple(replace(loop, type="ball") for loop in mechanism.loops)))

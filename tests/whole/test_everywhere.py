@@ -38,8 +38,7 @@ def posix_only(node):
 
 
 def test_nothing_is_used_that_only_some_systems_have(shipped):
-    """A module with a branch for each kind of system imports within the branch. All modules of the virtual board can be
-    imported on any operating system. Functions of these modules may need a particular operating system."""
+    """Modules are imported on any system, and system-dependent ones within a branch."""
     virtual = nodes((ROOT / "hil").rglob("*.py"))
     assert not [place for node, place in shipped.items() if posix_only(node)
                 and not (any(f"{name}.py" in place for name in BOTH_WAYS) and node.col_offset > 0)]

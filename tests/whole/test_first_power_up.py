@@ -1,8 +1,7 @@
-"""Tests the steps of the page on the first power-up, with the virtual board in place of a real board.
+"""Tests the steps of the page on the first power-up, typed unchanged, with the virtual board for a real one.
 
-The tests type the page's commands, and compare the board's results with the page. Intermediate voltages, edges, and
-pulses shorter than a cycle are not tested, since only an oscilloscope shows them. Brown-out resets are not tested
-either, since the virtual chip has only its lowest brown-out level.
+Not tested: intermediate voltages, edges, pulses shorter than a cycle, which an oscilloscope shows, and brown-out
+resets, since the virtual chip has only its lowest level.
 """
 
 import json
@@ -61,8 +60,7 @@ class Bench:
         self.board, self.mechanism, self.capfd = board, mechanism, capfd
 
     def types(self, step: int, which: int = 0, status: int = 0, extra: tuple[str, ...] = (), **changes: str) -> str:
-        """Type a command of a step, with the placeholders replaced by a reader's names. Return the text on both
-        channels."""
+        """Type a command of a step with the placeholders replaced. Return the text on both channels."""
         words = commands(STEPS[step])[which].split()[1:]
         told = {"MECH": str(self.mechanism.source), "PORT": "auto", "JOINT": "elbow", **changes}
         with pytest.raises(SystemExit) as left:
@@ -316,8 +314,7 @@ def test_step_15_a_processor_that_is_halted_drives_no_motor_where_its_timers_hav
 
 
 def test_step_17_enable_stays_low_from_a_reset_until_the_image_arms(at):
-    """tests/host/flash tests flashing through the ROM. On the board of this test, the ROM's boot loader cannot use the
-    UART of the link. The refusal gives this reason."""
+    """tests/host/flash tests flashing by ROM, which on this board cannot use the link's UART, as the refusal says."""
     bench = at("f405rg-4")
     assert "does not hear the link" in bench.types(17, status=1, PORT="socket://127.0.0.1:9")
     seen = []

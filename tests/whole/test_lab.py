@@ -1,5 +1,4 @@
-"""Tests the commands of the page on work in the lab, which are typed without changes. The virtual board is connected at
-`--port auto`. A simulated hand moves its joints."""
+"""Tests the commands of the page on work in the lab, with the virtual board at `--port auto` and a simulated hand."""
 
 import json
 import os
@@ -142,9 +141,8 @@ def test_friction_and_rotors_are_measured_joint_by_joint(arm, types):
 
 
 def test_the_whole_arm_and_then_its_load_are_identified(arm, types, monkeypatch):
-    """The arm has [feel]. Contact thresholds are written together with the masses. A motion that the fit has not
-    used does not exceed the thresholds. Ctrl-C stops the first command. In this test, rehearsals are as fast as the
-    other motions."""
+    """The arm has [feel]: thresholds are written with the masses, and a motion outside the fit does not exceed them.
+    Ctrl-C stops the first command. Rehearsals are as fast as the motions."""
     monkeypatch.setattr(experiment, "REHEARSAL", 1.0)
     look, write, held, _ = LINES["Masses of the whole arm"]
     arm.write_text(arm.read_text(encoding="utf-8") + '\n[feel]\nreaction = "none"\n', encoding="utf-8")
@@ -190,8 +188,7 @@ def test_the_whole_arm_and_then_its_load_are_identified(arm, types, monkeypatch)
 
 
 class Somebody:
-    """A simulated person at a terminal. When asked, this person attaches a weight to the arm and presses Enter. loaded:
-    the arm with the weight."""
+    """A simulated person who attaches a weight when asked. loaded: the arm with the weight."""
 
     def __init__(self, board: VirtualBoard, loaded: Mechanism) -> None:
         self.board, self.loaded = board, loaded

@@ -1,6 +1,5 @@
-"""Tests the drive family that docs/new-family.md describes. The files that the page shows are written unchanged into a
-folder outside of femtorque. An arm with a drive of this family runs on the virtual board. The frames are longer than
-frames of classic CAN."""
+"""Tests the drive family of docs/new-family.md, written unchanged into a folder outside of femtorque, on the virtual
+board with frames longer than classic CAN's."""
 
 import json
 import os

@@ -70,8 +70,7 @@ def test_every_command_is_executed_by_a_test():
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    """Return a working folder like a reader's, with the checkout's examples and images. The URDF is where pip puts
-    it."""
+    """Return a working folder like a reader's, with the checkout's examples and images, and pip's URDF."""
     folder = tmp_path_factory.mktemp("desk")
     (ROOT / "build").mkdir(exist_ok=True)
     for name in ("mechanisms", "build"):
@@ -111,8 +110,7 @@ def so101(desk, run):
 
 @contextmanager
 def served(line, desk):
-    """Run a command of the README that serves a board, at a free port. Yield the address of the board. After the
-    context, the result is the number of ticks that the board has run."""
+    """Run a README command that serves a board, at a free port. Yield its address; the result is its ticks."""
     board = subprocess.Popen([sys.executable, ROOT / "femtorque", *shlex.split(line.replace("5555", "0"))[1:]],
                              cwd=desk,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -135,8 +133,7 @@ PLAYED = r"done: 3.000 s, 751 knots in \d+ frames"
 
 
 def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
-    """The test types steps 1 to 4 line by line without changes. The last command moves the arm on a board whose time
-    the host advances."""
+    """Steps 1 to 4 are typed unchanged. The last moves the arm on a board whose time the host advances."""
     subprocess.run(FETCH.split("&& ")[1], shell=True, cwd=desk, check=True)
     *before, serve, home, dry_run, play = TOUR
     said = {line.split()[1]: run(line) for line in before}
@@ -155,8 +152,7 @@ def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
 
 
 def test_a_board_that_is_flashed_and_plays_the_motion_of_the_tour(desk, run, so101, tmp_path, monkeypatch):
-    """The test types all lines except bring-up and identification, in their order. The virtual board replaces the real
-    board."""
+    """All lines but bring-up and identification are typed in order. The virtual board replaces the real one."""
     tool(tmp_path, "openocd", OPENOCD)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with plugged_in(so101) as board:

@@ -202,8 +202,7 @@ def test_completion_offers_existing_names_and_imports_nothing_slow(line, words):
 
 
 def test_help_of_every_verb_imports_no_more_than_the_command_line():
-    """Help does not import NumPy, drawing libraries or the emulator. So that help is fast, it may import only
-    codegen.common of the lower packages."""
+    """Help is quick without NumPy, drawing and emulator: of the lower packages it may import codegen.common alone."""
     code = ("import contextlib, io, sys\nfrom femtorque import command_line\n"
             "for verb in [[], *map(str.split, command_line.VERBS)]:\n"
             "    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):\n"

@@ -61,8 +61,7 @@ def test_seven_drives_play_the_first_motion_of_an_unprepared_urdf_within_a_milli
 
 
 def test_gains_without_rotors_are_too_soft_and_check_and_plot_say_so(seven):
-    """The gains were computed for joints without rotor inertia. The virtual drives have rotor inertia, so the joints
-    oscillate."""
+    """The gains were computed without the rotors of the virtual drives, so the joints oscillate."""
     does, file, motion, folder = seven
     text = file.read_text()
     file.write_text(re.sub(r"ku = \d+, kv = \d+", "ku = 39, kv = 0.291", text.replace(", inertia = 0.16", "")))

@@ -1,5 +1,4 @@
-"""Tests `femtorque stream` in a terminal, as a user runs it. Tests of Ctrl-C and of terminals use a process and a
-socket."""
+"""Tests `femtorque stream` as a user runs it. Ctrl-C and terminals use a process and a socket."""
 
 import io
 import json
@@ -85,8 +84,7 @@ def test_ctrl_c_during_packing_leaves_a_whole_log_and_no_litter(here, fake, shor
 
 
 def test_a_log_is_packed_only_when_the_arm_is_let_go(fake, short, tmp_path, monkeypatch):
-    """Compressing the log takes longer than an armed board waits for its host. Before it is compressed, the log is
-    complete, but does not contain the arm's description."""
+    """Compressing takes longer than an armed board waits. Before, the log is complete without the arm's description."""
     run, states = tmp_path / "run.mcap", []
     pack = logs.Log.pack
     monkeypatch.setattr(logs.Log, "pack", lambda log: (states.append(fake.state), pack(log)))

@@ -46,8 +46,7 @@ def wheel(tmp_path_factory) -> Path:
 
 
 def _held(path: Path) -> str:
-    """Return the wheel's name of a file of the checkout. The folder codegen/femtorque/codegen/x, for example, becomes
-    femtorque/codegen/x."""
+    """Return a file's name in the wheel: codegen/femtorque/codegen/x becomes femtorque/codegen/x."""
     parts = path.parts[1:] if path.parts[1] == "femtorque" else path.parts
     return "/".join(parts if parts[0] == "femtorque" else ("femtorque", *parts))
 

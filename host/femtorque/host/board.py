@@ -118,8 +118,7 @@ class Board:
             requests.check_zeros(self.session, self._known())
 
     def jog(self, joint: str, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Move one joint at a velocity, rad/s or m/s, for some seconds or until another command. The board is armed if
-        needed."""
+        """Move one joint, rad/s or m/s, for some seconds or until another command. The board is armed if needed."""
         number = requests.joint_number(self._known(), joint)
         requests.check_jog(self._known(), number, rate, seconds)
         self.arm()
@@ -238,8 +237,7 @@ class Board:
 
     def check(self, trajectory: Trajectory | str | Path, *, speed: float = 1.0, loop: int = 1, approach: bool = False
               ) -> Preflight:
-        """Run the checks that `stream` runs before it arms the board. Raises the same BadInput and Refused as
-        `stream`."""
+        """Run the checks that `stream` runs before it arms the board. Raises the same BadInput and Refused."""
         motion, findings = self._prepared(trajectory, speed, loop != 1)
         self._ready()
         if not approach:
@@ -290,8 +288,7 @@ class Board:
         return trajectory, examine(trajectory, mechanism, loop)
 
     def _approach(self, motion: Trajectory) -> list[Trajectory]:
-        """Return a slow motion from the arm's position to the start of the motion. Return the slow motion to the start
-        of `motion`, or nothing if the arm is already there."""
+        """Return a slow motion to the start of `motion`, or nothing if the arm is already there."""
         session, mechanism = self.session, self._known()
         session.pump()
         here = session.held() if session.in_state("HOLD", "HELD") else session.positions()
@@ -330,7 +327,6 @@ class Board:
 
     # `float` is the last method: below its definition, the annotation `float` would mean the method
     def float(self, friction: int = 0, until: Callable[[], bool] = lambda: False) -> None:
-        """Compensate gravity and `friction` per cent of the Coulomb friction until the next command. Then hold the
-        arm."""
+        """Compensate gravity and `friction` per cent of Coulomb friction until the next command. Then hold the arm."""
         self.arm()
         requests.float_arm(self.session, friction, until)

@@ -1,6 +1,5 @@
-"""LeRobot's robot `femtorque` and teleoperator `femtorque_leader`, for arms with a femtorque board. LeRobot imports
-this package, which registers both. LeRobot uses degrees and mm, and 0 to 100 for the gripper. The board uses rad and
-m."""
+"""LeRobot's robot `femtorque` and teleoperator `femtorque_leader`, which importing this package registers. LeRobot uses
+degrees, mm, and 0 to 100 for the gripper; the board rad and m."""
 
 from lerobot_robot_femtorque.config_femtorque import FemtorqueConfig
 from lerobot_robot_femtorque.config_femtorque_leader import FemtorqueLeaderConfig

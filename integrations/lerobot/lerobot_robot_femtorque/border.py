@@ -20,8 +20,7 @@ POSITION = ".pos"
 
 @dataclass(frozen=True)
 class Border:
-    """Conversion of joint positions: LeRobot's value is scale times the joint's position plus shift. All arrays are
-    (J,). lower, upper: rad or m."""
+    """Conversion (J,): LeRobot's value is scale times the joint's position plus shift. lower, upper: rad or m."""
 
     names: tuple[str, ...]
     scale: Array
@@ -31,8 +30,7 @@ class Border:
 
     @staticmethod
     def of(mechanism: Mechanism, gripper: str) -> Border:
-        """gripper: the joint with a range of 0 to 100. The arm must have this joint, and the mechanism file must give
-        the joint's range."""
+        """gripper: the joint with a range of 0 to 100. The mechanism file must give the joint's range."""
         joints = mechanism.streamed
         scale = np.array([MM if joint.type == "prismatic" else math.degrees(1.0) for joint in joints])
         lower, upper = (np.array([getattr(j.limits, end) for j in joints]) for end in ("lower", "upper"))
@@ -51,9 +49,8 @@ class Border:
         return {name + POSITION: float(x) for name, x in zip(self.names, self.scale * q + self.shift, strict=True)}
 
     def taken(self, action: Mapping[str, Any]) -> Array:
-        """Return the positions (J,) of an action, limited to the joints' ranges. A joint without a value gets NaN.
-        Values are floats or tensors of one number. Keys that do not end in .pos are ignored. Raises BadInput for an
-        unknown joint, and for a value that is not finite."""
+        """Return an action's positions (J,) within the joints' ranges; NaN for a joint without a value. Raises BadInput
+        for an unknown joint and for a value that is not finite. Keys without .pos are ignored."""
         found = np.full(len(self.names), np.nan)
         for key, value in action.items():
             if not key.endswith(POSITION):

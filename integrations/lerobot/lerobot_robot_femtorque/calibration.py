@@ -40,8 +40,7 @@ class Change:
 
 
 def read(path: Path, mechanism: Mechanism) -> list[Change]:
-    """Return the changes by a calibration file, joint by joint. Raises BadInput if the file is of another kind or has
-    unknown joints or wrong numbers."""
+    """Return a calibration file's changes by joint. Raises BadInput for another file, unknown joints, wrong numbers."""
     try:
         told = json.loads(read_text(path, suffix=".json"))
     except (ValueError, RecursionError) as error:
@@ -107,8 +106,7 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
 
 
 def bring(mechanism: Path, calibration: Path) -> list[str]:
-    """Write the changes into a mechanism file and keep its comments and layout. Returns one line of text for each
-    joint. Raises BadInput before any change of the file."""
+    """Write the changes into a file, with its comments. Returns a line per joint. Raises BadInput before any change."""
     changes, before = read(calibration, Mechanism.load(mechanism)), read_text(mechanism)
     try:
         for change in changes:

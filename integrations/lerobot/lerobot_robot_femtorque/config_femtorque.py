@@ -9,11 +9,9 @@ from lerobot.robots.config import RobotConfig
 @RobotConfig.register_subclass("femtorque")
 @dataclass(kw_only=True)
 class FemtorqueConfig(RobotConfig):
-    """mechanism: the firmware's mechanism file. port: as in `femtorque --port`. gripper: the joint with a range of 0 to
-    100; empty: no gripper. use_velocity_and_torque: also observe `.vel` and `.torque` of every joint. delay: s from a
-    target to the joints, as in `femtorque follow`; None: the file's delay. park: positions by joint, in LeRobot's
-    units; disconnect() moves the arm there and releases it. Empty: disconnect() leaves the arm held at its last
-    pose."""
+    """mechanism: of the firmware. port: as in `femtorque --port`. gripper: the joint with a range of 0 to 100; empty:
+    none. use_velocity_and_torque: also observe `.vel` and `.torque`. delay: as in `femtorque follow`; None: the file's.
+    park: pose by joint, LeRobot's units, at which disconnect() releases the arm; empty: the arm is held."""
 
     mechanism: str
     port: str = "auto"

@@ -8,8 +8,7 @@ from lerobot.teleoperators.config import TeleoperatorConfig
 @TeleoperatorConfig.register_subclass("femtorque_leader")
 @dataclass(kw_only=True)
 class FemtorqueLeaderConfig(TeleoperatorConfig):
-    """mechanism, port, gripper: as in FemtorqueConfig. friction: per cent of Coulomb friction that the board
-    compensates, 0 to 80."""
+    """FemtorqueConfig's mechanism, port and gripper. friction: per cent of Coulomb friction to compensate, 0 to 80."""
 
     mechanism: str
     port: str = "auto"

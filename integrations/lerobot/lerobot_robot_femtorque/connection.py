@@ -6,9 +6,8 @@ LEFT = "HOST_LOST"  # fault of a board whose host is lost
 
 
 def connect(port: str, mechanism: Mechanism) -> Board:
-    """Connect. If the board holds the arm without a host (state HELD), the board continues to hold the arm until the
-    next arming. If the board has already released the arm because the host was lost, the fault HOST_LOST is cleared.
-    All other faults stay latched. Raises the same BadInput and Refused as Board.connect."""
+    """Connect. A board in HELD continues to hold the arm. HOST_LOST is cleared; all other faults stay latched. Raises
+    the same BadInput and Refused as Board.connect."""
     board = Board.connect(port, mechanism)
     try:
         if board.status.fault == LEFT:

@@ -36,8 +36,7 @@ class Femtorque(Attached, Robot):
 
     @cached_property
     def observation_features(self) -> dict[str, Any]:
-        """Features by name: `.pos` of every joint, `.vel` and `.torque` if configured, and the shapes of the cameras'
-        images."""
+        """Features by name: `.pos` of every joint, `.vel` and `.torque` if configured, and the images' shapes."""
         more = [".vel", ".torque"] if self.config.use_velocity_and_torque else []
         found: dict[str, Any] = self._border.keys()
         for ending in more:
@@ -56,8 +55,7 @@ class Femtorque(Attached, Robot):
 
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:
-        """Open the port and hold the arm. calibrate: if the board has no zeros, ask the user to set them. Raises
-        BadInput and Refused with one line."""
+        """Open the port and hold the arm. calibrate: ask for zeros if there are none. Raises BadInput, Refused."""
         self._board = connect(self.config.port, self._mechanism)
         try:
             if calibrate and not self.is_calibrated:
@@ -79,8 +77,7 @@ class Femtorque(Attached, Robot):
 
     @check_if_not_connected
     def get_observation(self) -> dict[str, Any]:
-        """Return measured positions, and each camera's newest image. If configured, add velocities and motor torques, N
-        m or N. Raises Refused if the board is silent."""
+        """Return positions, the cameras' images, and if configured velocities and torques, N m or N. Raises Refused."""
         status = self._connected.status
         found: dict[str, Any] = self._border.shown(status.positions)
         if self.config.use_velocity_and_torque:
@@ -90,9 +87,8 @@ class Femtorque(Attached, Robot):
 
     @check_if_not_connected
     def send_action(self, action: dict[str, Any]) -> dict[str, Any]:
-        """Send a target that is due now. Return the target, limited to the joints' ranges, without waiting. Joints
-        without a value keep their positions. Raises BadInput for a wrong value. Raises Refused if the board has stopped
-        following."""
+        """Send a target due now, and return it within the joints' ranges. Joints without a value stay. Raises BadInput
+        for a wrong value, and Refused if the board has stopped following."""
         self.configure()
         asked = self._border.taken(action)
         given = {name: float(x) for name, x in zip(self._border.names, asked, strict=True) if math.isfinite(x)}

@@ -44,8 +44,7 @@ class FemtorqueLeader(Attached, Teleoperator):
 
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:
-        """Open the port and let the arm float. calibrate: if the board has no zeros, ask the user to set them. Raises
-        BadInput or Refused with a message of one line."""
+        """Open the port and let the arm float. calibrate: ask for zeros if there are none. Raises BadInput, Refused."""
         self._board = connect(self.config.port, self._mechanism)
         try:
             if calibrate and not self.is_calibrated:
@@ -89,8 +88,7 @@ class FemtorqueLeader(Attached, Teleoperator):
             board.close(hold=True)
 
     def _float(self) -> None:
-        """Float until the end. If this computer was busy for longer than the board waits for its host, request floating
-        again."""
+        """Float until the end. Request it again if this computer was too busy to keep the board's host time-out."""
         while not self._over.is_set():
             try:
                 self._connected.float(self.config.friction, until=self._over.is_set)

@@ -37,8 +37,7 @@ def report(tmp_path_factory) -> reproduce.Reproduction:
 
 
 def looked_at(browser: Browser, report: reproduce.Reproduction, shot: Path) -> None:
-    """Check that no picture is broken, that the console is empty, that no element is wider than the page, and that all
-    links have a target."""
+    """Check that the page has all pictures and link targets, no console message and nothing wider than itself."""
     browser.open(report.page)
     images = browser.run("return [...document.images].map(i => [i.complete, i.naturalWidth, i.alt])")
     assert len(images) == sum(len(p.finding.pictures) for p in report.parts if p.finding is not None)
@@ -117,8 +116,7 @@ def test_a_page_that_cannot_be_written_is_bad_input_before_anything_is_made(tmp_
 
 
 def test_a_long_figure_reports_progress_in_lines(tmp_path, monkeypatch):
-    """The command prints a line when it begins a figure, and more lines while it makes the figure. An HTML page with
-    one figure has the figure's title."""
+    """Each figure prints lines from its beginning on. A page of one figure has the figure's title."""
     monkeypatch.setattr(reproduce, "BEAT", 1e-3)
     told, twice = [], threading.Event()
 

@@ -16,8 +16,7 @@ from tests.support import oracle
 
 
 def test_bending_changes_the_torques():
-    """With a stiff beam the path needs different torques. With the beam that the file describes, the error of the
-    contact force stays below 2.5 %."""
+    """A stiff beam needs other torques. With the file's beam the contact force errs by less than 2.5 %."""
     wall = scenario.load_scenario("wall_contact")
     found, mechanism = pressed(wall, 0.5), wall.mechanism
     assert np.abs(found.error).max() < 0.05

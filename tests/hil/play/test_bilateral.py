@@ -32,9 +32,8 @@ COUPLING = Coupling(Leading((0,), np.ones(1), np.zeros(1)), *np.zeros((6, 1)))
 
 
 def feels(share: float = SOFT, reaction: str = "none") -> Mechanism:
-    """Return the three-link arm with [feel] and a fraction of the file's stiffness. The noise of the encoders sometimes
-    exceeds the thresholds that are chosen here. The default thresholds are six times this noise. With the default
-    setting a hand would notice little."""
+    """Return the three-link arm with [feel], part of its stiffness, and thresholds near the encoders' noise. A hand
+    would notice little with the default thresholds."""
     it = three_link()
     joints = tuple(replace(j, gains=Gains(j.gains.ku * share, j.gains.kv * share**0.5, j.gains.ki), contact=Contact(c))
                    for j, c in zip(it.joints, CONTACTS, strict=True))
@@ -87,8 +86,7 @@ def same(mechanism: Mechanism) -> Leading:
 
 
 def test_the_loop_is_stable_at_every_delay_and_gain() -> None:
-    """The test applies Nyquist's criterion at all frequencies, with several delays. In each case one arm or no arm is
-    mechanically held."""
+    """Nyquist's criterion at all frequencies, for several delays, with one arm or no arm held."""
     rng = np.random.default_rng(4)
     w = np.geomspace(1e-3, 1e4, 4000)
     for _ in range(200):
@@ -169,8 +167,7 @@ def test_the_measured_delay_is_no_shorter_than_the_true_delay() -> None:
 
 @pytest.mark.parametrize("share, said", [(SOFT, "delay "), (1.0, "without force feedback: delay ")])
 def test_the_command_line_couples_two_arms_or_says_why_not(share, said, monkeypatch, capsys) -> None:
-    """To guide a stiff arm with force feedback, a hand would need too much force. The command then guides the arm in
-    the same way as without --feel."""
+    """Guiding a stiff arm by its forces needs too much force. The command then guides it as without --feel."""
     mechanism = feels(share)
     with two(mechanism) as boards:
         monkeypatch.setattr("femtorque.codegen.mechanism.load_mechanism", lambda path: mechanism)

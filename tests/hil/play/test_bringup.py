@@ -19,8 +19,7 @@ TEXT = Path(rig.three_link().source).read_text(encoding="utf-8")
 
 
 def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be_mended(brought_up):
-    """One arm has a fault at each joint: the shoulder's encoder and the elbow's motor are reversed, and the wrist's
-    counts are doubled."""
+    """The shoulder's encoder and the elbow's motor are reversed, and the wrist's counts are doubled."""
     wired = rig.changed("three-link", {"shoulder": {"encoder": {"sign": -1}}, "wrist": {"encoder": {"counts": 16384}}})
 
     def turn_motor_round(board):
@@ -67,8 +66,7 @@ def test_conclusions_from_two_looks_at_a_motor(probed, ratio, words):
 
 
 def resting(at: float, friction: float) -> float:
-    """Return the angle, rad, at which a released joint comes to rest. The joint falls until its friction holds it.
-    friction: a fraction of the maximum torque of gravity."""
+    """Return the angle, rad, at which friction, a fraction of gravity's largest torque, holds a released joint."""
     while abs(math.sin(at)) > friction:
         at -= math.copysign(1e-3, math.sin(at))
     return at
@@ -76,8 +74,7 @@ def resting(at: float, friction: float) -> float:
 
 @pytest.mark.parametrize("ratio", [1.0, -1.0, 2.0, 3.0, 0.5])
 def test_turns_of_a_released_joint_agree_on_its_gear_or_on_nothing(ratio):
-    """The joint may hang at any angle, with any friction. A joint that hangs freely returns immediately, and the report
-    states that the joint does not follow."""
+    """For any angle and friction. A joint that hangs freely returns at once and is reported as not following."""
     wrong, known = [], 0
     for start, friction in itertools.product(np.linspace(-3.1, 3.1, 63), np.linspace(0.02, 1.2, 40)):
         begin = resting(float(start), float(friction))
@@ -128,8 +125,7 @@ def test_two_probes_of_a_joint_that_rests(forwards, backwards, found):
     (0.001, 0.26, 0.27, Probed(0, 0.2, sinks=1)), (-0.18, -0.26, -0.26, Probed(0, 0.2, sinks=1)),
     (0.03, 0.26, 0.0, Probed(0, 0.2, sinks=1))])
 def test_a_slowly_sinking_joint_is_distinguished_from_a_turned_one(still, forwards, backwards, found):
-    """A joint with much viscous friction moves little while the probe applies no torque, and far while later probes
-    last longer."""
+    """A joint with much viscous friction moves little before the probes, and far while later probes last longer."""
     def beside(torque, moved):
         return Driven(np.array([0.0, 0.3]), np.array([[0.0, 0.0], [0.001, moved]]), torque)
 
@@ -141,8 +137,7 @@ def test_a_slowly_sinking_joint_is_distinguished_from_a_turned_one(still, forwar
     ((0.0, -0.008, -0.032), (0.0, -0.002, -0.008), -1), ((0.0, -0.005, -0.02), (0.0, -0.005, -0.021), 0),
     ((0.0, -0.001, -0.004), (0.0, -0.002, -0.008), 0), ((0.0, -0.012, -0.048), (0.0, -0.015, -0.06), 0)])
 def test_the_motion_of_a_sinking_joint_is_compared_with_its_motion_without_torque(forwards, backwards, way):
-    """The joint sinks by 20 mrad without a torque. Small differences are not significant. A difference in only one
-    direction is not significant either."""
+    """The joint sinks by 20 mrad without torque. Small or one-sided differences are not significant."""
     found = sinking(0, driven(0.0, 0.0, -0.005, -0.0201), driven(0.2, *forwards), driven(-0.2, *backwards))
     assert found == Probed(way, 0.2, sinks=0)
 
@@ -153,8 +148,7 @@ WIRINGS = {"right": (1, 1, ""), "motor": (-1, 1, "its motor turns it the wrong w
 
 
 class Catching(Hand):
-    """A person who has a stand for the arm. The stand releases the arm while the arm is driven. When the motors are
-    switched off, the stand slows down the fall and then holds the arm."""
+    """A person whose stand releases a driven arm, and slows down and holds the arm without power."""
 
     def catch(self, plant):
         return np.clip(np.array([-30.0, -5.0]) * plant.v, -8.0, 8.0) * np.isnan(self.board.voltages())

@@ -73,8 +73,7 @@ def told(mechanism, **changes: str) -> str:
 
 
 def test_nothing_moves_while_a_drive_is_configured_otherwise_than_the_file_says(here, tmp_path):
-    """The command does not search for the board. Without the maker's printout the command reports that the settings
-    were not compared."""
+    """The command does not search for the board. Without the maker's printout it says that nothing was compared."""
     file = tmp_path / "arm.toml"
     file.write_text(Path(described("moteus").source).read_text())
     printed = tmp_path / "told.txt"
@@ -139,8 +138,7 @@ def test_a_wrong_velocity_range_of_a_drive_without_settings_shows_by_a_turn(look
 
 
 def test_a_joint_with_a_drive_is_asked_to_be_turned_farther_where_its_limits_allow():
-    """The test motion is three quarters of a radian. With a narrow range the test motion is half a radian, as for other
-    joints."""
+    """The test motion is three quarters of a radian, or half a radian within a narrow range."""
     elbow = file_of().streamed[1]
     assert [asked(replace(elbow, limits=replace(elbow.limits, upper=upper))) for upper in (2.5, 0.6, 0.3)] == [
         0.75, 0.6, 0.5]

@@ -27,8 +27,7 @@ FILE = KNOWN.sub("", WORLD).replace(", zero = 0.7", "").replace(", zero = 2500",
 
 
 def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_rightly(brought_up):
-    """A Damiao and a servo have gears of 3:1, and a RobStride has a gear of 2.5:1. Two drives are reversed and have
-    different zeros. Motion is measured at the joints."""
+    """Gears of 3:1 and 2.5:1, two reversed drives, different zeros. Motion is measured at the joints."""
     lying = read(WORLD.replace(GRAVITY, NONE), "geared_lying")
     said, mended, _ = brought_up(FILE.replace(GRAVITY, NONE), "--zero", "--write", hand=Steady, world=lying)
     assert [(name, round(said[name]["gear"], 1), said[name]["values"]["drive"]["gear"]) for name in said] == [
@@ -54,8 +53,7 @@ def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_rightly(bro
 
 
 def told(**setting: int) -> SimpleNamespace:
-    """Return a board's report of three connected drives. setting: for a joint, the number of a setting that differs
-    from the file's setting."""
+    """Return a report of three connected drives. setting: by joint, the setting that differs from the file."""
     seen = messages.DRIVE_STATES["SEEN"][0]
     of = [setting.get(name, 0) for name in ("shoulder", "elbow", "wrist")]
     return SimpleNamespace(state=[seen] * 3, error=[0] * 3, setting=of, value=[0] * 3, answers=[0] * 3)
@@ -68,8 +66,7 @@ def arm(tmp_path, text: str = FILE):
 
 
 def test_a_gear_that_makes_the_file_invalid_is_not_written(tmp_path):
-    """The command also writes no other result of that joint into the file. The command writes the results of the other
-    joints into the file."""
+    """The command writes no other result of that joint either, but the results of the other joints."""
     m = arm(tmp_path, FILE.replace("velocity = 1.2", "velocity = 4.0"))
     refused = write_bring_up(m.source, [judge_drive(m, 0, Look(-3.02), told()), judge_drive(m, 2, Look(-2.95), told())])
     assert list(refused) == ["wrist"]
@@ -107,8 +104,7 @@ def test_a_wrong_gear_of_the_file_is_removed(tmp_path):
 
 
 def test_a_range_that_may_be_wrong_is_no_gear(tmp_path):
-    """Either a setting differs from that in the file, or the drive's range is unknown and the motion is too short to
-    determine the range."""
+    """A setting differs from the file, or the range is unknown and the motion too short to determine it."""
     m = arm(tmp_path)
     assert judge_drive(m, 0, Look(2.0), told(shoulder=21)).values == {}
     muted = arm(tmp_path, FILE.replace("damiao-4310", "cubemars-ak10-9").replace("gains", "gains", 1))

@@ -22,8 +22,7 @@ class Gentle(Steady):
 
 @pytest.fixture
 def looked_at(brought_up):
-    """Bring up the arm after calling `spoil`. Returns the report of the command, the file, and the bytes that the
-    servos store."""
+    """Bring up the arm after `spoil`. Returns the report, the file, and the bytes that the servos store."""
     def look(spoil, *options, text=LYING, world=None):
         told, file, board = brought_up(text, *options, hand=Gentle, spoil=lambda board: spoil(board.wiring.buses),
                                        world=world)
@@ -53,8 +52,7 @@ def test_a_reversed_servo_with_another_zero_is_mended_in_the_file_alone(looked_a
 
 @pytest.mark.bench
 def test_sign_gear_and_zero_of_a_dynamixel_are_found_and_mended_in_the_file_alone(looked_at, tmp_path):
-    """The elbow is behind a belt of 2:1 that the file does not mention. The servo is mounted in the opposite direction,
-    with a different zero."""
+    """The elbow has a belt of 2:1 that the file does not mention, the opposite direction and another zero."""
     head, elbow = DYNAMIXELS.replace("two_dynamixels", "belted").split('name = "elbow"')
     elbow = elbow.replace("lower = -1.8, upper = 1.8, velocity = 4.0", "lower = -1.2, upper = 1.2, velocity = 2.0")
     file = f'{head}name = "elbow"{elbow}'

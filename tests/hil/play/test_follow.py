@@ -65,8 +65,7 @@ def on_the_image(mechanism):
 
 
 def on_this_computer(mechanism, held, phase):
-    """phase: number of ticks before the motion starts. In each tick the sine and cosine of one joint are computed
-    exactly."""
+    """phase: ticks before the motion starts. Sine and cosine of one joint are computed exactly in each tick."""
     app = App(mechanism)
     assert app.home(following.TURN * held) == "NONE" and app.command("ARM") == "NONE"
     app.run(50 + phase)

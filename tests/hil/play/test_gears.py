@@ -15,9 +15,8 @@ from tests.support.geared import ARM, GEAR, read
 
 
 def test_behind_gears_each_drive_gives_its_share_of_the_holding_torque():
-    """The arm is stretched out, and its drives measure angle and torque. The drive's angle is the gear ratio times the
-    joint's angle. The drive's torque is the joint's torque divided by the gear ratio. The servo reports a current,
-    which is proportional to its torque."""
+    """The arm is stretched out. A drive's angle is the gear ratio times the joint's, and its torque the joint's divided
+    by the ratio. The servo reports a current, proportional to its torque."""
     m = read(ARM, "geared_arm")
     plant = Plant(m)
     with VirtualBoard(platformio.build_image(m, IMAGES / m.name).elf, m, plant) as board:
@@ -42,8 +41,7 @@ def test_behind_gears_each_drive_gives_its_share_of_the_holding_torque():
 
 
 def _weight(m: Mechanism) -> np.ndarray:
-    """Return the torques, N m, that hold the arm stretched out. The torques are computed by hand for rods whose mass is
-    in the middle."""
+    """Return the torques, N m, that hold the arm stretched out, by hand for rods with mass in the middle."""
     rods, at = [0.25, 0.22, 0.1], [0.0, 0.25, 0.47]
     masses = [1.4, 0.9, 0.4]
     return np.array([sum(9.81 * mass * (begin + 0.5 * rod - at[j]) for mass, begin, rod in

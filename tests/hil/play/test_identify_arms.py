@@ -39,8 +39,7 @@ def identified(file: Path, truth: Mechanism) -> tuple[Result, Mechanism]:
 
 
 def explained(result: Result, truth: Mechanism, times: float) -> None:
-    """Check the unexplained torque of motions that the identification did not use. The unexplained torque decreases by
-    the factor `times`, or to 1.1 times that of the true parameters."""
+    """On motions outside the fit, the unexplained torque falls by `times`, or to 1.1 times the true parameters'."""
     assert result.judged is not None
     true = Unknowns.of(truth)
     floor = replace(result.found, unknowns=true, values=true.prior).left(result.unseen).after
@@ -57,8 +56,7 @@ def rough(mechanism: Mechanism) -> Mechanism:
 
 
 def test_a_gripper_whose_fingers_follow_one_motor_is_identified(tmp_path, monkeypatch):
-    """The arm has mimic joints, and the fit uses driven coordinates. The motions are short. The search tries only a few
-    motions and selects the best."""
+    """Mimic joints; the fit uses driven coordinates. The motions are short, and the search tries only a few."""
     monkeypatch.setattr(excitation, "SECONDS", 4.0)
     monkeypatch.setattr(excitation, "OF_CLOSED", 20)
     monkeypatch.setattr(excitation, "EVEN", 0.8)

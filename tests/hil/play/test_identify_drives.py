@@ -18,8 +18,7 @@ from tests.support.servos import DYNAMIXELS, LYING
 
 
 def found(truth: Mechanism, joint: str, home: bool = False) -> Identified:
-    """Return the estimates for an arm whose file contains no friction. home: the drives of the arm do not know their
-    zero positions."""
+    """Return the estimates for an arm whose file has no friction. home: the drives do not know their zeros."""
     unknown = replace(truth, name=f"unknown_{truth.name}",
                       joints=tuple(replace(j, friction=Friction(0.0, 0.0)) for j in truth.joints))
     with plugged_in(unknown, Plant(truth)), Board.connect("auto", unknown) as board:
@@ -39,8 +38,7 @@ def two_servos(tmp_path, text: str = LYING) -> Mechanism:
 @pytest.mark.bench
 @pytest.mark.parametrize("text, share, viscous", [(LYING, 0.06, {"abs": 0.01}), (DYNAMIXELS, 0.1, {"rel": 0.1})])
 def test_friction_and_rotor_of_a_servo_are_found_from_its_duty_or_its_current(tmp_path, text, share, viscous):
-    """The estimates are outside their confidence intervals, because the servo samples its bus and its encoder at times
-    that the host does not know."""
+    """The intervals miss the truth, since the servo samples bus and encoder at times unknown to the host."""
     truth = two_servos(tmp_path, text)
     result, joint = found(truth, "elbow"), truth.moving[1]
     print(result.words())
@@ -55,8 +53,7 @@ def test_friction_and_rotor_of_a_servo_are_found_from_its_duty_or_its_current(tm
     (file_of, {"pd": "drive"}, False), (lambda: described("moteus"), {"inertia": 0.01}, False),
     (lambda: described("odrive-can"), {"inertia": 0.01}, True)])
 def test_friction_and_rotor_of_a_drive_are_found_from_its_commanded_torque(source, changes, home):
-    """The rotor's inertia refers to the drive's output, as in the file. pd: the side that closes the loop. A drive has
-    newer positions than the board. home: the drives do not know their zero positions."""
+    """The rotor is at the drive's output. pd: closes the loop. Drives have newer positions than the board."""
     arm = source()
     name = "_".join(map(str, (arm.name, *changes.values()))).replace(".", "_")
     truth = replace(arm, name=name, joints=tuple(
@@ -71,8 +68,7 @@ def test_friction_and_rotor_of_a_drive_are_found_from_its_commanded_torque(sourc
 
 
 def test_a_servos_motor_is_written_whole_where_the_file_has_none(tmp_path):
-    """drive.gear contains the belt of 1.5:1, so the motor that the command writes contains only the gear inside the
-    servo."""
+    """drive.gear contains the belt of 1.5:1, so the written motor contains only the servo's gear."""
     arm = two_servos(tmp_path, LYING.replace("id = 2 }", "id = 2, gear = 1.5 }").replace(
         "velocity = 4.0", "velocity = 3.0"))
     set_joint(arm.source, "elbow", {"motor": {"inertia": 3e-7}}, beside=beside(arm, "elbow"))

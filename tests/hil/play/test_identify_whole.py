@@ -31,8 +31,7 @@ def six() -> Mechanism:
 
 
 def seven() -> Mechanism:
-    """Return an arm with CAN FD drives that close their loops. The friction of the drives is chosen, because no maker
-    publishes it."""
+    """Return an arm with CAN FD drives that close their loops, with chosen friction: no maker publishes it."""
     arm = load_mechanism(MECHANISMS / "openarm_like.toml")
     dry = [Friction(0.1, 0.3 if joint.limits.effort > 20.0 else 0.1) for joint in arm.joints]
     return replace(arm, name="unknown_seven", joints=tuple(
@@ -41,8 +40,7 @@ def seven() -> Mechanism:
 
 @contextmanager
 def armed(mechanism: Mechanism, truth: Mechanism) -> Iterator[Board]:
-    """Connect an armed board that has the file's image and is connected to the true arm. Brakes hold the arm until the
-    board is armed."""
+    """Connect an armed board with the file's image and the true arm, which brakes hold until then."""
     with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
         board.home()
         board.arm()
@@ -65,8 +63,7 @@ def played(mechanism: Mechanism, truth: Mechanism, name: str, programme: Program
 
 
 def torque_error(result: Result, truth: Mechanism, values: np.ndarray) -> float:
-    """Return the torque error of random states, relative to these torques. The fit weights each joint by the joint's
-    effort limit."""
+    """Return the relative torque error in random states, weighted by each joint's effort limit."""
     unknowns = result.found.unknowns
     space = unknowns.space
     rng = np.random.default_rng(11)
@@ -82,8 +79,7 @@ def torque_error(result: Result, truth: Mechanism, values: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Felt:
-    """Return the maximum external torque (J,), minus its mean, that was estimated for an arm without contact: N m, and
-    fraction of the threshold."""
+    """The largest external torque (J,) felt without contact, minus its mean: N m, and fraction of the threshold."""
 
     off: np.ndarray
     share: np.ndarray
@@ -115,9 +111,8 @@ def count(joint: Joint) -> float:
 
 
 def check(mechanism: Mechanism, accuracy: float) -> None:
-    """The torques of random states are correct within `accuracy`. The identified parameters leave at most a fifth of
-    the torque of the test motions unexplained, or as much as the true parameters leave. The arm tracks as well as with
-    its true file."""
+    """Torques of random states are correct within `accuracy`. Test motions leave a fifth of their torque unexplained,
+    or as much as with true parameters. The arm tracks as with its true file."""
     truth, programme = differing(mechanism), whole(mechanism, {})
     result = found(mechanism, truth, programme)
     assert result.judged is not None

@@ -23,8 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def real_time_factor(seconds: float) -> float:
-    """Return simulated time divided by processor time for a motion in both directions, with image, peripherals, plant
-    and streaming host."""
+    """Return simulated over processor time for a motion with image, peripherals, plant and streaming host."""
     arm = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
     mechanism = replace(arm, name="six-axis-driven", board=replace(arm.board, use="f405rg-6"))
     start = np.array([joint.start for joint in mechanism.moving])
@@ -58,8 +57,7 @@ def test_six_joints_run_in_real_time():
 
 
 def test_a_tick_is_little_work():
-    """Count the calls of Python functions per tick, including connecting and homing. When this test was written, a tick
-    had 1200 calls."""
+    """Count Python calls per tick, including connecting and homing. There were 1200 when this test was written."""
     mechanism, built = image("f405rg-6")
     calls = 0
 

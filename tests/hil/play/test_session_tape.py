@@ -23,8 +23,7 @@ def powered():
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Return the recording and the ticks of a run in FOLLOW. Targets arrive up to 30 ms late. Some targets never
-    arrive, and some arrive twice."""
+    """Return the recording and the ticks of a run in FOLLOW with late, missing and repeated targets."""
     path, mechanism, rng = tmp_path_factory.mktemp("tape") / "run.tape", three_link(), np.random.default_rng(4)
     start = np.array([joint.start for joint in mechanism.streamed])
     with powered() as board, session_tape.taped(board, path):

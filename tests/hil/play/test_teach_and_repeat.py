@@ -18,8 +18,7 @@ SHOWN = np.array([0.5, -0.4, 0.3])  # rad
 
 
 def pull(mechanism, seconds):
-    """Return a simulated hand that guides the arm with springs along SHOWN, in both directions, with a tremor of 12
-    Hz."""
+    """Return a hand that guides the arm by springs along SHOWN, there and back, with a tremor of 12 Hz."""
     start = np.array([joint.start for joint in mechanism.moving])
 
     def hand(plant):
@@ -33,8 +32,7 @@ def pull(mechanism, seconds):
 
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory):
-    """Return the arm, the folder of logs and the result. The logs show the arm that is guided by hand, and the board
-    that repeats the motion twice."""
+    """Return the arm, the logs of the guided arm and of two repetitions, and the result."""
     arm, folder = load_mechanism(ARM), tmp_path_factory.mktemp("taught")
     plant = Plant(arm)
     with virtual_board(arm, plant) as board:

@@ -1,5 +1,4 @@
-"""Tests flashing: the boot loader's protocol on a simulated ROM with faults, the programmers' output, and the board's
-identity afterwards."""
+"""Tests flashing: the ROM's protocol with faults, the programmers' output, and the identity afterwards."""
 
 import os
 import pty
@@ -65,8 +64,7 @@ def test_echoing_line_and_noise_before_the_start_do_not_matter():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_noise_on_the_line_costs_time_or_is_told_but_never_passes(seed):
-    """In one of two hundred calls a bit flips, in either direction. After each try, either the flash holds the image
-    and the image runs, or a message names the failure and the chip runs no program."""
+    """One call in two hundred flips a bit. The image then runs, or a message names the failure and nothing runs."""
     dice = random.Random(seed)
 
     def noisy(data: bytes) -> bytes:
@@ -341,8 +339,7 @@ def of_chip(number: int) -> RomFake:
 
 
 def test_a_running_board_is_sent_into_its_rom_flashed_there_and_says_who_it_is(built, board):
-    """The old image, the ROM's boot loader and the new image communicate through the same port. BOOT0 stays low. BOOT0
-    stays low."""
+    """Old image, ROM and new image communicate through the same port. BOOT0 stays low."""
     mechanism, result = built
     with running(built, 7) as old:
         old.start(result.image.read_bytes())

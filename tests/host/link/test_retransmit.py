@@ -35,8 +35,7 @@ def sender():
 
 
 def test_a_knot_that_was_sent_twice_tells_nothing_of_the_round_trip(sender):
-    """The sender cannot know whether the acknowledgement answers the first or the second copy (Karn's algorithm, RFC
-    6298, 3)."""
+    """The acknowledgement may answer the first or the second copy (Karn's algorithm, RFC 6298, 3)."""
     sender.link.clock.sleep(2.0 * retransmit.TIMEOUT_START)
     sender.send()
     assert sender.link.sent == [0, 0] and sender.retransmissions == 1
@@ -50,8 +49,7 @@ def test_a_knot_that_was_sent_twice_tells_nothing_of_the_round_trip(sender):
 
 
 def test_round_trips_are_smoothed_as_the_rfc_does(sender):
-    """RFC 6298, 2.2: SRTT = R, RTTVAR = R / 2. Then 2.3: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R'|, SRTT = 7/8 SRTT + 1/8
-    R'."""
+    """RFC 6298, 2.2: SRTT = R, RTTVAR = R / 2. 2.3: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R'|, SRTT = 7/8 SRTT + 1/8 R'."""
     for trip in (0.040, 0.080):
         sender.link.clock.sleep(trip)
         sender.take(acknowledged(sender.acked + 1))

@@ -94,8 +94,7 @@ def test_meeting_homing_and_arming_work_over_a_bad_wire(seed):
 
 
 def test_tokens_go_on_from_the_boards_last_one():
-    """If a second host began with the token of the board's last command, the board would treat the host's first command
-    as a repetition."""
+    """With a token that the board knows, a second host's first command would count as a repetition."""
     clock = ManualClock()
     board = FakeBoard(clock)
     for _ in range(300):

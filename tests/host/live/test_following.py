@@ -125,8 +125,7 @@ def test_a_fault_ends_it_with_its_name(fake, board) -> None:
 
 
 def unexpected(fake, board, kind: type[BaseException], state: str = "FOLLOW") -> str:
-    """Raise an error inside the context of a board that follows targets, floats or holds. Returns the notes of the
-    exception."""
+    """Raise an error in a context that follows targets, floats or holds. Returns the exception's notes."""
     with pytest.raises(kind) as raised, board, ExitStack() as inside:
         board.arm()
         if state == "FOLLOW":

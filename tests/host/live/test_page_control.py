@@ -167,8 +167,7 @@ def test_a_handle_that_is_out_of_reach_leaves_the_arm_at_rest(mechanism, goal) -
 
 
 def following(fake, mechanism, objects, until):
-    """Send timed objects of a page to a simulated board, whose time the host advances. Returns the times and positions
-    of the targets that the board got."""
+    """Send timed objects of a page to a simulated board. Returns the times and positions of its targets."""
     fake.flags |= 1
     with Board.connect("any", mechanism) as board:
         board.home(START)

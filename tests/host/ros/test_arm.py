@@ -207,8 +207,7 @@ def test_a_path_tolerance_that_is_violated_ends_the_goal_by_joint_and_size(ros):
 
 
 def test_velocities_beyond_a_limit_are_taken_and_the_board_keeps_the_limit(ros):
-    """joint_trajectory_controller does not check velocity limits either. If somebody pushes the arm, this does not
-    count as an acting limit. A push by hand does not count as a limit."""
+    """joint_trajectory_controller does not check velocity limits either. A push by hand is no acting limit."""
     limit = ros.arm.board.mechanism.follow_limits()[0, 0]
     told = way([0.3, 0.0, 0.0], [0.6, 0.0, 0.0], seconds=0.3)
     told.points[0].velocities, told.points[1].velocities = np.array([3.0 * limit, 0.0, 0.0]), np.zeros(3)

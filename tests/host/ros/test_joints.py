@@ -1,5 +1,4 @@
-"""Tests the positions of joints that the board does not report: joints in loops, compared with intersections of
-circles, and coupled joints."""
+"""Tests the positions of joints that the board does not report, in loops (by circles) and coupled."""
 
 import math
 
@@ -14,8 +13,7 @@ ARM, ROD, BASE = 0.2, 0.26, 0.1  # lengths in mechanisms/five_bar.toml, m
 
 
 def elbows(left: float, right: float) -> tuple[float, float]:
-    """Return the angles of the five-bar's passive joints. The elbows are on circles, and the rods meet at the circles'
-    upper intersection."""
+    """Return the five-bar's passive angles: the rods meet at the upper intersection of circles about the elbows."""
     a, b = (np.array([side * BASE + ARM * math.cos(q), ARM * math.sin(q)]) for side, q in ((-1, left), (1, right)))
     half = (b - a) / 2.0
     up = np.array([-half[1], half[0]]) / np.linalg.norm(half)

@@ -1,5 +1,4 @@
-"""Tests that ROS 2 trajectories become smooth motions that pass every point. Refused trajectories have the error code
-of the action."""
+"""Tests that trajectories become smooth motions through every point, or are refused with the action's code."""
 
 import math
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,4 @@
-"""Runs of the flash image on the virtual board. Each situation is caused by changes of the plant, the line or the
-encoder."""
+"""Runs of the flash image, with situations caused by changes of the plant, the line or the encoder."""
 
 from dataclasses import dataclass
 from pathlib import Path

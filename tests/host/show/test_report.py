@@ -27,8 +27,7 @@ ARM = ROOT / "mechanisms" / "three_link.toml"
 
 
 def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, age=0.0, play=0.0, **scalars):
-    """Return a logged run of one joint with a sinusoidal motion and the given error and feedback. The velocity error is
-    computed so that the feedback's torque is Ku e + Kv e'."""
+    """Return a sinusoidal run of one joint with this error and feedback Ku e + Kv e', by the velocity error."""
     n = len(t)
     target, rate = np.sin(2.0 * t), 2.0 * np.cos(2.0 * t)
     error = np.zeros(n) if error is None else error
@@ -256,8 +255,7 @@ def test_differences_can_be_drawn_larger_than_they_are(broken, beside):
 
 
 def test_the_page_can_be_worked_from_the_keyboard(beside):
-    """The space bar starts the motion, the arrow keys rotate the focused view of the arm, and every control has an
-    accessible name."""
+    """The space bar starts the motion, arrow keys rotate the view, and every control has an accessible name."""
     beside.run("document.activeElement.blur(); femtorque.seek(0)")
     beside.run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: ' ', bubbles: true}))")
     assert beside.run("return document.getElementById('play').textContent") == "Pause"

@@ -113,8 +113,7 @@ def test_meshes_of_a_urdf_are_carried_thinned(browser, open_page):
 
 
 def test_a_humanoid_is_drawn_with_few_calls_and_triangles(browser, open_page):
-    """The page shows a robot with 29 joints and all meshes twice: measured and desired. The number of draw calls and
-    the number of triangles determine the time of a frame."""
+    """29 joints with all meshes, drawn twice. Calls and triangles determine the time of a frame."""
     mechanism = load_mechanism(robot("/g1_29dof_rev_1_0.urdf"))
     names = tuple(joint.name for joint in mechanism.streamed)
     t = np.linspace(0.0, 2.0, 121)

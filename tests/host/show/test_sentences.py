@@ -1,5 +1,4 @@
-"""Each situation is simulated. The sentences on its run are correct and consistent. Changes of the plant, the line or
-the encoder cause the situations. No log is edited."""
+"""Checks sentences on simulated runs. Changes of the plant, the line or the encoder cause each situation."""
 
 import re
 from dataclasses import replace
@@ -86,8 +85,7 @@ def test_a_shifted_zero_comes_before_the_model(played):
 
 @pytest.mark.parametrize(("age", "beyond", "blamed"), [(0.0, 0.0, True), (4e-3, 0.0, False), (4e-3, 0.01, True)])
 def test_positions_that_are_old_are_no_bad_encoder(age, beyond, blamed):
-    """At 2 rad/s a delay of 4 ms gives an error of 8 mrad, or 8 counts. Only a larger error is attributed to the
-    encoder."""
+    """At 2 rad/s, 4 ms give 8 mrad, or 8 counts. Only a larger error is attributed to the encoder."""
     run = a_run(T, ACCELERATION, NOISE, age=age)
     behind = 4e-3 * RATE + beyond * (RATE > 1.9)
     assert has(Findings(replace(run, true=run.position + behind[:, None])).sentences, "did not show") is blamed
@@ -188,8 +186,7 @@ def test_table_and_list_of_the_page_agree_on_the_feedback(played):
 
 @pytest.mark.parametrize("name", ["good", "encoder-stuck", "shifted zero"])
 def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
-    """`hil` evaluates every tick, and readers of the log evaluate every STATUS. So the rms values of both agree
-    approximately, and no STATUS has a larger error than the worst tick."""
+    """`hil` evaluates every tick, logs every STATUS: rms agree, and no STATUS exceeds the worst tick."""
     one = played(name)
     told, read = one.result.report(), plot.run_summary(one.run)
     for key in ("tracking_rms", "true_rms"):

@@ -315,8 +315,7 @@ def samples_of(chunk):
 
 
 def test_twenty_pages_at_once_are_nothing_to_the_program_that_streams(mechanism):
-    """Another process serves the pages. The process sends past samples in small pieces. A page whose reader stops does
-    not delay other pages."""
+    """Another process serves the pages, past samples in small pieces. A page whose reader stops delays no other."""
     session, _ = looking()
     with serving(session, 0) as url, ExitStack() as stack:
         threads = threading.active_count()
@@ -355,8 +354,7 @@ def answer(url, path, *headers):
 
 @pytest.mark.parametrize("path", ["/", "/status", "/events"])
 def test_other_sites_cannot_open_the_page(mechanism, path):
-    """Requests with another host name, and requests from other sites' scripts, are refused. Requests of the page
-    itself, and addresses that a user types, are accepted."""
+    """Other host names and scripts of other sites are refused; the page's own requests and typed addresses pass."""
     session, _ = looking()
     with serving(session, 0) as url:
         own = url.rstrip("/")

@@ -26,8 +26,7 @@ def entries(**changes):
 
 @pytest.fixture
 def brought(plugin, tmp_path):
-    """Return a function that imports calibration entries into a copy of a mechanism file. The function returns the
-    printed lines and the new mechanism."""
+    """Return a function that imports calibration entries into a copied file: printed lines, new mechanism."""
     def bring(told, source=SO101):
         file, calibration = tmp_path / "arm.toml", tmp_path / "follower.json"
         file.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")

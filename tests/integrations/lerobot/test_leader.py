@@ -1,5 +1,4 @@
-"""Tests LeRobot's teleoperator `femtorque_leader`. The board floats the arm, and the measured positions are the
-actions."""
+"""Tests `femtorque_leader`. The board floats the arm, and the measured positions are the actions."""
 
 import math
 

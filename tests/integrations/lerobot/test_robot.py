@@ -20,8 +20,7 @@ START = {"shoulder.pos": math.degrees(-0.8), "elbow.pos": math.degrees(0.5), "wr
 
 @pytest.fixture
 def chip(monkeypatch):
-    """Yield the flash image with zeros set, connected at any port. LeRobot's scripts leave the board connected. Then
-    the board holds its arm without a host."""
+    """Yield the connected flash image with zeros. LeRobot's scripts leave it connected, so it holds its arm."""
     arm = replace(Mechanism.load(ARM), name="three-link-held", safety=Safety(host="hold"))
     with rig.connected(arm) as (chip, session):
         Board(session, arm).home()
@@ -197,8 +196,7 @@ def test_a_gripper_goes_from_0_to_100(plugin):
 
 
 def test_a_hand_is_followed_closer_than_by_a_follower_that_is_sent_positions_alone(robot, chip):
-    """The comparison uses the usual method on the same arm: PD control holds each target until the next target
-    arrives."""
+    """Usually PD control on the same arm holds each target until the next target arrives."""
     arm, t = Mechanism.load(ARM), np.arange(round(6.0 / FRAME)) * FRAME
 
     def hand(t):

@@ -45,8 +45,7 @@ def closed_loops(short: bool) -> Finding:
 
 
 def changing(short: bool) -> Finding:
-    """Return the result of two arms that take an object, carry it and put it down. A full run also plays one arm with a
-    payload, and the biped."""
+    """Return the result of two arms that carry an object. A full run adds one arm with a payload, and the biped."""
     mechanism, motion = example("two_arm_grasp")
     names = ("two_arm_grasp",) if short else CHANGING
     results = {name: on_board(*example(name), "PD + lambda") for name in names}

@@ -143,8 +143,7 @@ def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None
 
 
 def three_link(short: bool) -> Finding:
-    """Return Figs 7 and 8: the target motion, and PD compared with feed-forward + PD. Then the plant is changed, and
-    faults are injected."""
+    """Return Figs 7 and 8: the motion by PD and by feed-forward + PD, then with plant changes and faults."""
     s = load_scenario("three_link")
     results = {case.name: play_scenario(s, case, short=short) for case in s.runs(short)}
     numbers = [Number.of(check) for check in checks(s, results, short)]

@@ -187,8 +187,7 @@ def _draw_robot(axes: Axes3D, s: Scenario) -> None:
 
 
 def accuracy(short: bool) -> Finding:
-    """Return the convergence order of the articulated plant, the drift of energy and loop closure, and the real-time
-    factor."""
+    """Return the articulated plant's convergence order, drift of energy and closure, and real-time factor."""
     mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
     free = without_friction(mechanism)
     exact, oracle = fallen(free, FALL)
@@ -223,8 +222,7 @@ def accuracy(short: bool) -> Finding:
 
 
 def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
-    """Return the joint positions (n,) after a motion without drives from the start pose, including rotors, and the name
-    of the oracle."""
+    """Return positions (n,) after a fall from the start pose without drives, and the oracle's name."""
     start, rotors = np.array([j.start for j in mechanism.streamed]), rotor_inertia(Model.of(mechanism))
     n = len(start)
     if version := pinocchio_rnea.version():
@@ -252,8 +250,7 @@ def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
 
 
 def energy(mechanism: Mechanism, step: float, seconds: float) -> tuple[float, float, float]:
-    """Return the maximum drift of the energy, J, the maximum kinetic energy, J, and the closure error at the end of a
-    motion without drives, m."""
+    """Return the maximum drift of the energy and maximum kinetic energy, J, and the final closure error, m."""
     plant = Plant(mechanism, max_step=step)
     start, drift, fastest = plant.kinetic() + plant.potential(), 0.0, 0.0
     while plant.time < seconds - 1e-9:
@@ -264,8 +261,7 @@ def energy(mechanism: Mechanism, step: float, seconds: float) -> tuple[float, fl
 
 
 def real_time_factor(mechanism: Mechanism, step: float, chunks: int = 30, ticks: int = 5) -> float:
-    """Return the ratio of simulated to elapsed time with motors and friction: the maximum of several chunks of ticks of
-    1 ms. The fastest chunk is the one that other programs disturbed least."""
+    """Return simulated over elapsed time for the fastest of several chunks of ticks of 1 ms."""
     plant, best = Plant(mechanism, max_step=step), np.inf
     for _ in range(chunks):
         start = time.perf_counter()

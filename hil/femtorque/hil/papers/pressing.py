@@ -1,11 +1,9 @@
-"""A motor board makes the arm of the flexible manipulator's paper press on a floor. The virtual board runs the flash
-image. The arm has motors, friction and encoders.
+"""A motor board makes the arm of the flexible manipulator's paper press on a floor, with motors, friction and encoders.
 
-In the paper the arm has no feedback: only the torques drive it. A board receives motions and computes the torque for
-the arm without contact. The streamed motion passes through the floor, so that the feedback supplies the remaining
-torque. The streamed motion is computed in advance. The streamed motion is that of an arm without a floor. The planned
-torques and the board's PD law drive this arm towards the planned motion. In this motion without the floor, the torque
-of the arm equals the planned torque plus the PD torque.
+In the paper only the torques drive the arm. A board receives motions and computes the torque for the arm without
+contact, so the streamed motion passes through the floor, and the feedback supplies the rest. This motion is that of an
+arm without a floor, driven by the planned torques and the PD law. In it, the arm's torque equals the planned torque
+plus the PD torque.
 """
 
 from __future__ import annotations
@@ -150,8 +148,7 @@ class Pressed:
 
 
 def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
-    """Return the motion of the arm without floor and friction that results from the planned torques and the PD gains
-    towards the planned motion. The plant has the same elements as the inverse model."""
+    """Return the arm's motion by planned torques and PD gains, without floor and friction, in the same elements."""
     plant = FlexibleArmPlant(without_friction(mechanism), _elements(mechanism))
     for _ in range(round(SETTLING / STEP)):
         plant.push(STEP, _torque(plant, planned, 0))
@@ -164,8 +161,7 @@ def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
 
 
 def by_torques(pressing: Pressing) -> Pressed:
-    """Return the result of the control law without a board: an arm without friction, ideal planned torques, and the
-    gains towards the planned motion."""
+    """Return the result of planned torques and the gains without a board, on an arm without friction."""
     mechanism, planned = without_friction(beginning(pressing.mechanism, pressing.planned.q[0])), pressing.planned
     plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
     for k in range(len(planned.times)):
@@ -176,8 +172,7 @@ def by_torques(pressing: Pressing) -> Pressed:
 
 
 def by_board(pressing: Pressing, motion: Trajectory, feedforward: bool = True) -> Pressed:
-    """Return the result of the arm that is driven by the flash image, which receives `motion`. Raises Refused if the
-    build raises it."""
+    """Return the result of the arm that is driven by the flash image, which receives `motion`. Raises Refused."""
     mechanism = beginning(pressing.mechanism, motion.positions[0])
     plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
     built = build_image(mechanism, folder(mechanism, feedforward), feedforward=feedforward)
@@ -198,8 +193,7 @@ def beginning(mechanism: Mechanism, q: Array) -> Mechanism:
 
 
 def _torque(plant: FlexibleArmPlant, planned: TipMotion, k: int) -> Array:
-    """Return the planned torque of a step (J,), N m, including the rotors, plus the torque of the gains towards the
-    planned motion."""
+    """Return a step's torque (J,), N m: planned, including the rotors, plus the gains towards the plan."""
     ku, kv = np.array([(joint.gains.ku, joint.gains.kv) for joint in plant.joints if joint.gains]).T
     torque: Array = (planned.torque[k] + plant.motors.inertia * planned.qdd[k] + ku * (planned.q[k] - plant.q)
                      + kv * (planned.qd[k] - plant.v))

@@ -1,8 +1,4 @@
-"""`femtorque reproduce`: reproduces the figures and tables of the four papers with the code of this project, on one
-HTML page.
-
-Each figure or table has an entry: the function that makes it, and the parts that cannot be reproduced, with reasons.
-"""
+"""`femtorque reproduce`: the figures and tables of the four papers by this project's code, on one HTML page."""
 
 import threading
 import time
@@ -33,9 +29,8 @@ class Paper:
 
 @dataclass(frozen=True)
 class Subject:
-    """name: on the command line. make: a function of `short`, or None if the figure is not reproduced. differs: the
-    parts of the printed figure that cannot be reproduced, and the reason; without make, only the reason. own_data: true
-    if the paper prints too little of its data, so that the figure uses other data."""
+    """A figure. make: of `short`; None: not reproduced. differs: what is not reproduced, and why. own_data: uses data
+    that the paper does not print."""
 
     name: str
     paper: str
@@ -255,11 +250,8 @@ def chosen(name: str | None) -> tuple[Subject, ...]:
 
 def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", *, short: bool = False,
               force: bool = False, on_progress: Callable[[str], None] = lambda line: None) -> Reproduction:
-    """Make the figures and write the page into the folder `out`. short: short motions, few trials. force: replace an
-    existing page.
-
-    Before making any figure, raises BadInput if the page cannot be written to `out`.
-    """
+    """Make the figures and write the page into the folder `out`. short: short motions, few trials. Before any figure,
+    raises BadInput if the page cannot be written."""
     subjects, parts = chosen(name), []
     page = _writable(out, force)
     count, made = sum(subject.make is not None for subject in subjects), 0

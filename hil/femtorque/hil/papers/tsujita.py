@@ -36,8 +36,7 @@ PRINTED = {"shoulder": -0.9273, "elbow": 0.2838}  # angles near the pose with th
 
 
 def slew(short: bool) -> Finding:
-    """Return the residual vibration of each feed-forward after a rotation by 60 degrees, with a servo-controlled root,
-    on the linear plant."""
+    """Return each feed-forward's residual vibration after a servo-controlled turn by 60 degrees, linear plant."""
     mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     counts = (2, 3) if short else (2, 3, 4, 5)
     rows, left = [], []
@@ -136,8 +135,7 @@ class March:
 
 
 def beside_exact(mechanism: Mechanism, t: Array, turn: Turn, segments: tuple[int, int] = (12, 24)) -> March:
-    """Return the torques for a hub that moves along `turn` at t (T,), s, the middles of ticks. The results of chains of
-    `segments` are extrapolated to segments of length 0."""
+    """Return the torques along `turn` at t (T,), s, mid-tick, extrapolated to segments of length 0."""
     dt, arm = 1.0 / mechanism.control.rate_hz, flexible_arm(mechanism)
     still = np.zeros((len(t), 2))
     coarse, fine = (swung(Chain.of(arm.mass, arm.bar, arm.end, n), turn, still, dt).moment for n in segments)
@@ -167,8 +165,7 @@ def spun(velocity: float, seconds: float, t: Array) -> Turn:
 
 
 def slewed(mechanism: Mechanism, elements: int, duration: float) -> TipMotion:
-    """Return the motion, scaled to a small angle. For a small angle the second-order terms vanish. The linear plant
-    omits these terms."""
+    """Return the motion scaled to a small angle. The linear plant omits second-order terms."""
     small = 1e-3
     found = tip_motion(flexible_arm(mechanism, elements=elements), Slew((0.0,), (ANGLE * small,), duration), duration,
                        DT,
@@ -177,14 +174,12 @@ def slewed(mechanism: Mechanism, elements: int, duration: float) -> TipMotion:
 
 
 def rigid(mechanism: Mechanism, duration: float) -> tuple[float, Array]:
-    """Return the pre-actuation time, s, and the accelerations (T,) of a root that turns in the way required for the
-    chord."""
+    """Return the pre-actuation time, s, and accelerations (T,) of a root that turns as the chord requires."""
     return 0.0, Slew((0.0,), (ANGLE,), duration).at(np.arange(int(duration / DT) + 1) * DT)[2][:, 0]
 
 
 def quasi_static(mechanism: Mechanism, duration: float) -> tuple[float, Array]:
-    """Return the motion of a root that differs from the chord by the slope of the static deflection under the present
-    load."""
+    """Return the motion of a root that leads the chord by the static slope under the present load."""
     arm, t = flexible_arm(mechanism, elements=5), np.arange(int(duration / DT) + 1, dtype=float) * DT
     small = Slew((0.0,), (1e-3 * ANGLE,), duration)
     problem = elastic_problem(arm, small, t, DT)
@@ -199,9 +194,7 @@ def boundary_value(mechanism: Mechanism, duration: float) -> tuple[float, Array]
 
 
 def swing(mechanism: Mechanism, turn: Array, after: float = 1.0) -> Array:
-    """Return the deflection of the tip from the root's direction, m, for accelerations (T,) of the root and for `after`
-    s more. The plant is linear and has no terms of the angular velocity. The integration scheme is Newmark's average
-    acceleration."""
+    """Return the tip's deflection, m, for root accelerations (T,) and `after` s more, by average acceleration."""
     plant = FlexiblePlant(mechanism, PLANT_ELEMENTS)
     M = plant.system(np.zeros(2 * (1 + plant.n)))[0]
     solve = lu_factor(M[1:, 1:] + 0.5 * DT * plant.C + 0.25 * DT * DT * plant.K)
@@ -267,8 +260,7 @@ def force_error(short: bool) -> Finding:
 
 
 def printed_path(short: bool) -> Finding:
-    """Return the joint path that starts at (0.7, 0.7). The 0.400 m of Table 1 are interpreted as the length of the beam
-    and the hand together."""
+    """Return the joint path from (0.7, 0.7). The 0.400 m of Table 1 are taken as beam and hand together."""
     durations = TIMES[1:3] if short else TIMES
     wall = load_scenario("wall_contact")
     assert wall.file.contact is not None

@@ -84,9 +84,7 @@ class Result:
 
     @property
     def tracked(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return data of the ticks in motion: times from the start of the motion (T,), s, true positions, and target
-        minus true positions (T, J).
-        """
+        """Return times (T,), s, from the start of the motion, true positions, and their errors (T, J)."""
         record, moving = self.record, self.moving
         gap = wrapped(self.target_positions - record.q, self.mechanism)[moving]
         return record.seconds[moving] - record.seconds[moving.start], record.q[moving], gap
@@ -100,8 +98,7 @@ class Result:
                 for joint in (self.mechanism.streamed[j] for j in self.driven)] or ["outputs are NOT safe"]
 
     def report(self) -> dict[str, Any]:
-        """Return the JSON object of `femtorque hil`. tracking_* are measured errors, because the true errors of a real
-        board are unknown."""
+        """Return the JSON of `femtorque hil`. tracking_* are measured: a real board's true errors are unknown."""
         joints = [joint.name for joint in self.mechanism.streamed]
         return {
             "ended": self.ended, "state": self.state, "faults": list(self.faults), "ticks": self.ticks,
@@ -174,12 +171,10 @@ def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward
                     plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
                     on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None,
                     wait: float = 0.0) -> Result:
-    """Build, boot, home, arm, play, and disarm. fault: a name in femtorque.hil.board.faults.FAULTS, injected in
-    mid-motion.
+    """Build, boot, home, arm, play, and disarm. fault: of femtorque.hil.board.faults.FAULTS, injected in mid-motion.
 
-    out: the folder in which the image is built. log: RUN.mcap, the host's log, in the format of `stream`. watch: a
-    context around the run, which gets the host's session and the plant's true state. Raises the BadInput and Refused of
-    a build. If a motion is aborted, the Result reports it.
+    log: RUN.mcap, as of `stream`. watch: a context around the run, which gets the session and the plant's true state.
+    Raises the BadInput and Refused of a build. An aborted motion is reported in the Result.
     """
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
@@ -226,8 +221,7 @@ def play_motion(board: BoardUnderTest, mechanism: Mechanism, motion: Knots, feed
                 resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
                 log: Path | None = None, source: Path | None = None, watch: Watch | None = None,
                 wait: float = 0.0) -> Result:
-    """Do the host's part from connecting to disarming, and return its results. pil: a real board, connected by
-    femtorque.hil.play.pil. wait: s between arming and the motion."""
+    """Connect, play, disarm, and return the results. pil: a real board. wait: s between arming and the motion."""
     witness, clock = Witness(board), VirtualClock(board)
     step = step_sources(Model.of(mechanism))  # computed once
     configuration = Configuration.of(mechanism, feedforward, pil, step)
@@ -314,15 +308,13 @@ def wrapped(difference: NDArray[np.float64], mechanism: Mechanism) -> NDArray[np
 
 def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
               step: dict[str, str] | None = None) -> bool | None:
-    """Return True if the image's torque_ff equals the host's float32 bit for bit, for a motion that was played without
-    interruption.
+    """Return True if the image's torque_ff equals the host's float32 bit for bit in an uninterrupted motion.
 
     The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of
-    the host and the image determine the tick in which the motion began. The board computes the torque of an interval
-    `lead` ticks before that interval. With loops, modes or flexible links, the host starts from the image's step state
-    before that tick. On these arms the last bits of dependent joints and of the sag depend on all motions since
-    power-on. Return None if the image's targets are not those of the uninterrupted motion. Also return None for these
-    arms on a real board, which does not report the step's state.
+    host and image show in which tick the motion began. The board computes an interval's torque `lead` ticks before it.
+    With loops, modes or flexible links, the host starts from the image's step state before that tick, since the last
+    bits depend on all motions since power-on. Return None for other targets than the uninterrupted motion's, and for
+    these arms on a real board, which does not report the step's state.
     """
     path = CompiledPath(mechanism, step=step)
     arrays = motion.position, motion.rate, motion.acceleration

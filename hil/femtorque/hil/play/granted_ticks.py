@@ -1,8 +1,6 @@
-"""The serial line to a board with the pil image. The host starts each control tick of the board with a message. Other
-bytes pass through.
+"""The serial line to a board with the pil image, whose control ticks the host starts by a message each.
 
-The host repeats SENSE until DRIVE and STATUS of the tick have arrived. Therefore a slow or bad line does not change the
-results.
+The host repeats SENSE until the tick's DRIVE and STATUS have arrived, so a bad line does not change the results.
 """
 
 from collections.abc import Callable
@@ -19,9 +17,8 @@ LOST = 2.0  # time without an answer after which the board counts as disconnecte
 
 
 class GrantedTicks:
-    """name: name of the port in messages. incoming, outgoing: disturbances of the line between host and board. SENSE
-    and DRIVE are not disturbed, because a board with motors does not use these messages. listeners: called with all
-    bytes from the board. repeated: number of SENSE messages that were sent again."""
+    """A line to a board with the pil image. incoming, outgoing: disturbances, but of SENSE and DRIVE. listeners: called
+    with all bytes from the board. repeated: SENSE messages sent again."""
 
     def __init__(self, device: Device, joints: int, tag: int, wall: Clock) -> None:
         self.name = getattr(device, "name", type(device).__name__)
@@ -54,8 +51,7 @@ class GrantedTicks:
     # -- the board's side ---------------------------------------------------
 
     def grant(self, counts: list[int]) -> tuple[Any, Any]:
-        """Let the board run a tick with these encoder counts, and return the DRIVE and STATUS of this tick. Raises
-        Refused if the board does not answer."""
+        """Let the board run a tick with these counts, and return its DRIVE and STATUS. Raises Refused without them."""
         drive, status = self._answers(counts)
         self._tick = (drive.tick + 1) & 0xFFFFFFFF
         self._to_board, self._written = self._written, bytearray()

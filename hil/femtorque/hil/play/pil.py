@@ -1,9 +1,8 @@
 """Processor in the loop: a real board, with the plant simulated by the host, for `femtorque hil pil`.
 
 The pil image equals the normal image, except that it receives counts in SENSE and sends duties in DRIVE. The Relay owns
-the port and replaces the virtual board. The Relay advances the plant and the board together, tick by tick
-(femtorque.hil.play.granted_ticks), and passes all other bytes between the port and the host's session. Time is counted
-in ticks that the board has answered.
+the port, advances plant and board together, tick by tick (femtorque.hil.play.granted_ticks), and passes all other bytes
+between port and session. Time is counted in ticks that the board has answered.
 
 Like every board, this board executes a host's message in the second tick after its arrival. Tick k measures the plant
 at t_k. The duty of the tick is applied during [t_{k+1}, t_{k+2}], as the output timer of a board does. The outputs are
@@ -34,8 +33,7 @@ from femtorque.host.stream import Progress
 Array = NDArray[np.float64]
 
 class Relay:
-    """A real board, connected by `device`, and its simulated plant. The Relay is a
-    femtorque.hil.board.under_test.BoardUnderTest.
+    """A femtorque.hil.board.under_test.BoardUnderTest: a real board, connected by `device`, and its simulated plant.
 
     For the host the Relay is also the device of the link (read, write, close). wall: the clock of the serial line,
     which the plant does not use. The attributes `encoder_faults`, `bus_voltage`, `incoming` and `outgoing` inject
@@ -150,11 +148,10 @@ def run_in_the_loop(port: str, mechanism: Mechanism, trajectory: Trajectory, *, 
                     fault: str | None = None, plant: Plant | None = None, out: Path | None = None, resume: int = 0,
                     log: Path | None = None, on_progress: Callable[[Progress], None] | None = None,
                     wall: Clock | None = None, watch: Watch | None = None) -> Result:
-    """Run in the same way as femtorque.hil.play.run_closed_loop, with the real board at `port`, which runs the pil
-    image. out: not used.
+    """Run as femtorque.hil.play.run_closed_loop does, on the real board with the pil image at `port`. out: not used.
 
-    wall: the clock that limits the wait for the board's line. Raises BadInput and Refused, also if the board runs a
-    different image. If a motion is aborted, the Result reports it.
+    wall: limits the wait for the line. Raises BadInput and Refused, also for a different image. The Result reports an
+    aborted motion.
     """
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))

@@ -37,8 +37,7 @@ AFTER = 0.5  # time for which the replay continues after the last bytes of a rec
 
 @dataclass(frozen=True)
 class Tape:
-    """digest: digest of the configuration. number: number of the chip. sent: (s since power-on, bytes), in order. end:
-    s. answers: hash of the board's bytes; None if the recording was interrupted."""
+    """A recording. sent: (s since power-on, bytes). end: s. answers: hash; None if the recording was interrupted."""
 
     path: Path
     digest: str
@@ -50,8 +49,7 @@ class Tape:
 
 @dataclass(frozen=True)
 class Replay:
-    """same: True if the board sent the same bytes as during the recording; None if the recording has no end. record:
-    None unless the caller requests it."""
+    """Result of a replay. same: None without an end of the recording. record: None unless requested."""
 
     seconds: float
     same: bool | None
@@ -85,8 +83,7 @@ class _Tap(Disturbance):
 
 @contextmanager
 def taped(board: Sliced, path: Path, feedforward: bool = True) -> Iterator[None]:
-    """Record the bytes from hosts to a board that has just been powered on. feedforward: True if the image of the board
-    has feed-forward. Raises BadInput if the file exists already or is not writable."""
+    """Record the bytes from hosts to a freshly powered board. Raises BadInput if the file exists or is not writable."""
     try:
         file = path.open("x", encoding="ascii", buffering=1)
     except OSError as error:
@@ -104,8 +101,7 @@ def taped(board: Sliced, path: Path, feedforward: bool = True) -> Iterator[None]
 
 
 def read_tape(path: Path) -> Tape:
-    """Return a recording from a file. Remove a line whose writing was interrupted. Raises BadInput with the number of
-    the invalid line."""
+    """Return a file's recording, without an incomplete last line. Raises BadInput with the invalid line's number."""
     head, *lines = read_text(path, LARGEST, ".tape").split("\n")
     digest, _, number = head.removeprefix(HEAD + " ").partition(" ")
     if not (head.startswith(HEAD) and len(digest) == 64 and number.isdecimal()):
@@ -133,11 +129,8 @@ def _later(text: str, sent: list[tuple[float, bytes]]) -> float:
 
 def replay_tape(mechanism: Mechanism, tape: Tape, *, log: Path | None = None, out: Path | None = None,
                 recording: bool = False) -> Replay:
-    """Build and boot the image, and send the bytes of the recording to the board.
-
-    log: RUN.mcap, in the format of `follow --log`. out: folder of the image. recording: record each tick, as in the
-    recorded run. Raises Refused for a recording of another configuration, and the BadInput and Refused of a build.
-    """
+    """Build and boot the image, and send it the recording's bytes. log: RUN.mcap, as of `follow --log`. recording:
+    record each tick. Raises Refused for another configuration's recording, and a build's BadInput and Refused."""
     configuration = Configuration.of(mechanism)
     if tape.digest != configuration.digest.hex():
         raise Refused(f"{tape.path}: is of another configuration, digest {tape.digest[:16]}, while "

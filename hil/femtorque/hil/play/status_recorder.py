@@ -36,8 +36,7 @@ class StatusRecorder:
                       cycles=np.array([s.cycles for s in statuses], np.int64))
 
     def truth(self, tick: int) -> tuple[Array, Array]:
-        """Return positions and velocities (J,) of the plant at the start of a recent tick; NaN if the tick was not
-        recorded."""
+        """Return the plant's positions and velocities (J,) at the start of a recent tick; NaN if not recorded."""
         found = next((s for s in self._samples[:-LATE:-1] if s[0].tick == tick), None)
         nothing = np.full(self._joints, np.nan)
         return (nothing, nothing) if found is None else (found[1], found[2])

@@ -1,8 +1,7 @@
-"""Writes an image to a board, then asks for the board's identity. Three methods are available: ST-LINK (openocd), the
-USB boot loader (dfu-util), and the boot loader in ROM over a UART.
+"""Writes an image by ST-LINK (openocd), USB boot loader (dfu-util) or the ROM's boot loader over a UART.
 
-With each method, the chip's type is checked, and the written bytes are read back and compared. If a step fails, the
-message names the present content of the flash. Afterwards the board must report the image's configuration.
+The chip's type is checked, and the written bytes are read back and compared. If a step fails, the message names the
+present content of the flash. Afterwards the board must report the image's configuration.
 """
 
 import re
@@ -55,10 +54,9 @@ class Flashed:
 
 def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, link: str | None, baud: int = ROM_BAUD,
           progress: Progress = lambda done, total, what: None, bor: bool = False) -> Flashed:
-    """Write an image and ask for the board's identity. port: of the boot loader (uart). link: the running board's port.
-    If a board runs at this port, the board is sent into its boot loader. "auto": afterwards search all ports for the
-    image. None: do not ask the board. bor: also set the brown-out level in the option bytes. Raises BadInput,
-    Refused."""
+    """Write an image and ask for the board's identity. port: of the boot loader (uart). link: the running board's port,
+    from which it is sent into its boot loader; "auto": search all ports afterwards; None: do not ask. bor: also set the
+    brown-out level. Raises BadInput, Refused."""
     assert mechanism.board is not None
     board = load_board(mechanism.board.use)
     chip = board.chip
@@ -89,8 +87,7 @@ def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, 
 
 
 def enter_loader(link: str) -> bool:
-    """Make the board at a port enter the boot loader in its ROM. Returns False if no board answers. Raises
-    Refused with the board's reason: its outputs are on, or the boot loader would leave its outputs unsafe."""
+    """Send the board at a port into its ROM's boot loader; False without an answer. Raises Refused if unsafe."""
     if is_auto(link):
         running = wanted(link, survey())
         if len(running) > 1:
@@ -130,8 +127,7 @@ def _checked_port(board: Board, port: str | None, link: str | None) -> str:
 
 @contextmanager
 def _started(port: str, baud: int, link: str | None) -> Iterator[RomLoader]:
-    """Open the loader at a port. Ask the loader first, since any other byte would spoil its search for the baud rate.
-    If the loader does not answer, send the running board into the loader."""
+    """Open the loader at a port. Ask the loader first: another byte would spoil its search for the baud rate."""
     device = _opened(port, baud)
     try:
         loader = RomLoader(device, port)
@@ -164,8 +160,7 @@ def _opened(port: str, baud: int) -> Any:
 
 def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress = lambda done, total,
                  what: None) -> str:
-    """Identify the chip, erase the needed sectors, write, compare, and start. Returns the chip's unique number, '' if
-    unknown."""
+    """Identify the chip, erase, write, compare, and start. Returns the chip's unique number, '' if unknown."""
     loader.start()
     known = loader.commands()
     number = loader.identify()
@@ -228,9 +223,7 @@ def _run(arguments: list[str]) -> tuple[int, str]:
 
 
 def openocd(chip: Chip, *commands: str, under_reset: bool = False) -> list[str]:
-    """Return the command line of one openocd session. under_reset: hold the chip in reset until the session is
-    connected. A connection under reset also works for a chip that sleeps, or whose program has disabled the debug
-    port."""
+    """Return openocd's command line. under_reset: connect in reset, for a chip that sleeps or has no debug port."""
     target = {"stm32f4": "stm32f4x", "stm32g4": "stm32g4x"}[chip.name]
     before = (UNDER_RESET, "init", "reset halt") if under_reset else ("init",)
     script = "; ".join((*before, *commands, "exit"))
@@ -305,8 +298,7 @@ def _set_brown_out(chip: Chip, under_reset: bool) -> None:
 
 
 def _listed(tool: str) -> tuple[str, str]:
-    """Return the flash layout that a chip's USB boot loader reports, and dfu-util's output. The layout is '' if no chip
-    is found."""
+    """Return the flash layout that a USB boot loader reports ('' without a chip), and dfu-util's output."""
     _, said = _run([tool, "-d", DFU_ID, "-l"])
     found = re.search(r'alt=0.*name="@Internal Flash[^/]*/0x08000000/([^"]+)"', said)
     return found[1] if found else "", said
@@ -362,8 +354,7 @@ def _identity(link: str) -> dict[str, Any] | None:
 
 
 def _confirmed(link: str, digest: str, before: str, unique: str = "") -> dict[str, Any]:
-    """Return the identity that the board now reports. unique: the unique number of the flashed chip, '' if unknown.
-    Raises Refused if the board does not report the image's digest."""
+    """Return the board's identity. unique: of the flashed chip, or ''. Raises Refused for another digest."""
     if is_auto(link):
         return _anywhere(link, digest, unique)
     after = _identity(link)

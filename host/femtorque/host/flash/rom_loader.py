@@ -1,8 +1,7 @@
-"""The boot loader in the ROM of an STM32, over a UART (ST application notes AN3155 and AN2606).
+"""The boot loader in the ROM of an STM32, over a UART (8E1; ST application notes AN3155 and AN2606).
 
 A command is a byte and its complement. Addresses and data have an exclusive-or check sum. The chip answers every step
-by ACK or NACK. The port is 8E1. If noise garbles an answer, the host reads the memory back. At the end the writer
-compares the whole flash.
+by ACK or NACK. After a garbled answer the host reads the memory back. At the end it compares the whole flash.
 """
 
 from collections.abc import Callable
@@ -94,8 +93,7 @@ class RomLoader:
     # -- getting in touch ---------------------------------------------------
 
     def awake(self) -> bool:
-        """Return True if the loader answers the first byte that it gets after its start. A running board ignores the
-        sent byte."""
+        """Return True if the loader answers its first byte. A running board ignores the byte."""
         self._drain()
         self._device.write(bytes([SYNC]))
         answer = self._read(1, ANSWER_S)
@@ -126,8 +124,7 @@ class RomLoader:
                       "that this is a UART it listens on")
 
     def _resynced(self) -> bool:
-        """Return True if the loader is ready for a new command. FILLER bytes complete any interrupted command, which
-        the loader then answers by NACK."""
+        """Return True if the loader is ready. FILLER bytes complete an interrupted command, which gives a NACK."""
         for _ in range(RESYNC):
             self._write(bytes([FILLER]))
             if NACK in self._read(16, 0.02):
@@ -185,8 +182,7 @@ class RomLoader:
         return self._trying(f"read flash at 0x{address:08X}", get)
 
     def write(self, address: int, data: bytes) -> None:
-        """Write at most PIECE bytes, a multiple of 8, into erased flash. If noise garbles an acknowledgement, read the
-        written bytes back and compare them."""
+        """Write at most PIECE bytes, a multiple of 8, into erased flash. After a garbled answer, compare the flash."""
         def put() -> bytes:
             self._command(WRITE)
             self._checked(address.to_bytes(4, "big"))
@@ -224,8 +220,7 @@ class RomLoader:
         self._trying("erase flash", put)
 
     def go(self, address: int) -> None:
-        """Start the program whose vector table is at this address. The acknowledgement may be lost. After a lost
-        acknowledgement, only the program's own identity message shows that the program runs."""
+        """Start the program at this vector table. After a lost answer, only its identity shows that it runs."""
         def jump() -> bytes:
             self._command(GO)
             try:

@@ -10,8 +10,7 @@ EXCEPTIONS = {2: "NMI", 3: "hard fault", 4: "memory fault", 5: "bus fault", 6: "
 
 
 def crash(about: About | None) -> str:
-    """Return a sentence on the last crash, which the user should report together with the image. Empty if there was no
-    crash."""
+    """Return a sentence on the last crash, to be reported together with the image. Empty without a crash."""
     if about is None or not about.crash:
         return ""
     at = f" at 0x{about.pc:08X}, called from" if about.pc else ", stack not readable, lr"

@@ -1,5 +1,4 @@
-"""Recordings on the board: four signals at up to the full tick rate. The host reads the recordings over the link
-afterwards."""
+"""Recordings on the board: four signals at up to the tick rate, which the host reads over the link afterwards."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
-"""Time of the host. Host code uses the clock that it gets, and never reads the wall clock. A real board runs in real
-time. The virtual board runs while the host calls `sleep`."""
+"""The host's only clock. The virtual board runs while the host calls `sleep`; a real board in real time."""
 
 import time
 from typing import Protocol

@@ -1,5 +1,4 @@
-"""The configuration that host and board must share. The configuration comes from the board's report or from a mechanism
-file."""
+"""The configuration that host and board must share, from the board's report or from a mechanism file."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ class Configuration:
     @staticmethod
     def of(mechanism: Mechanism, feedforward: bool = True, pil: bool = False,
            step: dict[str, str] | None = None) -> Configuration:
-        """Return the configuration of an image built from this mechanism. step: its emitted step, if available. Raises
-        BadInput without a board."""
+        """Return the configuration of a mechanism's image. step: its emitted step. Raises BadInput without a board."""
         # imported here since these imports take 0.3 s and are not needed to list ports
         from femtorque.codegen.board import load_board  # noqa: PLC0415
         from femtorque.codegen.control import ages, start_tolerance  # noqa: PLC0415
@@ -76,8 +74,7 @@ class Configuration:
 
     @staticmethod
     def reported(ident: Ident) -> Configuration:
-        """Return the configuration of an IDENT. The configuration's joints are named by their numbers, and are assumed
-        to be revolute."""
+        """Return the configuration of an IDENT. Its joints are named by their numbers and assumed to be revolute."""
         zero, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
         joints = tuple(
             Joint(f"joint{i}", "revolute", "base", f"link{i}", zero, zero, axis) for i in range(ident.joints)

@@ -22,8 +22,7 @@ def state(report: Drives, joint: int) -> str:
 
 
 def rates(kept: Sequence[Drives], rate_hz: float) -> list[float] | None:
-    """Return each drive's states per second, over all stored DRIVES; None with fewer than two. rate_hz: of the
-    ticks."""
+    """Return each drive's states per second over all stored DRIVES; None with fewer than two. rate_hz: of ticks."""
     if len(kept) < 2:
         return None
     first, last = kept[0], kept[-1]
@@ -58,8 +57,7 @@ def setting(joint: Joint, number: int, bits: int) -> str:
 
 
 def mending(report: Drives, drive: Drive, joint: int) -> dict[str, float]:
-    """Return keys of the file's `drive` that adopt the drive's setting. The file may adopt only a servo's offset
-    and torque limit."""
+    """Return the keys of `drive` that adopt a drive's setting: only a servo's offset and torque limit."""
     found = _setting(drive, report.setting[joint])
     if found is None or found.key is None:
         return {}
@@ -127,22 +125,19 @@ def words(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
 
 
 def unarmed(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
-    """Return the reason why a joint's drive is not armed: a fault of the drive, or missing reports of its settings.
-    Just after power-up the drives have not yet reported their settings."""
+    """Return why a drive is not armed: its fault, or settings that it has not reported (yet, just after power-up)."""
     drive = joints[joint].drive if joint < len(joints) else None
     found = words(report, joints, joint)
     return found if found or report is None or drive is None else untold(report, drive, joint)
 
 
 def untold(report: Drives, drive: Drive, joint: int) -> str:
-    """Return why a drive answers but does not report its settings. Empty if the drive has reported its settings, or may
-    still report them."""
+    """Return why a drive that answers has not reported its settings. Empty if it has, or still may."""
     tells = report.setting[joint] or report.value[joint] or report.answers[joint] < UNTOLD
     return "" if tells or state(report, joint) == "silent" else family_of(drive.type).untold
 
 
 def ailing(report: Drives, drive: Drive, joint: int) -> str:
-    """Return the drive's present error in words. If there is no present error, return the last error since the drive
-    was enabled."""
+    """Return the drive's present error in words, otherwise the last error since the drive was enabled."""
     what = error(drive, report.error[joint])
     return what if not what or state(report, joint) == "faulted" else f"{what}, which is over"

@@ -18,10 +18,9 @@ WEAK = 0.02  # fraction of the largest singular value: directions of a wrench wi
 
 @dataclass(frozen=True)
 class Feeling:
-    """External torques in one report. external (J,): N m or N. mean (J,): mean over about the last half second.
-    threshold (J,): deviation from the mean that counts as a contact. touched: True during a contact. joint: joint of
-    the current or last contact; '' before the first contact. touches: contacts since reset; wraps. way: phase of the
-    motion after a contact, one of FELT_TOUCHED (AWAY, BACK or STAYS); '' if the arm does not react."""
+    """External torques in one report. external, mean (over about half a second), threshold (J,): N m or N; a contact
+    deviates from the mean by the threshold. touched: during a contact. joint: of the last contact; '' before. touches:
+    contacts since reset; wraps. way: AWAY, BACK or STAYS of FELT_TOUCHED; '' if the arm does not react."""
 
     external: Array
     mean: Array
@@ -48,8 +47,7 @@ def lasts(felt: Felt) -> bool:
 
 
 def way(felt: Felt) -> str:
-    """Return the phase of the arm's reaction to a contact: AWAY, BACK or STAYS of FELT_TOUCHED; '' without a
-    contact."""
+    """Return the phase of the reaction to a contact: AWAY, BACK or STAYS of FELT_TOUCHED; '' without a contact."""
     return next((name for name in ("AWAY", "BACK", "STAYS") if felt.touched & FELT_TOUCHED[name][0]), "")
 
 
@@ -62,9 +60,8 @@ def snapshot(session: Session, felt: Felt) -> dict[str, object]:
 
 
 def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, link: str) -> Wrench:
-    """Return the wrench on a link, in global axes at the link's origin, that explains external torques. positions,
-    external (J,): rad or m, N m or N. Raises BadInput for an unknown or fixed link, and Refused if the joints' torques
-    do not determine all components of the wrench."""
+    """Return the wrench on a link, global axes at its origin, that explains external torques (J,) at positions (J,),
+    rad or m. Raises BadInput for an unknown or fixed link, Refused for an undetermined wrench."""
     place(mechanism, link)
     if mechanism.constrained or mechanism.flexible or len(mechanism.streamed) != len(mechanism.moving):
         raise Refused(f"{mechanism.name}: a wrench is known only for open trees with all joints driven")

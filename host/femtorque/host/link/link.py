@@ -1,8 +1,6 @@
 """Sends and receives frames over a serial device, socket://host:port or unix:PATH. No call blocks.
 
-pyserial opens devices and TCP sockets; femtorque.host.link.unix_socket opens the private sockets of virtual boards.
-Reads return the received bytes. Data are written at the speed of the line, so that a command never waits behind a
-second of knots.
+Data are written at the speed of the line, so that a command never waits behind a second of knots.
 """
 
 import errno
@@ -33,8 +31,7 @@ class Device(Protocol):
 
 
 class Link:
-    """Connection that sends frames to one board and receives its frames. If the joints and the tag (the digest's first
-    two bytes) are not yet known, `configure` sets them later from the board's report. Raises BadInput if the port
+    """Frames to and from one board. `configure` sets joints and tag later if unknown. Raises BadInput if the port
     cannot be opened, and Refused when it breaks."""
 
     def __init__(

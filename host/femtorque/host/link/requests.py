@@ -1,7 +1,4 @@
-"""Requests of set-up work: find zeros, move the arm by hand, move one joint, change gains.
-
-The host repeats a request as long as the request is active. If the host stops repeating, the board stops the arm.
-"""
+"""Requests of set-up work, which the host repeats: if it stops, the board stops the arm."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -39,8 +36,7 @@ def sought(mechanism: Mechanism) -> list[Joint]:
 
 
 def check_zeros(session: Session, mechanism: Mechanism, declared: Collection[str] = ()) -> None:
-    """Raise Refused if homing at `start` would shift existing zeros. If the joints have no zeros, or if they are at
-    their start, homing shifts no zero. declared: joints whose positions the user gives."""
+    """Raise Refused if homing at `start` would shift zeros. declared: joints with positions from the user."""
     if not flag(session.status, "HOMED"):
         return
     believed = [joint.name not in declared and (joint.encoder is None or joint.encoder.zero == "start")
@@ -69,12 +65,9 @@ def pose(mechanism: Mechanism, positions: ArrayLike, where: str) -> Array:
 
 def home(session: Session, mechanism: Mechanism, declared: Mapping[str, float] | None = None,
          on_joint: Callable[[str, str], None] = lambda joint, how: None) -> None:
-    """Set every joint's zero by the method that its encoder requires. The board is DISARMED afterwards.
-
-    declared: positions by joint, rad or m, which the user reads from a scale. Any joint's position may be given. Joints
-    seek their zeros in the file's order, while the board holds all other joints. Raises BadInput for a missing position
-    or for a position outside the limits, and Refused if a zero is not found.
-    """
+    """Set every joint's zero by its encoder's method, in the file's order, while all other joints are held. The board
+    is DISARMED afterwards. declared: positions by joint, rad or m, read from a scale. Raises BadInput for a missing
+    position or one outside the limits, and Refused if a zero is not found."""
     declared = dict(declared or {})
     for name in declared:
         joint_number(mechanism, name)

@@ -1,10 +1,9 @@
 """Go-back-N: every knot arrives, once and in order, over a line that loses frames and flips bits.
 
-The board accepts only the next knot, and STATUS.ack has the number of this knot. STATUS.credit is the number of further
-knots that the board can buffer. The sender keeps a window of knots in flight. The sender repeats all knots from the
-next knot in two cases. In the first case, the board has reported a knot that arrived out of order. The sender then
-learns of a loss after one STATUS. In the second case, no acknowledgement has arrived for longer than a round trip. The
-second case also handles the loss of the last knot or of a STATUS.
+The board accepts only the next knot, whose number is STATUS.ack, and can buffer STATUS.credit further knots. The sender
+keeps a window of knots in flight. It repeats all knots from the next one on if the board has reported a knot out of
+order (a loss is known after one STATUS), or without acknowledgement for longer than a round trip (loss of the last knot
+or of a STATUS).
 """
 
 from dataclasses import dataclass, field
@@ -83,8 +82,7 @@ class Sender:
             self._go_back(now)
 
     def send(self) -> None:
-        """Send as many knots as the window, the board's free space and the line's speed allow. If acknowledgements are
-        overdue, repeat from the first unacknowledged knot."""
+        """Send as many knots as window, board and line allow; all again if acknowledgements are overdue."""
         now = self.link.clock.now()
         if self.acked < self.next and now - max(self._progress_at, self._back_at) > self._timeout * self._patience:
             self._go_back(now)

@@ -64,8 +64,7 @@ class Sending(Protocol):
 
 
 class Faulted(Refused):
-    """A fault of the board that ended the action. fault: the fault's name. joint: the first joint with the fault, or
-    empty."""
+    """A fault of the board that ended the action. joint: the first joint with the fault, or empty."""
 
     def __init__(self, line: str, fault: str, joint: str = "") -> None:
         super().__init__(line)
@@ -272,8 +271,7 @@ class Session:
                       "home and start again")
 
     def wait(self, until: Callable[[], bool], seconds: float, otherwise: str) -> None:
-        """Pump until a condition holds. If the time ends first, raise Refused: `the board <otherwise> in <seconds>
-        s`."""
+        """Pump until a condition holds. At the time-out raise Refused: `the board <otherwise> in <seconds> s`."""
         deadline = self.clock.now() + seconds
         while True:
             self.pump()
@@ -291,8 +289,7 @@ class Session:
     # -- commands -----------------------------------------------------------------------------------------------------
 
     def post(self, command: str) -> None:
-        """Send a command of messages.COMMANDS and return without an acknowledgement. `pump` repeats the command until
-        the board acknowledges it."""
+        """Send a command of messages.COMMANDS without waiting. `pump` repeats the command until its acknowledgement."""
         self._post(Command(self._next_token(), messages.COMMANDS[command][0]))
 
     @property
@@ -321,8 +318,7 @@ class Session:
         self.link.send(replace(message, token=self._next_token()))
 
     def arm(self) -> None:
-        """Arm the board: DISARMED -> HOLD, with outputs on and brakes open. Also HELD -> HOLD. Repeat the request while
-        servos on a serial bus start up."""
+        """Arm the board (DISARMED or HELD -> HOLD, brakes open). Repeat while servos on a serial bus start up."""
         self._until_up(self.configuration.supply_s, lambda: self.command("ARM"))
         self._reach("ARM", "HOLD")
         open_at = self.clock.now() + self.configuration.brake_s + BRAKE_SLACK if self.configuration.brake_s else 0.0

@@ -1,5 +1,4 @@
-"""Collects errors of joints over a motion: desired minus measured positions of every STATUS, or leader minus
-follower."""
+"""Collects errors of joints over a motion: desired minus measured positions, or leader minus follower."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

@@ -1,7 +1,5 @@
-"""Private Unix sockets: a file of mode 0600 at unix:PATH. Only the owner can open or replace this file.
-
-Other users must not be able to write to the folder, unless its sticky bit is set, as in /tmp.
-"""
+"""Private Unix sockets at unix:PATH, mode 0600. Others must not be able to write to the folder, unless its sticky bit
+is set."""
 
 import os
 import socket

@@ -1,14 +1,12 @@
-"""Couples two arms with force feedback. The hand's force at the leader and the contact force at the follower act on one
-common motion.
+"""Couples two arms with force feedback: hand and contact forces act on one common motion.
 
 Both boards follow the positions of a massless body with damping b: velocity = (external torque at the leader + external
-torque at the follower) / b, joint by joint. So the coupling uses four channels. Two channels carry torques to this
-host, and two channels carry the common motion to the arms. An arm receives a position with a delay, and its torque
-report also has a delay. If the hand or the environment holds an arm fixed, the arm acts like a spring k with damping
-kv, the gains of its board's PD law. If both arms are held fixed, the sums of k and of kv are upper bounds of their
-reaction. With d the total delay, the loop (k + s kv) exp(-s d) / (s b) is stable for b = 2 (k d + kv). From 1 / d rad/s
-on, the loop's gain is at most 1/2. Below 1 / d rad/s, its phase lag is at most 90 degrees plus 1 rad. So a longer delay
-increases b, and both arms become harder to move."""
+torque at the follower) / b, joint by joint. So two channels carry torques to this host, and two carry the common motion
+to the arms, all with delays. An arm that is held acts like a spring k with damping kv, the gains of its board's PD law;
+both arms held react by at most the sums of k and kv. With d the total delay, the loop (k + s kv) exp(-s d) / (s b) is
+stable for b = 2 (k d + kv): from 1 / d rad/s on, its gain is at most 1/2; below, its phase lag is at most 90 degrees
+plus 1 rad. So a longer delay makes both arms harder to move.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +37,9 @@ FELT = 2.0 / STATUS_HZ  # time between two reports of external torques, s
 
 
 class Delay:
-    """Delay, s, from an external torque on an arm until this host receives the arm's reaction.
-
-    The round trip is measured. Each report has the number of targets that the board has received. The host knows the
-    send time of the newest of these targets. The delay also includes the board's delay of FOLLOW, its filter, the
-    period of its reports, and the period of the positions.
-    """
+    """Delay, s, from an external torque on an arm until this host receives the arm's reaction: the measured round trip
+    of the newest target that a report counts, plus FOLLOW's delay, the board's filter, and the periods of reports and
+    positions."""
 
     def __init__(self, f: Following, mechanism: Mechanism) -> None:
         assert mechanism.feel is not None
@@ -119,13 +114,11 @@ class Coupling:
         return MARGIN * (self.stiffness * delay + self.damping)
 
     def heavy(self, delay: float) -> NDArray[np.bool_]:
-        """Return (J,): True if the maximum effort of the leader's joint cannot overcome the damping even at low
-        velocity."""
+        """Return (J,): True if the leader's maximum effort cannot overcome the damping even at low velocity."""
         return self.drag(delay) * SLOWLY * self.velocity > self.effort
 
     def torque(self, leader: Following, follower: Following) -> Array:
-        """Return the sum of the external torques on both arms, at the leader's joints (J,). Torques below the contact
-        thresholds, which may be model errors, are not included."""
+        """Return the external torques on both arms at the leader's joints (J,), without those below the thresholds."""
         led, own = (_beyond(feeling(f.session)) for f in (leader, follower))
         return np.array([0.0 if i < 0 else led[i] + s * own[k]
                          for k, (i, s) in enumerate(zip(self.leading.joints, self.leading.scale, strict=True))])
@@ -150,8 +143,7 @@ class Pair:
         return max(delay.seconds for delay in self._delays)
 
     def measure(self) -> bool:
-        """Hold both arms until the delay is known, and move the follower to the leader's pose. Returns True if the
-        delay allows force feedback."""
+        """Hold both arms, measure the delay, and move the follower to the leader. True if the delay is short enough."""
         for _ in range(round(SETTLING * HZ)):
             self._send(np.zeros(len(self.x)))
         return not np.any(self._coupling.heavy(self.delay))
@@ -165,8 +157,7 @@ class Pair:
         return f"delay {1e3 * delay:.0f} ms, so the arms move like dampers: {', '.join(each)}"
 
     def step(self) -> None:
-        """Move both arms in the direction of their external torques. If the delay is too long, both arms are held at
-        rest."""
+        """Move both arms in the direction of their external torques, or hold both if the delay is too long."""
         coupling, delay = self._coupling, self.delay
         v = np.zeros(len(self.x))
         if np.isfinite(delay) and not np.any(coupling.heavy(delay)):
@@ -181,8 +172,7 @@ class Pair:
         return self._coupling.leading.target(led, own) - own
 
     def _send(self, v: Array) -> None:
-        """Move the common positions for one period at velocities (J,) of the leader's joints, within the limits. Send
-        the positions to both arms."""
+        """Move the common positions for one period at velocities (J,) within the limits, and send them to both arms."""
         coupling, before = self._coupling, self.x
         led = coupling.stiffness > 0.0
         self.x = np.where(led, np.clip(before + v / HZ, np.minimum(coupling.lower, before),
@@ -205,8 +195,7 @@ def _beyond(felt: Feeling) -> Array:
 
 
 def couple(pair: Pair, until: Callable[[], bool], behind: Errors) -> int:
-    """Couple both arms until `until()` returns True. behind: collects the distances of the follower from its leader.
-    Returns the number of targets."""
+    """Couple both arms until `until()`. behind: collects the follower's distances. Returns the number of targets."""
     while not until():
         pair.step()
         behind.add(pair.behind())

@@ -73,8 +73,7 @@ def udp(number: int) -> socket.socket:
 
 
 class Port:
-    """Lines from a UDP socket, one line per datagram. A thread reads the socket. If too many lines are in the queue,
-    the oldest lines are dropped."""
+    """Lines from a UDP socket, one per datagram, read by a thread. A full queue loses its oldest lines."""
 
     def __init__(self, opened: socket.socket) -> None:
         self._socket = opened
@@ -142,8 +141,7 @@ def read(line: str, joints: Sequence[Joint], where: str) -> dict[str, Any]:
 
 
 def _whole(table: dict[str, Any]) -> bool:
-    """Return True for a line with positions of all joints and without a time. The next line with positions of all
-    joints then replaces this line."""
+    """Return True for a line with all positions and no time, which the next line of its kind replaces."""
     return "q" in table and not isinstance(table["q"], dict) and table.get("t") is None
 
 

@@ -44,10 +44,9 @@ _PHASE = {number: name for name, (number, _) in messages.FOLLOW_PHASES.items()}
 
 @dataclass(frozen=True)
 class FollowStatus:
-    """State of FOLLOW. phase: one of femtorque.codegen.wire.messages.FOLLOW_PHASES. delay, frame, ahead: s. taken,
-    late, lost, refused: numbers of targets since FOLLOW began. left_out: number of targets that were replaced by newer
-    targets before they were sent. limits: by joint, the limits that acted since the last report. behind (J,): rad or m,
-    target minus reference."""
+    """State of FOLLOW. phase: of FOLLOW_PHASES. delay, frame, ahead: s. taken, late, lost, refused: targets since
+    FOLLOW began. left_out: targets replaced before they were sent. limits: by joint, those that acted since the last
+    report. behind (J,): rad or m, target minus reference."""
 
     phase: str
     delay: float
@@ -64,9 +63,8 @@ class FollowStatus:
 
 @dataclass(frozen=True)
 class BoardStatus:
-    """Content of one STATUS. tick: control ticks since reset. positions, targets (J,): rad or m. velocities (J,): rad/s
-    or m/s. torques (J,): N m or N. fault: the fault's name, or empty. joint: joint of the fault. flags: names of the
-    set flags, e.g. HOMED (femtorque.codegen.wire.messages.FLAGS)."""
+    """A STATUS. tick: since reset. positions, targets (J,): rad or m. velocities (J,): rad/s or m/s. torques (J,): N m
+    or N. fault, joint: names, or empty. flags: names (femtorque.codegen.wire.messages.FLAGS)."""
 
     tick: int
     state: str
@@ -155,13 +153,10 @@ class Following:
 
     # ---- targets
     def send(self, q: ArrayLike | Mapping[str, float], v: ArrayLike | None = None, t: float | None = None) -> None:
-        """Send one target and return immediately. q: positions (J,), rad or m, or positions by joint name; joints that
-        are not named stay. v: velocities (J,), if known. t: time of the target on the sender's clock, s; by default
-        now.
-
-        Joints stay within their limits. Raises BadInput for NaN, infinity and numbers that are too large. Raises
-        Refused if the board has left FOLLOW and refuses to enter it again.
-        """
+        """Send one target and return immediately. q: positions (J,), rad or m, or by joint name; other joints stay. v:
+        velocities (J,). t: the target's time on the sender's clock, s; by default now. Joints stay within their limits.
+        Raises BadInput for NaN, infinity and too large numbers, and Refused if the board does not enter FOLLOW
+        again."""
         position, velocity = self._position(q), self._velocity(v)
         with self.session.lock:
             self._looked(again=True)
@@ -170,9 +165,8 @@ class Following:
             self._last = position
 
     def chunk(self, times: ArrayLike, Q: ArrayLike, V: ArrayLike | None = None, t: float | None = None) -> None:
-        """Send at most 50 targets ahead of time: positions Q (N, J) at times (N,) s from `t`, with velocities V (N, J)
-        if known. A chunk replaces queued targets whose times are not before the chunk's first target. t: as in `send`.
-        Raises as `send` does."""
+        """Send up to 50 targets ahead: positions Q (N, J) at times (N,) s from `t`, velocities V (N, J) if known. They
+        replace queued targets from their first time on. t, errors: as in `send`."""
         ahead, rows = _times(times), numbers(Q, WHERE, "Q")
         rates = None if V is None else numbers(V, WHERE, "V")
         if rows.shape != (len(ahead), len(self.joints)) or (rates is not None and rates.shape != rows.shape):
@@ -205,8 +199,7 @@ class Following:
         return None if told is None else self._report(told)
 
     def end(self) -> None:
-        """Bring the joints to rest at the last target and hold them. Raises Refused if the joints do not come to rest
-        in time."""
+        """Bring the joints to rest at the last target and hold them. Raises Refused if this takes too long."""
         session = self.session
         with session.lock:
             self._looked()
@@ -323,8 +316,7 @@ class Following:
 
 
 def _wire(q: Array, joints: Sequence[Joint], key: str) -> Any:
-    """Encode positions (..., J) for messages, as lists. The result stays within the encoded range of joints with
-    limits. The board enforces the limits."""
+    """Encode positions (..., J) as lists, within the encoded range of joints with limits, which the board enforces."""
     far, ends = farthest(joints), [isfinite(j.limits.lower) and isfinite(j.limits.upper) for j in joints]
     return to_wire(np.where(ends, np.clip(q, -far, far), q), joints, WHERE, key).tolist()
 

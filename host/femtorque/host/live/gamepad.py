@@ -1,5 +1,4 @@
-"""Moves a tip by a gamepad while the user holds the gamepad's dead-man's button. pygame-ce (the extra `gamepad`) reads
-the gamepad through SDL, which knows the axes of hundreds of gamepads."""
+"""Moves a tip by a gamepad while its dead-man's button is held. pygame-ce (extra `gamepad`) reads it through SDL."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ FULL = 32768.0  # of an axis
 
 @dataclass(frozen=True)
 class Sticks:
-    """Stick positions and the dead-man's button. The positions are -1 to 1; the positive directions are right, forward
-    (away from the user), and up."""
+    """Stick positions, -1 to 1, positive to the right, away from the user and up; and the dead-man's button."""
 
     right: float
     away: float
@@ -30,8 +28,7 @@ class Sticks:
 
 
 class PadJog:
-    """Velocity of a tip in the base frame: the left stick moves along x and y, the right stick along z. speed: m/s, at
-    full deflection."""
+    """A tip's velocity, base frame: left stick along x and y, right stick along z. speed: m/s at full deflection."""
 
     over = False
 

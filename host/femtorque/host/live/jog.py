@@ -1,8 +1,7 @@
 """Moves a tip by hand. Damped least squares turn tip velocities into joint velocities.
 
-Near a singular pose the damping grows, so that joint velocities stay bounded. The tip then moves slower in the
-direction that the singularity blocks. Joints slow down before their limits and stop there. If a joint stops at a limit,
-the other joints' velocities are computed without this joint.
+Near a singular pose the damping grows, so joint velocities stay bounded, and the tip slows down in the blocked
+direction. Joints slow down and stop at their limits; the other joints' velocities are then computed without them.
 """
 
 from collections.abc import Mapping

@@ -10,8 +10,7 @@ BACKLOG = 0.02  # time of the queued targets at most, s; a command waits at most
 
 
 class Outbox:
-    """Queue of targets for a session. In every round the queue sends as many targets as the line takes. sent: targets
-    since FOLLOW began. left_out: targets that were replaced by newer targets before they were sent."""
+    """Queue of targets, sent as the line takes them. left_out: targets that newer targets replaced before that."""
 
     def __init__(self, link: Link, joints: int) -> None:
         self._link, self._waiting = link, deque[Target]()
@@ -48,7 +47,6 @@ class Outbox:
 
 
 def _replaces(new: Target, old: Target) -> bool:
-    """Return True if a new target replaces a target in the queue. A single target replaces earlier single targets.
-    If a chunk is involved, the new target replaces a queued target that is due at the same time or later."""
+    """Return True if a new target replaces a queued one: a single one always, a chunk from its time on."""
     later = (old.stamp + old.ahead - new.stamp - new.ahead) & 0xFFFFFFFF
     return new.chunk == old.chunk == 0 or later < 0x80000000

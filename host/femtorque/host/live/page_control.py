@@ -94,8 +94,7 @@ class Hand:
         return found
 
     def _read(self, text: str) -> tuple[Held, bool]:
-        """Return the object that a text describes, and True if the dead-man's key is held. Raises BadInput with the
-        wrong key."""
+        """Return a text's object, and True if the dead-man's key is held. Raises BadInput with the wrong key."""
         try:
             table = json.loads(text)
         except (ValueError, RecursionError):
@@ -157,8 +156,7 @@ class Mover:
 
 
 def by_hand(f: Following, hand: Hand, jog: TipJog, speed: float, until: Callable[[], bool]) -> int:
-    """Send a target whenever the page sends a tip position or a joint position. speed: of the tip, m/s. Returns the
-    number of targets."""
+    """Send a target whenever the page sends a position. speed: of the tip, m/s. Returns the number of targets."""
     mover, sent = Mover(jog, speed, f.session.held), 0
     while not until():
         for held in hand.take():

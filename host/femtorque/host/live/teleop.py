@@ -25,8 +25,7 @@ QUIT = ("q", "\x03", "\x04")
 
 @dataclass(frozen=True)
 class Leading:
-    """For each joint of the follower: number of the leader's joint, factor, and offset, rad or m.
-    Number -1: the follower's joint has no leader and stays at its position."""
+    """For each joint of the follower: the leader's joint (-1: none, the joint stays), factor, offset, rad or m."""
 
     joints: tuple[int, ...]
     scale: Array
@@ -56,8 +55,7 @@ class Leading:
                        np.array([offset.get(name, 0.0) for name in own]))
 
     def target(self, led: Array, stay: Array) -> Array:
-        """Return the follower's positions (J,) from the leader's positions. Joints without a leader keep their
-        positions."""
+        """Return the follower's positions (J,) for the leader's (J,). Joints without a leader keep their positions."""
         return np.array([stay[k] if i < 0 else s * led[i] + o
                          for k, (i, s, o) in enumerate(zip(self.joints, self.scale, self.offset, strict=True))])
 
@@ -85,9 +83,8 @@ def lead(leader: Session, f: Following, leading: Leading, friction: int, until: 
 
 
 class Keys:
-    """Velocity of a tip by keys in the base frame: w and s along x, a and d along y, e and c along z. q ends. If a key
-    is not pressed again within a short time, the tip stops. pressed: returns the keys pressed since the last call.
-    speed: m/s."""
+    """A tip's velocity by keys, base frame: w, s along x; a, d along y; e, c along z; q ends. A key acts for a short
+    time. pressed: returns the keys since its last call. speed: m/s."""
 
     def __init__(self, pressed: Callable[[], str], speed: float) -> None:
         self._pressed, self._speed = pressed, speed
@@ -108,8 +105,7 @@ class Keys:
 
 
 def jog_tip(f: Following, tip: TipJog, source: Keys | PadJog, until: Callable[[], bool]) -> int:
-    """Move a tip at the velocities of a source. While the source gives None, no target is sent. Returns the number of
-    targets."""
+    """Move a tip at a source's velocities; None sends no target. Returns the number of targets."""
     clock, sent, rests = f.session.clock, 0, False
     while not until():
         velocity = source.velocity(clock.now())

@@ -22,8 +22,7 @@ def table(run: Run) -> dict[str, list[Any]]:
 
 
 def write_export(run: Run, path: Path, force: bool = False) -> None:
-    """Write a .csv or .parquet file. force: replace an existing table. Raises BadInput for another suffix or an
-    existing file, and Refused without pyarrow."""
+    """Write a .csv or .parquet file. Raises BadInput for the suffix or an existing file, Refused without pyarrow."""
     claim(path, PARQUET if path.suffix == ".parquet" else TABLE, force)
     if path.suffix == ".csv":
         _csv(run, path)

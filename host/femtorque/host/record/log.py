@@ -88,11 +88,8 @@ class Log:
                  mechanism: Mechanism | None = None,
                  tips: Callable[[int], dict[str, tuple[float, ...]]] | None = None,
                  surroundings: Surroundings | None = None) -> None:
-        """path: RUN.mcap. notes: JSON data for the MCAP's metadata. truth, tips, surroundings: of a simulated plant.
-        wall: returns ns since 1970. mechanism: the arm to be shown. Raises BadInput.
-
-        `close` overwrites an older log with the same name. Other files are never replaced.
-        """
+        """path: RUN.mcap. An older log is overwritten, no other file. notes: JSON for the metadata. truth, tips,
+        surroundings: of a simulated plant. wall: ns since 1970. mechanism: to be shown. Raises BadInput."""
         if path.suffix != ".mcap":
             raise BadInput(path, "log", None, "must end in .mcap",
                            f"write {path.with_suffix('.mcap').name}; a .status.csv comes beside it")
@@ -194,8 +191,7 @@ class Log:
                 live.replace(place)
 
     def pack(self) -> None:
-        """Compress the MCAP for viewers, and add the description of the arm. This may take seconds. Call once, after
-        `finish`."""
+        """Compress the MCAP and add the arm's description. Takes up to seconds. Call once, after `finish`."""
         _pack(self.path, self._mechanism, () if self._around is None else self._around.things)
 
     def __enter__(self) -> Log:
@@ -216,8 +212,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def table_of(path: Path) -> Path:
-    """Return the path of the log's table. The name ends in .status.csv, which a user's motion file is unlikely to
-    do."""
+    """Return the path of the log's table: .status.csv, which a user's motion file is unlikely to have."""
     return path.with_suffix(".status.csv")
 
 
@@ -239,8 +234,7 @@ def _live(place: Path) -> Path:
 
 
 def _pack(path: Path, mechanism: Mechanism | None, things: Sequence[Thing]) -> None:
-    """Rewrite the records in compressed, indexed chunks, and add the frames of the arm's links. If the disk is full,
-    the log stays unchanged."""
+    """Rewrite the records in compressed, indexed chunks with the links' frames. On a full disk nothing changes."""
     packed = path.with_suffix(".packed")
     try:
         with path.open("rb") as source, packed.open("wb") as target:
@@ -291,9 +285,8 @@ BUS_AGE = 2.0  # maximum age of a position from a bus, ticks; the request for th
 
 
 def _facts(configuration: Configuration, j: int) -> list[float | None]:
-    """Return facts of a joint for reports, in the order of FACTS; None: unknown. count: size of one encoder count, rad
-    or m. age, old: maximum and typical age of a measured position, s. play: backlash of a servo's gear, rad at the
-    joint."""
+    """Return facts of a joint in the order of FACTS; None: unknown. count: encoder count, rad or m. age, old: maximum
+    and typical age of a position, s. play: of a servo's gear, rad at the joint."""
     joint = configuration.joints[j]
     encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
     if encoder is not None and joint.type != "prismatic":
@@ -379,8 +372,7 @@ class Run:
 
 
 def read_log(path: Path) -> Run:
-    """Read an MCAP log. If the log is incomplete or damaged, read as much as possible, and describe the damage in the
-    run's `damage`. Raises BadInput."""
+    """Read an MCAP log, as far as it is whole. The run's `damage` describes the rest. Raises BadInput."""
     if not path.is_file():
         raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
     about: dict[str, str] | None = None

@@ -1,7 +1,6 @@
 """The arm in a log, for Foxglove, Rerun and RViz: /robot_description and /tf, next to /joint_states.
 
-A URDF file is copied unchanged into the log. For other mechanisms the log gets a description in which rods with the
-links' inertias replace the links. URDF cannot describe closed loops, so the description cuts each loop at one joint.
+A URDF file is copied. Other mechanisms get a description with rods, cut at one joint of each loop.
 """
 
 import io
@@ -58,8 +57,7 @@ def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> 
 
 
 def _all_positions(mechanism: Mechanism, positions: Array) -> dict[str, Array]:
-    """Return the positions of every moving joint, by name. The loop equations give the joints that are not streamed.
-    Passive joints outside loops are at the neutral positions of their springs."""
+    """Return all moving joints' positions by name, from the loop equations. Other passive joints are at rest."""
     streamed = {joint.name: positions[:, k] for k, joint in enumerate(mechanism.streamed)}
     alone = in_mode(mechanism)
     if alone.constrained:

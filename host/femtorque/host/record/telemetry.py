@@ -18,8 +18,7 @@ SINCE = 0.1  # largest time between neighbouring samples, s
 
 
 def feedback(configuration: Configuration, error: Array, rate_error: Array) -> Array:
-    """Return the torque (..., J) of the PD law, N m or N: Ku error + Kv rate error (THEORY.md, second line of the
-    law)."""
+    """Return the torque (..., J) of the PD law, N m or N: Ku error + Kv rate error (THEORY.md)."""
     ku, kv = (np.array([getattr(joint.gains, name) for joint in configuration.joints]) for name in ("ku", "kv"))
     return ku * error + kv * rate_error
 
@@ -46,12 +45,11 @@ def about(session: Session) -> dict[str, Any]:
 
 
 def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the last STATUS as plain data. Lists have one number per joint: rad or m, per s, N m or N.
+    """Return the last STATUS as plain data, by joint: rad or m, per s, N m or N.
 
-    pd: torque of the file's gains. rest: the torque beyond pd and feed-forward: friction, rotor, integral and limits.
-    Without a mechanism file the gains are unknown. Without gains, `rest` is the whole torque beyond the feed-forward.
-    before: the last sample. Positions and velocities from a bus were measured earlier than the STATUS. So the rate
-    error of a bus joint is the difference quotient of the errors.
+    pd: torque of the file's gains. rest: the torque beyond pd and feed-forward: friction, rotor, integral and limits,
+    without gains all beyond the feed-forward. before: the last sample. Positions from a bus are older than the STATUS,
+    so the rate error of a bus joint is the difference quotient of the errors.
     """
     s, c, link = session.status, session.configuration, session.link
     error = session.tracking_error()
@@ -84,8 +82,7 @@ def plain(values: Any) -> list[float | None]:
 
 
 def named(session: Session, values: dict[str, Any]) -> dict[str, Any]:
-    """Return a sample as a tree for PlotJuggler, with names such as /shoulder/error and /tick/cycles. `timestamp` is in
-    s."""
+    """Return a sample as a tree for PlotJuggler: /shoulder/error, /tick/cycles, ... `timestamp` is in s."""
     per_joint = [key for key, value in values.items() if isinstance(value, list) and key not in ("flags", "limits")]
     tree: dict[str, Any] = {"timestamp": values["t"], "state": session.status.state, "fault": session.status.fault}
     for j, joint in enumerate(session.configuration.joints):

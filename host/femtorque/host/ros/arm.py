@@ -39,8 +39,7 @@ OK, WARN, ERROR = 0, 1, 2  # diagnostic_msgs/msg/DiagnosticStatus
 
 
 class Arm:
-    """board: connected with its mechanism. controller: the name of the arm's controller. gripper: the joint of a second
-    controller. say: prints lines for the user."""
+    """board: connected with its mechanism. controller: its name. gripper: a second controller's joint."""
 
     def __init__(self, board: Board, node: Node | RclpyNode, controller: str, say: Callable[[str], None],
                  gripper: str = "") -> None:

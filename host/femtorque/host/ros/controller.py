@@ -69,8 +69,7 @@ class Mover(Protocol):
 
 
 class Controller:
-    """Some joints of the arm with their topic and actions. columns: columns of the joints in the arm's arrays. grips:
-    True if the controller also has the action gripper_cmd. say: prints lines."""
+    """Some joints with their topic and actions. columns: in the arm's arrays. grips: also offers gripper_cmd."""
 
     def __init__(self, arm: Mover, node: Node | RclpyNode, name: str, joints: Sequence[Joint], columns: list[int],
                  grips: bool, say: Callable[[str], None]) -> None:
@@ -92,8 +91,7 @@ class Controller:
         return self.motion is not None and now < self.began + self.motion.duration
 
     def asked(self, t: float) -> tuple[Array, Array] | None:
-        """Return the positions and velocities (K,) of the current motion at a time of the arm's clock. None if there is
-        no motion."""
+        """Return the motion's positions and velocities (K,) at a time of the arm's clock; None without a motion."""
         return None if self.motion is None else self.motion.at(t - self.began)
 
     def live(self, names: Any, positions: Any) -> None:
@@ -127,8 +125,7 @@ class Controller:
         self._arm.play(self, motion, self._arm.now() + wait)
 
     def _heard(self, trajectory: Any) -> None:
-        """Play a trajectory that arrived on the topic. A trajectory that cannot be executed is reported, and the arm
-        does not move."""
+        """Play a trajectory from the topic. If it cannot be executed, report this and do not move."""
         try:
             if len(trajectory.points) == 1 and seconds(trajectory.points[0].time_from_start) <= LIVE:
                 self.live(trajectory.joint_names, trajectory.points[0].positions)
@@ -208,8 +205,7 @@ class Controller:
 
 
 def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str, kept: Array) -> str:
-    """Return a sentence on the joint that exceeds its tolerance most, or ''. off: errors of position and velocity (K,).
-    most (2, K): tolerances."""
+    """Return a sentence on the joint farthest beyond its tolerance, or ''. off (K,): errors. most: tolerances."""
     share = np.abs(off) / most
     if not np.any(share > 1.0):
         return ""

@@ -20,8 +20,7 @@ COMMANDS = "joint_commands"  # topic name, appended to the node's name
 
 
 def split(mechanism: Mechanism, controller: str, gripper: str) -> list[tuple[str, list[int], bool]]:
-    """Return the controllers: name, columns of the joints, and True for the gripper. The gripper's controller has the
-    name of the gripper's joint."""
+    """Return the controllers: name, joints' columns, True for the gripper, whose controller has its joint's name."""
     names = [joint.name for joint in mechanism.streamed]
     if gripper not in names or len(names) == 1:
         return [(controller, list(range(len(names))), False)]

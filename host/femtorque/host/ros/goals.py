@@ -29,9 +29,8 @@ ERASED = -1.0  # replaces the default tolerance by no tolerance (control_msgs/ms
 
 @dataclass
 class Goal:
-    """path, place (2, K): tolerances of position, rad or m, and velocity, during the motion and at its end. Infinity
-    means no tolerance. grace: s after the motion's end within which the goal must be reached. result: None until the
-    goal has ended."""
+    """path, place (2, K): tolerances of position, rad or m, and velocity, during and after the motion; infinity: none.
+    grace: s after the motion to reach the goal. result: None until the end."""
 
     uuid: bytes
     accepted: Any
@@ -50,8 +49,7 @@ def stamp(ns: int | None = None) -> Any:
 
 
 def tolerances(rows: list[Any], names: list[str]) -> Array:
-    """Return tolerances (2, K) of position, rad or m, and velocity. 0, the default, and ERASED mean no tolerance.
-    Raises Invalid for an unknown joint or any other negative number."""
+    """Return tolerances (2, K); 0 and ERASED: none. Raises Invalid for an unknown joint or a negative number."""
     found = np.full((2, len(names)), np.inf)
     for row in rows:
         if row.name not in names:
@@ -65,8 +63,7 @@ def tolerances(rows: list[Any], names: list[str]) -> Array:
 
 
 def time_tolerance(given: Any, default: float) -> float:
-    """Return the time, s, by which a goal may be late. 0 selects the default, and ERASED selects infinity. Raises
-    Invalid for another negative number."""
+    """Return by how much a goal may be late, s; 0: the default, ERASED: infinity. Raises Invalid if negative."""
     value = seconds(given)
     if value < 0.0 and value != ERASED:
         raise Invalid(INVALID_GOAL, f"goal_time_tolerance is {value:g} s: it must be above 0, 0 or -1")
@@ -74,8 +71,7 @@ def time_tolerance(given: Any, default: float) -> float:
 
 
 class Goals:
-    """Server of one action. begin: starts a goal or raises Invalid. stop: ends the motion. outcome: makes the fields of
-    a result from a code and a line of text."""
+    """Server of one action. begin: starts a goal or raises Invalid. stop: ends it. outcome: makes a result."""
 
     def __init__(self, node: Node | RclpyNode, name: str, kind: str, blank: Callable[[bytes, Any], Goal],
                  begin: Callable[[Any, Goal], None], stop: Callable[[], None],

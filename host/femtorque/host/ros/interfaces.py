@@ -1,8 +1,7 @@
 """Messages, services and actions of the node: definitions, CDR, type hashes.
 
-Common definitions are from rosbags. The definitions of control_msgs and of the services are copied from these packages.
-A type's hash is RIHS01 of REP 2016: SHA-256 of its fields' description. tests/host/ros compare the hashes with the
-hashes of rosidl.
+Common definitions are from rosbags; those of control_msgs and services are copied. A type's hash is RIHS01 of REP 2016,
+SHA-256 of its fields' description, which tests/host/ros compare with rosidl's.
 """
 
 from functools import cache
@@ -52,8 +51,7 @@ _ADDED = "int32 index\n", "int32 multi_dof_index\n"  # in 6.3.0
 
 @cache
 def store(older: bool = False) -> Typestore:
-    """Return all definitions. Each service has separate message types for request, response and event. older: use
-    control_msgs before 6.3.0."""
+    """Return all definitions; services as requests, responses and events. older: control_msgs before 6.3.0."""
     made = get_typestore(Stores.ROS2_JAZZY)
     # rosbags has char[] and ROS 2 has uint8[], which enters every service's hash
     event = "service_msgs/msg/ServiceEventInfo"
@@ -94,8 +92,7 @@ def _services() -> dict[str, tuple[str, str]]:
 
 
 def kinds(name: str) -> list[str]:
-    """Return all message types under which a topic is offered. Nodes before and after control_msgs 6.3.0 need different
-    types."""
+    """Return the types under which a topic is offered: nodes before and after control_msgs 6.3.0 differ."""
     return [name, name + OLDER] if name == FEEDBACK_MESSAGE else [name]
 
 

@@ -1,5 +1,4 @@
-"""Computes the positions of all moving joints from the positions that the board reports. Coupled and passive joints are
-included."""
+"""Computes the positions of all moving joints, coupled and passive ones included, from the board's report."""
 
 from dataclasses import replace
 

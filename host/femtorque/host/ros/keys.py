@@ -33,8 +33,7 @@ def key(domain: int, topic: str, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Node:
-    """Names of one node's keys. domain: ROS_DOMAIN_ID; session: zenoh's number of the session; name: of the node, in
-    the root namespace."""
+    """Names of one node's keys. domain: ROS_DOMAIN_ID; session: zenoh's number; name: in the root namespace."""
 
     domain: int
     session: str

@@ -1,10 +1,8 @@
-"""Reads a JointTrajectory as a motion. Each point has positions, or positions and velocities, or also accelerations.
+"""Reads a JointTrajectory as a motion. Each point has positions, or also velocities, or also accelerations.
 
-The conventions are from ROS 2's joint_trajectory_controller (ros2_controllers, validate_trajectory_msg,
-fill_partial_goal and wraparound_joint). Points with positions and velocities are joined by cubics, and points with
-accelerations by quintics. A trajectory may omit joints. Continuous joints move the shorter way around. Points without
-velocities get the velocities of a spline through the neighbouring points (Catmull and Rom). The velocities at both ends
-are zero.
+The conventions are those of ROS 2's joint_trajectory_controller (validate_trajectory_msg, fill_partial_goal,
+wraparound_joint): cubics through positions and velocities, quintics with accelerations. Joints may be omitted.
+Continuous joints move the shorter way. Points without velocities get a spline's (Catmull and Rom), 0 at both ends.
 """
 
 from __future__ import annotations
@@ -77,8 +75,7 @@ class Motion:
 
 
 def _hermite(n: int) -> Array:
-    """Return the coefficients (2n,) of a polynomial on 0 .. 1. Inputs: the value and n - 1 derivatives at 0, then the
-    same at 1."""
+    """Return a polynomial's coefficients (2n,) on 0 .. 1 from the value and n - 1 derivatives at 0 and at 1."""
     rows = np.zeros((2 * n, 2 * n))
     for d in range(n):
         for k in range(d, 2 * n):
@@ -96,11 +93,10 @@ def seconds(stamp: Any) -> float:
 
 
 def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait: float = 0.0) -> Motion:
-    """Return the motion of a trajectory_msgs/JointTrajectory. The message may list the joints in any
-    order. Joints that are not listed stay in place.
+    """Return the motion of a trajectory_msgs/JointTrajectory, in any order of joints. Joints not listed stay.
 
-    here: present positions and velocities (J,), from which the motion starts if the first point is later. wait: s until
-    the beginning. Raises Invalid.
+    here: positions and velocities (J,), from which the motion starts if the first point is later. wait: s until the
+    beginning. Raises Invalid.
     """
     names = [joint.name for joint in joints]
     given = list(message.joint_names)
@@ -158,8 +154,7 @@ def _rows(points: Sequence[Any], field: str, width: int, may_lack: bool) -> Arra
 
 
 def _turn(q: Array, joints: Sequence[Joint], here: Array) -> None:
-    """Shift continuous joints by whole turns so that their first point is nearest to the present position. If the
-    distance is half a turn, do not shift."""
+    """Shift continuous joints by whole turns to the present position, unless it is half a turn away."""
     for j, joint in enumerate(joints):
         if joint.type == "continuous":
             way = q[0, j] - here[j]

@@ -1,7 +1,5 @@
-"""A ROS 2 node on zenoh, with publishers, subscriptions and services that follow rmw_zenoh's conventions.
-
-zenoh's threads only put received messages into a queue. `handle` processes the messages in the thread of the board.
-"""
+"""A ROS 2 node on zenoh by rmw_zenoh's conventions. Its threads queue messages; `handle` processes them in the board's
+thread."""
 
 from __future__ import annotations
 
@@ -23,8 +21,7 @@ WAITING = 1000  # queued messages at most; further messages are dropped and coun
 
 
 class Publisher:
-    """Publisher of a topic, in each message type that subscribers may expect. latched: late subscribers also get the
-    last message."""
+    """Publisher of a topic in each type that subscribers may expect. latched: late subscribers get the last message."""
 
     def __init__(self, node: Node, topic: str, kind: str, latched: bool) -> None:
         self._sequence, self._gid = 0, uuid.uuid4().bytes
@@ -42,9 +39,8 @@ class Publisher:
 
 
 class Node:
-    """A context with a router's zenoh address, e.g. tcp/localhost:7447. The node also runs without a router, and joins
-    a router that starts later. refused: number of unreadable messages and of messages beyond WAITING. why: the last
-    reason."""
+    """A context with a router's address, e.g. tcp/localhost:7447. The router may be absent or start later. refused:
+    number of unreadable or surplus messages. why: the last reason."""
 
     def __init__(self, name: str, domain: int = 0, router: str = ROUTER) -> None:
         self.name, self.domain, self.refused, self.why = name, domain, 0, ""
@@ -94,8 +90,7 @@ class Node:
         self._endpoint(keys.SUBSCRIPTION, topic, kind, keys.quality(False))
 
     def serve(self, name: str, kind: str, answer: Callable[[Any, Callable[[Any], None]], None]) -> None:
-        """Offer a service. `handle` calls `answer` with each request and with a function that sends the response, now
-        or later."""
+        """Offer a service. `handle` calls `answer` with each request and a function that sends the response."""
         key = keys.key(self.domain, name, kind)
 
         def asked(query: Any) -> None:
@@ -118,8 +113,7 @@ class Node:
         self._endpoint(keys.SERVICE, name, kind, keys.quality(False))
 
     def handle(self) -> None:
-        """Handle the messages since the last call, and count unreadable messages. An invalid message never stops the
-        node or the arm."""
+        """Handle the messages since the last call, and count unreadable ones, which never stop the node or the arm."""
         for _ in range(self._events.qsize()):
             try:
                 self._events.get_nowait()()

@@ -1,8 +1,7 @@
 """A node on ROS 2's rclpy, with any middleware: Fast DDS, Cyclone, zenoh.
 
-Received messages are rclpy's objects, and their field names match. Messages to be sent are objects of rclpy's classes,
-and have the fields of the installed ROS 2 release. An action consists of its services and topics, as on zenoh. All
-callbacks are reentrant. So a service that waits, e.g. for a goal's result, does not block other services.
+Messages to be sent have the fields of the installed release. An action consists of its services and topics. All
+callbacks are reentrant, so a service that waits, e.g. for a goal's result, blocks no other.
 """
 
 from __future__ import annotations
@@ -58,8 +57,7 @@ class Publisher:
 
 
 class RclpyNode:
-    """A context manager with the interface of host.ros.node.Node. domain: ROS_DOMAIN_ID. refused: number of unreadable
-    messages. why: reason of the last unreadable message."""
+    """A context like host.ros.node.Node. refused, why: count and last reason of unreadable messages."""
 
     def __init__(self, name: str, domain: int = 0) -> None:
         self.name, self.domain, self.refused, self.why = name, domain, 0, ""

@@ -103,8 +103,7 @@ def _link(mechanism: Mechanism, number: int, link: Link, size: float, solids: Se
 
 
 def _rods(mechanism: Mechanism, link: Link) -> Iterator[tuple[Array, Array]]:
-    """Yield rods from a link's frame to its children or its tip. A link without children and without a tip gets a rod
-    that ends at its centre of gravity."""
+    """Yield rods from a link's frame to its children or tip, otherwise to its centre of gravity."""
     origin = np.zeros(3)
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name]
     ends += [payload.com for payload in mechanism.payloads if payload.link == link.name]
@@ -144,8 +143,7 @@ def _anchor(mechanism: Mechanism, end: Anchor) -> dict[str, Any]:
 
 
 def _size(mechanism: Mechanism) -> float:
-    """Return half the longest reach, m. The longest reach is the length of the longest chain of joints, measured to the
-    end of its last link."""
+    """Return half the length of the longest chain of joints, to the end of its last link, m."""
     far = {BASE: 0.0}
     for joint in mechanism.joints:
         far[joint.child] = far[joint.parent] + float(np.linalg.norm(joint.xyz))

@@ -49,8 +49,7 @@ class Solid:
 
 
 def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
-    """Return the solids by link, including the ground. Empty if the mechanism has no URDF or if the extra for meshes is
-    not installed. Missing files are left out, with a warning."""
+    """Return the solids by link, with the ground. Empty without URDF or the extra. Missing files give a warning."""
     path = mechanism.urdf
     if path is None or not path.is_file():
         return {}
@@ -120,8 +119,7 @@ def _clustered(mesh: Any, cells: int) -> Any:
 
 def clustered(vertices: NDArray[np.float64], faces: NDArray[np.int64], cells: int
               ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Merge the vertices of each cell, with `cells` along the longest side. Merging also simplifies meshes of many
-    separate pieces, in which no edge can be removed."""
+    """Merge the vertices of each cell, `cells` along the longest side, also of pieces without removable edges."""
     place = np.round(vertices * (cells / np.ptp(vertices, axis=0).max())).astype(int)
     _, first, at = np.unique(place, axis=0, return_index=True, return_inverse=True)
     kept = at.ravel()[faces]
@@ -170,9 +168,8 @@ def _checked(file: Path, first: bytes) -> str:
 
 
 def _file(path: Path, visual: ET.Element) -> Path | None:
-    """Return the mesh's file. Return None if the file has no name, is missing, or is outside a robot's folders.
-    package://NAME/rest is searched in the URDF's folder, in folders above, and in installed Python packages. For all
-    other names, the URDF's folder and the folders near it are searched."""
+    """Return the mesh's file; None if it is missing or outside a robot's folders: the URDF's folder, folders near or
+    above it, and installed Python packages (package://NAME/rest)."""
     name = _named(visual)
     folders = [folder for folder in path.resolve().parents if folder != folder.parent]
     if name.startswith("package://"):

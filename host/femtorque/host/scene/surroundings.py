@@ -1,5 +1,4 @@
-"""Describes the surroundings and contacts of a simulated arm as plain data, for logs and pages, in the base frame, m
-and N. A pose is written as x, y, z and a quaternion x, y, z, w."""
+"""Surroundings and contacts of a simulated arm, base frame, m and N. A pose is x, y, z and a quaternion x, y, z, w."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

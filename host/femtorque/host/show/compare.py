@@ -65,8 +65,7 @@ def comparison_sentences(runs: Sequence[Compared]) -> list[str]:
 
 
 def write_comparison(runs: Sequence[Compared], path: Path, force: bool = False) -> None:
-    """Write the page. force: overwrite an existing report. Raises OSError if the page cannot be written,
-    and BadInput if the file exists."""
+    """Write the page. Raises OSError if this fails, and BadInput if the file exists (force: replace a report)."""
     claim(path, output.page("plot"), force)
     write_text(path, page(runs))
 

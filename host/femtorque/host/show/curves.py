@@ -1,5 +1,4 @@
-"""Plots for a page, which draws and zooms them. The curves are plain numbers, with no more points than a reader can
-distinguish."""
+"""Plots that a page draws and zooms, as plain numbers with no more points than a reader can distinguish."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace

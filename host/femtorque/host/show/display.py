@@ -19,8 +19,7 @@ from femtorque.host.stream import streaming as stream
 @contextmanager
 def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lambda: None
                ) -> Iterator[Callable[[stream.Progress], None]]:
-    """Show a progress line with time left, buffer, tracking error, worst gap and retransmissions. If the output is not
-    a terminal, show nothing. on_hold: called when the arm begins to wait on its path for the user."""
+    """Show a progress line on a terminal. on_hold: called when the arm begins to wait on its path for the user."""
     console = console or Console(stderr=True)
     columns = (
         TextColumn("{task.fields[state]:<8}"), BarColumn(30), TextColumn("{task.fields[left]:5.1f} s left"),
@@ -53,8 +52,7 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
 
 @contextmanager
 def build_bar() -> Iterator[Callable[[int, int, str], None]]:
-    """Show a progress line with the built files, their number and the present file. Without a terminal, show
-    nothing."""
+    """Show a progress line with the built files and their number, on a terminal only."""
     console = Console(stderr=True)
     columns = (BarColumn(30), TextColumn("{task.completed:.0f}/{task.total:.0f} {task.description}"))
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:

@@ -1,5 +1,4 @@
-"""Analyses a run and gives the results as numbers and in words. Topics: tracking, fractions of the torque, the model's
-residual, tick, stream, events."""
+"""Analyses a run as numbers and words: tracking, torques, the model's residual, tick, stream, events."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -147,10 +146,9 @@ class Findings:
 
     @cached_property
     def feedback(self) -> Array:
-        """Torque of the feedback (S, J), N m or N. If the log has the gains, the torque is Ku e + Kv e'. Without gains
-        in the log, the torque beyond the feed-forward is returned. For positions from a bus, e' is the difference
-        quotient of e. If the drives report as often as the board samples, the error of the observed velocity is the
-        same in every sample."""
+        """Torque of the feedback (S, J), N m or N: Ku e + Kv e', or without gains in the log all beyond the
+        feed-forward. For positions from a bus, e' is the difference quotient of e. If the drives report as often as the
+        board samples, the observed velocity errs equally in every sample."""
         run = self.run
         ku, kv = np.nan_to_num(run.facts["ku"]), np.nan_to_num(run.facts["kv"])
         rates = np.where(run.facts["old"] > 0.0, self._over_time(run.error), run.target_rate - run.rate)
@@ -173,8 +171,7 @@ class Findings:
 
     @cached_property
     def true_tracking(self) -> list[Tracking]:
-        """Tracking error of every joint relative to a simulated plant. Empty if there was no motion or no simulated
-        plant."""
+        """Tracking errors of a simulated plant's joints. Empty without a motion or a simulated plant."""
         return [] if self.run.true is None else self._tracking(self.run.true_error)
 
     def _tracking(self, errors: Array) -> list[Tracking]:
@@ -206,11 +203,10 @@ class Findings:
     def _left(self, j: int, rows: NDArray[np.bool_]) -> Left:
         """Return the cause that explains most of the feedback's torque, by least squares for each single cause.
 
-        The torque and the cause are averaged over SMOOTH samples, since the gains turn encoder steps into fast changes
-        of the torque. A cause is considered only if its torque exceeds the position gain's torque for an error of SEES
-        counts plus the joint's motion in DOUBT. If all masses are wrong, the residual follows the feed-forward torque,
-        which includes other joints' accelerations. If the joint's own acceleration explains as much, the acceleration
-        is the simpler cause.
+        Torque and causes are averaged over SMOOTH samples, since gains turn encoder steps into fast changes. A cause's
+        torque must exceed the position gain's for an error of SEES counts plus the joint's motion in DOUBT. If all
+        masses are wrong, the residual follows the feed-forward torque with all joints' accelerations. If the joint's
+        own acceleration explains as much, it is the simpler cause.
         """
         run, raw = self.run, self.feedback[rows, j]
         y = _averaged(raw)
@@ -242,8 +238,7 @@ class Findings:
         return best
 
     def spectrum(self, j: int) -> tuple[Array, Array]:
-        """Return the spectrum of the error in the longest motion, with a Hann window: frequencies (F,), Hz, and
-        amplitudes (F,)."""
+        """Return the error's spectrum in the longest motion, Hann window: frequencies (F,), Hz, amplitudes (F,)."""
         begin, end = self._longest()
         error = self.run.error[begin:end, j]
         if len(error) < ENOUGH:
@@ -297,9 +292,8 @@ class Findings:
 
     @cached_property
     def oscillating(self) -> dict[int, Line]:
-        """Joints whose control loop oscillates, and the frequency of each. A joint oscillates if much of its error's
-        power is at one frequency that is absent from the motion and its torques. An error that is proportional to
-        velocity, acceleration or torque does not count as an oscillation."""
+        """Joints whose loop oscillates: much of the error's power is at one frequency that is absent from the motion
+        and its torques. Errors proportional to velocity, acceleration or torque do not count."""
         begin, end = self._longest()
         found: dict[int, Line] = {}
         for j, line in self._own_lines(begin, end):
@@ -308,9 +302,8 @@ class Findings:
         return found
 
     def _own_lines(self, begin: int, end: int) -> Iterator[tuple[int, Line]]:
-        """Yield each joint whose error has most of its power at one frequency. The frequency is higher than the
-        motion's frequencies, or the error is large compared with the motion. times: amplitude over the median
-        amplitude."""
+        """Yield joints whose error is mostly at one frequency, above the motion's frequencies or large beside its
+        range."""
         run, count = self.run, end - begin
         if count < ENOUGH:
             return
@@ -415,8 +408,7 @@ class Findings:
         return said
 
     def _of_torque(self) -> list[str]:
-        """Return a sentence on the joint with the largest feedback. The sentence gives N m instead of fractions,
-        because opposing torques can each exceed their sum."""
+        """Return a sentence on the largest feedback, in N m: opposing torques can each exceed their sum."""
         shares = [(s["feedback"] / max(s["all"], s["feed-forward"]), j) for j, s in enumerate(self.shares)
                   if s["all"] > 0]
         if not shares:
@@ -503,8 +495,7 @@ class Findings:
 
     @cached_property
     def stuck(self) -> list[tuple[int, float, float]]:
-        """(joint, begin, motion of the target) of encoders whose reading did not change from `begin` until the motion's
-        end."""
+        """(joint, begin, target's motion) of encoders whose reading did not change until the motion's end."""
         begin, end = self._last()
         found = []
         for j in self.joints:

@@ -1,5 +1,4 @@
-"""Writes the page of `femtorque elements` into one file. The page has matrices as tables and patterns beside the
-arm."""
+"""Writes the page of `femtorque elements`: matrices as tables and patterns, with the arm."""
 
 from pathlib import Path
 
@@ -29,8 +28,7 @@ def write_elements(found: Elements, path: Path) -> None:
 
 
 def shade(x: float, matrix: NDArray[np.float64]) -> int:
-    """Return 0 for a zero entry and SHADES for the largest entries. Each order of magnitude below the largest entry
-    subtracts one."""
+    """Return 0 for zero, SHADES for the largest entries, and one less for each order of magnitude below."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if abs(x) <= 1e-12 * largest or largest == 0.0:
         return 0

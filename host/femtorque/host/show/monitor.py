@@ -51,8 +51,7 @@ def snapshot(session: Session) -> dict[str, Any]:
 
 
 def _of_drives(session: Session, report: Drives) -> dict[str, Any]:
-    """Return the last DRIVES as plain data. rate: states per second; null for the first report. age: ticks. says: the
-    text of the live view."""
+    """Return the last DRIVES as plain data. rate: states per second, or null. age: ticks. says: as in the view."""
     conf = session.configuration
     hz = drives.rates(session.drives_kept, conf.rate_hz)
     of_joints = [{
@@ -118,8 +117,7 @@ def _felt(session: Session) -> Text:
 
 
 def _drives(session: Session, report: Drives) -> Table:
-    """Return a table of bus drives. Hz: states per second in the last seconds. age: ticks since the last state.
-    answers, lost, late: counts since reset."""
+    """Return a table of drives. Hz: states per second. age: ticks since a state. The rest counts since reset."""
     table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)
     table.add_column("drive", overflow="fold")
     for column in ("state", "°C", "Hz", "age", "answers", "lost", "late"):

@@ -1,11 +1,10 @@
-"""The live page's server. The server is a separate process, so pages never delay the streaming program.
+"""The live page's server, a separate process, so that pages never delay the streaming program.
 
-`femtorque.host.show.web` runs this file with only the standard library. The input consists of lines. The first line is
-a JSON object: document, path (of the document), about, wishes (names of requests that pages may send), port, and
-history (samples for a late page). Each further line of the input is a letter and a text. s: a sample. a: the answer to
-a request, with a status and a reason. g: the reason why the program ends. The first line of the output is the port, or
-the reason why the port is not available. Each further line of the output is a page's request: a JSON array of name,
-token and text. The process ends when its input ends.
+`femtorque.host.show.web` runs this file with only the standard library. The input is lines. The first is a JSON object:
+document, path (of the document), about, wishes (names of requests that pages may send), port, and history (samples for
+a late page). Each further line is a letter and a text. s: a sample. a: the answer to a request, with a status and a
+reason. g: the reason why the program ends. The first line of the output is the port, or the reason why it is not
+available; each further line is a page's request: a JSON array of name, token and text. The process ends with its input.
 
 A client that does not send its request within REQUEST seconds, or does not read the answer, is dropped. Requests caused
 by another site are refused.

@@ -22,8 +22,7 @@ LINE = 1.4  # width of a curve, px
 
 
 def write_planned(path: Path, mechanism: Mechanism, found: Plan | FlexiblePlan, force: bool = False) -> None:
-    """Write the page. force: overwrite an existing plan page. Raises OSError if the page cannot be written,
-    and BadInput if the file exists."""
+    """Write the page. Raises OSError if this fails, and BadInput if the file exists (force: replace a plan page)."""
     claim(path, output.page("plan"), force)
     write_text(path, page(mechanism, found))
 

@@ -71,8 +71,7 @@ def draw_run(run: Run, path: Path, force: bool = False) -> None:
 
 
 def run_summary(run: Run) -> dict[str, Any]:
-    """Return the numbers of a run for the JSON of `femtorque plot`: errors in motion, rad or m. tracking_*: desired -
-    measured; true_*: desired - true."""
+    """Return a run's errors in motion, rad or m, for JSON. tracking_*: measured errors; true_*: true errors."""
     found, still = Findings(run), dict.fromkeys(run.joints, 0.0)
     true = found.true_tracking
     return {

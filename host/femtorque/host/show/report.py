@@ -34,8 +34,7 @@ class Section:
 
 
 def write_report(run: Run, path: Path, force: bool = False) -> None:
-    """Write the page. force: overwrite an existing report. Raises OSError if the page cannot be written,
-    and BadInput if the file exists."""
+    """Write the page. Raises OSError if this fails, and BadInput if the file exists (force: replace a report)."""
     claim(path, output.page("plot"), force)
     write_text(path, page(run))
 
@@ -79,8 +78,7 @@ def moved(found: Findings) -> Motion:
 
 
 def _unforeseen(found: Findings, limits: Array) -> Array | None:
-    """Return disturbance torques at the joints as fractions of their limits. A disturbance is the negative of the
-    feedback's torque. Return None for a run without feed-forward, since its feedback is not a disturbance."""
+    """Return disturbances at the joints, minus the feedback, as fractions of the limits; None without feed-forward."""
     if not np.any(found.run.torque_ff) or not np.isfinite(limits).any():
         return None
     return np.where(np.isfinite(found.run.facts["ku"]), -found.feedback / limits, np.nan)

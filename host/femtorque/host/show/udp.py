@@ -13,8 +13,7 @@ from femtorque.host.record import named, sample
 
 @contextmanager
 def sending(session: Session, to: str) -> Iterator[None]:
-    """Until the context ends, send every STATUS to HOST:PORT, even if nobody listens there. Raises BadInput for a wrong
-    address."""
+    """Send every STATUS to HOST:PORT until the context ends. Raises BadInput for a wrong address."""
     family, address = _address(to)
     with socket.socket(family, socket.SOCK_DGRAM) as channel:
         channel.setblocking(False)

@@ -1,9 +1,8 @@
-"""The live page: one HTML file and a stream of server-sent events, at 127.0.0.1 only.
+"""The live page: one HTML file with its drawing code, and server-sent events, at 127.0.0.1 only.
 
-The page contains all its drawing code. `femtorque.host.show.pages` serves the page in a separate process, which stores
-past samples for late pages. So this process writes one line per STATUS, independent of the number of pages. A page may
-ask to play a motion again on a virtual board, or may move the arm if `teleop` allows this (host/live/page_control.py).
-The page asks by POST from this origin, with a token that other sites cannot read.
+`femtorque.host.show.pages` serves it and stores past samples in a separate process. So this process writes one line per
+STATUS for any number of pages. A page's requests come by POST from this origin with a token that other sites cannot
+read: to play again on a virtual board, or to move the arm (host/live/page_control.py).
 """
 
 import hmac
@@ -36,8 +35,7 @@ Around = Callable[[], Moment]  # a simulated arm's present surroundings
 
 
 class Again:
-    """A page's request to repeat the motion. While `open`, the arm is at rest, the host waits, and a page may send the
-    request."""
+    """A page's request to repeat the motion, accepted while `open`: the arm is at rest, and the host waits."""
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -95,8 +93,7 @@ class Feed:
 
 
 def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = None, hand: Hand | None = None) -> str:
-    """Return the HTML page for one board. token: permits requests to repeat the motion. arm:
-    femtorque.host.scene.description. hand: lets the page move the arm."""
+    """Return one board's page. token: for its requests. arm: femtorque.host.scene.description. hand: moves the arm."""
     states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
     return template("monitor.html", "femtorque.host.show", page=True).render(
         about=what, states=states, history=HISTORY, token=token, scene=arm, scripts=scripts() if arm else "",
@@ -106,9 +103,8 @@ def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = Non
 @contextmanager
 def serving(session: Session, port: int, again: Again | None = None, arm: dict[str, Any] | None = None,
             truth: Truth | None = None, around: Around | None = None, hand: Hand | None = None) -> Iterator[str]:
-    """Serve pages in a context. Yields the address of the page. again: the request to repeat the motion. arm:
-    femtorque.host.scene.description; truth, around: of a simulated plant. hand: moves the arm. Raises BadInput if the
-    port is taken."""
+    """Serve pages in a context, and yield their address. arm: femtorque.host.scene.description; truth, around: of a
+    simulated plant. hand: moves the arm. Raises BadInput if the port is taken."""
     feed = Feed(session, again, truth, around, hand)
     wishes = [name for name, there in (("again", again), ("hand", hand)) if there]
     # a random path that other users of this computer cannot guess

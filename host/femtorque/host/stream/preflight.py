@@ -34,8 +34,7 @@ class Preflight:
 
 
 def examine(trajectory: Trajectory, mechanism: Mechanism, loop: bool = False) -> Preflight:
-    """Check limits of position, velocity, acceleration and effort, and rest at both ends. If the motion is repeated,
-    check that it ends at its first pose. Raises BadInput with joint, time and remedy."""
+    """Check limits, rest at both ends, and for repetition equal ends. Raises BadInput with joint, time and remedy."""
     check_limits(trajectory, mechanism)
     check_streamable(trajectory, mechanism)
     if loop:
@@ -57,8 +56,7 @@ def _slower(trajectory: Trajectory, mechanism: Mechanism) -> str:
 
 
 def _check_loop(trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Check that the motion ends at its beginning. A continuous joint may end a whole number of turns from its
-    beginning."""
+    """Check that the motion ends at its beginning; for a continuous joint, up to whole turns."""
     apart = trajectory.positions[-1] - trajectory.positions[0]
     endless = np.array([joint.type == "continuous" for joint in mechanism.streamed])
     apart -= np.where(endless, 2.0 * np.pi * np.round(apart / (2.0 * np.pi)), 0.0)

@@ -1,8 +1,7 @@
-"""Streams one motion to an armed board, and returns when the arm is at rest.
+"""Streams one motion to an armed board, and returns when the arm is at rest: check the pose, fill the ring, START,
+refill, watch.
 
-The order is: check the arm's position, fill the ring, START, refill the ring, watch. The board reads the knots from its
-ring buffer, and its control ticks time the knots. The board times the motion, and the host only fills the ring. So only
-the host's reaction to Ctrl-C must be quick.
+The board times the motion by its own ticks, so only the host's reaction to Ctrl-C must be quick.
 """
 
 from __future__ import annotations
@@ -55,8 +54,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a motion. Result of a motion. Errors (J,): desired minus measured position, rad or m, over every
-    STATUS during the motion."""
+    """Result of a motion. Errors (J,): desired minus measured position, rad or m, over every STATUS of the motion."""
 
     ended: str  # done | stopped | disarmed
     duration: float
@@ -101,8 +99,7 @@ class Outcome:
 
 
 class Interrupts:
-    """Requests of the user during a motion. count: 1 asks for a controlled stop, 2 for disarming. go_on: the number of
-    resumes."""
+    """Requests during a motion. count: 1 asks for a controlled stop, 2 for disarming. go_on: number of resumes."""
 
     def __init__(self) -> None:
         self.count = self.go_on = 0
@@ -143,8 +140,7 @@ class Interrupts:
 
 
 def _here(session: Session) -> NDArray[np.int64]:
-    """Return the encoded positions (J,) from which a motion starts: hold positions, or measured positions if the board
-    is disarmed."""
+    """Return the encoded start positions (J,): hold positions, or measured ones of a disarmed board."""
     status = session.status
     return np.array(status.target if session.in_state("HOLD", "HELD") else status.position, np.int64)
 
@@ -157,8 +153,7 @@ def in_its_turn(session: Session, motion: Knots) -> Knots:
 
 
 def check_start(session: Session, motion: Knots) -> None:
-    """Raise Refused if the joints are not at the start of the motion. For a disarmed arm, the measured positions are
-    checked."""
+    """Raise Refused if the joints (measured, if disarmed) are not at the start of the motion."""
     away = np.abs(session.difference(in_its_turn(session, motion).position[0], _here(session)))
     allowed = session.configuration.start_tolerance
     for j in np.flatnonzero(away > allowed).tolist() if allowed else ():
@@ -180,9 +175,8 @@ def stream(
 ) -> Outcome:
     """Play a motion on a board in HOLD, and return when the arm is at rest.
 
-    resume: how often to resume after late knots or a late host. hold_after_stop: s to hold after a stop, until
-    `interrupts` asks to resume or to disarm. Raises Refused with the reason. On return, the board is in HOLD or its
-    outputs are off.
+    resume: how often to resume after late knots or a late host. hold_after_stop: s to wait for `interrupts` after a
+    stop. Raises Refused with the reason. On return, the board is in HOLD or its outputs are off.
     """
     run = _Run(session, in_its_turn(session, motion), on_progress, interrupts or Interrupts(), resume, hold_after_stop)
     if not session.in_state("HOLD"):
@@ -266,8 +260,7 @@ class _Run:
         return True
 
     def _follow(self) -> str:
-        """Wait until the motion ends: from TRACK until the arm is at rest. Deadlines are in the board's time. Returns
-        the reason why the motion ended."""
+        """Wait until the arm is at rest, with deadlines in the board's time. Returns why the motion ended."""
         session, deadline = self.session, self.board_time + self.duration + GRACE
         stop_by = np.inf
         stop_asked = False
@@ -298,8 +291,7 @@ class _Run:
                               f"{self._path_time():.3f} s of {self.duration:.3f} s")
 
     def _pushed_away(self) -> bool:
-        """Return True if the arm yields to a contact and will return later. Also return True if the board may still
-        report this contact."""
+        """Return True if the arm yields to a contact and will return, or the board may still report this."""
         session = self.session
         if session.felt is None or not session.in_state("FLOAT", "FOLLOW"):
             self.left_at = None
@@ -326,8 +318,7 @@ class _Run:
         return "knots ran out"
 
     def _go_on_or_refuse(self) -> str:
-        """After a stop on the path, resume if this is still allowed; otherwise wait for the user. Returns how the
-        motion ended, or ''."""
+        """After a stop on the path, resume if allowed, else wait for the user. Returns how the motion ended, or ''."""
         session = self.session
         why = self._why_stopped()
         told = (f"stopped on the path at {self._path_time():.3f} s of {self.duration:.3f} s because {why} (worst gap "
@@ -351,8 +342,7 @@ class _Run:
             self._moving("RESUME")
 
     def _hold(self, why: str) -> str:
-        """Hold on the path until the user requests to go on, or for the requested time. Returns how the motion ended,
-        or ''."""
+        """Hold on the path until the user goes on or the time is over. Returns how the motion ended, or ''."""
         self.holding = why
         stops = self.interrupts.count
         until = self.clock.now() + self.hold_after_stop

@@ -28,8 +28,7 @@ def of_motion(mechanism: Mechanism, motion: Trajectory | Motion | None) -> dict[
 
 
 def page(scene: dict[str, Any], said: str, verb: str, elements: str = "") -> str:
-    """Return the HTML page for a scene from `of_motion`. said: a line under the title. verb: the command that makes the
-    page. elements: HTML of the finite elements' page."""
+    """Return a page of a scene. said: a line under the title. verb: makes the page. elements: HTML of matrices."""
     return template("scene.html", "femtorque.host.show", page=True).render(
         scene=scene, said=said, verb=verb, elements=elements, kinds=KINDS, scripts=scripts())
 
