@@ -172,8 +172,7 @@ def test_generate_with_force_replaces_only_files_that_it_made(here, desk):
     refused = here("generate", MECHANISM, "-o", out, "--force")
     assert (refused.returncode == 2
             and f"{out / 'README.md'}: file: is there already and is not of `femtorque generate`" in refused.stderr)
-    assert (out / "ft_step.c").read_bytes() != made["ft_step.c"]  # all files were checked before the first file was
-                                                                  # written
+    assert (out / "ft_step.c").read_bytes() != made["ft_step.c"]  # no file was written before all checks
     (out / "README.md").unlink()
     assert here("generate", MECHANISM, "-o", out, "--force").returncode == 0
     assert {p.name: p.read_bytes() for p in out.iterdir()} == made | {"main.c": b"my own\n"}

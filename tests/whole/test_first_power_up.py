@@ -258,8 +258,7 @@ def test_step_13_directions_change_while_the_pwm_is_low(at):
     board.plant.hand = lambda p: np.array([0.0, 0.3, 0.1]) * np.sin(300.0 * board.seconds)
     with session(bench, armed=True):
         board.run(0.3)
-    assert len(late) > 5 and max(late) < 0.04 * 4200  # 4 % of half a PWM period, in which a pin is low up to a duty of
-                                                      # 96 %
+    assert len(late) > 5 and max(late) < 0.04 * 4200  # 4 % of half a PWM period
     configure = core.scs.systick.configure
     core.scs.systick.configure = lambda value, reload: configure(value & ~4, reload)
     board.reset("pin")

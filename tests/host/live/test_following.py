@@ -264,8 +264,7 @@ def test_a_target_that_waits_makes_way_for_one_that_is_due_no_later(begin) -> No
         return box.left_out
 
     assert put(0, 10_000) == 0 and put(1, 20_000, 120_000, 220_000) == 0 and put(2, 70_000, 170_000) == 2
-    assert put(0, 80_000) == 4 and put(0, 90_000) == 5  # remaining: the earlier single target, and the later target of
-                                                        # chunk 2
+    assert put(0, 80_000) == 4 and put(0, 90_000) == 5  # one single target, and one of chunk 2
     link.backlog = 0.0
     box.send()
     assert gone == [(1, 20_000), (2, 70_000), (0, 90_000)] and box.sent == 3

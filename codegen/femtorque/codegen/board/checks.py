@@ -8,8 +8,7 @@ from femtorque.codegen.board.pin_uses import Use, uses
 from femtorque.codegen.common import BadInput, hint
 
 BAUD_ERROR = 0.005  # far below the baud-rate error that both ends of the link tolerate
-CURRENT_ZERO = 0.1  # largest zero offset, as a fraction of the sensor's range; the range includes the trip current and
-                    # this offset
+CURRENT_ZERO = 0.1  # largest zero offset, as a fraction of the sensor's range
 
 
 def check(board: Board) -> None:

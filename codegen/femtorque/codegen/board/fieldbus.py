@@ -92,8 +92,7 @@ def _line(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Jo
     for clock_hz in (usart.clock_hz, board.chip.hsi_hz):
         divider = line_divider(usart, clock_hz, bus.bitrate)
         if divider is None and dividers and not WIRES[bus.kind].alone:
-            divider = usart.least  # at this wrong rate no servo understands the board, and the servos' watchdogs stop
-                                   # them
+            divider = usart.least  # no servo understands the board at this rate, so the servos' watchdogs stop them
         if divider is None:
             raise BadInput(file, f"{key}.bitrate", bus.bitrate,
                            f"cannot be made within {LINE_ERROR:.1%} from {clock_hz / 1e6:g} MHz")

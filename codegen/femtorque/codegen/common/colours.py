@@ -4,8 +4,7 @@ source, because yellow is hard to see on white.
 """
 
 DESIRED, MEASURED, TRUE, ERROR = "#999999", "#0072B2", "#56B4E9", "#D55E00"
-FEED_FORWARD, FEEDBACK, REST, ALL = "#009E73", "#E69F00", "#CC79A7", "#000000"  # colours of torques; `rest` is friction
-                                                                                # and rotor
+FEED_FORWARD, FEEDBACK, REST, ALL = "#009E73", "#E69F00", "#CC79A7", "#000000"  # REST: friction and rotor torques
 # Runs with PD control only have the colour FEEDBACK, runs with feed-forward the colour FEED_FORWARD.
 LIMIT, MARK = "#7F1D1D", "#AAAAAA"  # colour of limits; colour of changes of state and of waypoints
 

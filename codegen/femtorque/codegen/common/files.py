@@ -11,8 +11,7 @@ from femtorque.codegen.common.suggestion import hint, shown
 
 LARGEST_FILE = 4 * 2**20  # limit of a file's size, bytes; the text of a mechanism with 64 links has about 40 kB
 _KEY = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{16}}")  # a dotted key that is deeper than any
-                                                                                  # valid table
+_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{16}}")  # a key that nests too deep
 
 
 def check_size(path: Path, largest: int) -> int:

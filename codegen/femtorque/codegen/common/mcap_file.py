@@ -61,8 +61,7 @@ def records(path: Path) -> Iterator[tuple[Any, bool]]:
             try:
                 record = _record(kind, content)
                 if isinstance(record, Message) and unpacked:
-                    raise ValueError("a message outside of the chunks")  # a damaged index can cause messages outside of
-                                                                         # chunks
+                    raise ValueError("a message outside of the chunks")  # the index is damaged
                 if isinstance(record, Chunk):
                     record = _plain(record)
                     inside = breakup_chunk(record, validate_crc=True)

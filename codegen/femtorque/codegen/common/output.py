@@ -85,8 +85,7 @@ def drawn_by(path: Path, verb: str) -> dict[str, str]:
 
 def claim(path: Path, kind: Kind, force: bool = False) -> None:
     """Raise BadInput if writing would replace an existing file. force: allow replacement of a file of the same type."""
-    if not path.exists() or not path.is_file():  # the writer refuses folders; writing to devices and pipes destroys no
-                                                 # data
+    if not path.exists() or not path.is_file():  # no folder; writing to devices and pipes is harmless
         return
     if not kind.of(*_ends(path)):
         raise BadInput(path, "file", None, f"is there already and is not {kind.name}, so it is never replaced",

@@ -1,7 +1,6 @@
 """Removal of rounding residues from numbers, and of terminal control characters from text."""
 
-SHORT, AGREEING = 12, 15  # number of digits of a short number; number of digits in which it must agree with the long
-                          # number
+SHORT, AGREEING = 12, 15  # number of digits of a short number, and of digits in which it agrees with the long number
 
 
 def tidied(value: float) -> float:

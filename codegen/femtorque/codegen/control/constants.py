@@ -34,15 +34,13 @@ UNLIMITED_EFFORT = 1e6  # effort if the file gives neither an effort limit nor a
 UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # velocity without a velocity limit and without a motor, rad/s or m/s
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
 BUS_TOLD = 1.1  # minimum measuring range of a board, divided by the nominal voltage
-FINE_MOST = 16  # maximum number of binary digits that a fine position adds to a wire position; 64 bits then hold 2^15
-                # number of turns in each direction
+FINE_MOST = 16  # maximum number of binary digits of a fine position; 64 bits then hold 2^15 turns in each direction
 COARSE = 2**8  # wire steps per coarse step; the firmware stores position limits in coarse steps
 UNWATCHED = 2**31 - 1  # wire steps: an error never exceeds this limit
 COARSE_MAX = 120 * 2**24  # coarse steps: 120 turns
 SLIDE_MAX = 2**23 - 1  # coarse steps: 8 m, the range of wire positions of a prismatic joint
 SPAN = {False: math.pi / 2.0, True: 1.0}  # maximum travel within one segment, rad or m
-CUTOFF_LEAST = 6  # least number of ticks: a servo receives the setting, receives the query and answers within three
-                  # ticks; the number includes one retry
+CUTOFF_LEAST = 6  # least number of ticks for a servo's setting, query and answer, including one retry
 
 
 STRUCTS: dict[type, str] = {

@@ -23,12 +23,10 @@ from femtorque.codegen.model import Model, assemble, has_modes, in_mode
 
 REACTIONS = {"none": 0, "stop": 1, "float": 2, "return": 3}
 SLOW_HZ = 0.3  # bandwidth of the residual's mean, Hz; a contact is a deviation from this mean
-SETTLES_S = 0.5  # time after power-on in which contacts are ignored, s: the motors take over the weight, and the joints
-                 # overcome static friction
+SETTLES_S = 0.5  # time after power-on without contact detection, s, in which motors overcome weight and friction
 DRIVE_DELAY = 3  # ticks from a command to the answer that shows its effect
 SHARE_OF_DRIVE = 0.15  # the same factor on effort for a drive, whose position steps are coarser and make more noise
-SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # factors on effort, dry friction and noise; their sum is the default
-                                          # threshold
+SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # factors on effort, dry friction, noise; a threshold is the sum
 QUIET_S = 1.0  # time at rest without contact until an arm that yielded returns or continues to park, s
 RETURN_TRIES = 5  # number of interrupted returns after which the arm stays where it is
 RETURN_SPEED = Park.speed  # default scale of FOLLOW's limits during a return

@@ -34,8 +34,7 @@ SPARE = 0.02  # minimum fraction of a joint's effort that remains for accelerati
 TURNING = 0.5  # fraction for velocity; the base is the effort that remains after weight and friction
 OF_NO_LOAD = 0.8  # fraction of the no-load speed; the margin allows for a low supply voltage
 GIVES_WAY = 0.98  # factor by which the search lowers a joint's speed in each step
-MANY = 40  # maximum number of driven joints; more do not fit a board's memory, and the search over all triples would
-           # take minutes
+MANY = 40  # maximum number of driven joints; the search over all triples of more joints would take minutes
 AT_ONCE = 100_000  # positions per call; with this number the arrays fit the processor's caches
 INSIDE = 1e-5  # margin for rounding: rad or m inside the position limits, and a fraction of each motion limit
 BOUNDLESS = 2**62  # wire steps

@@ -34,8 +34,7 @@ Array = NDArray[np.float64]
 
 MARGIN = 2.0  # gain margin: 6 dB
 DAMPING = 1.0  # ratio Kv / (2 sqrt(Ku m))
-POSES = 48  # at six joints; with more joints fewer poses, because the cost of eigenvalues grows with the cube of their
-            # number
+POSES = 48  # number of poses at six joints; fewer with more joints, whose eigenvalues take more time
 UNLIMITED = {True: 0.5, False: np.pi}  # assumed range of a joint without limits: m (prismatic), rad
 
 

@@ -331,8 +331,7 @@ def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], outpu
     found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]
     served = [use for use in found if use.channel is None and use.key not in ("brake.pin", "cutoff.pin")]
     if board.channels and not any(channel for _, channel in joints):
-        timer = board.idle_timer  # this timer drives no output: its updates define the ticks, and its break input is
-                                  # the e-stop
+        timer = board.idle_timer  # this timer drives no output, but defines the ticks and has the e-stop's input
         served.append(Use("channel.0.pwm.timer", timer, clocks=(board.chip.timers[timer].enable,)))
     for joint, channel in joints:
         if channel and joint.motor:

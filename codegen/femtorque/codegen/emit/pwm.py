@@ -16,8 +16,7 @@ PULSE_S = 2e-3  # duration of the pulse that tests the sensor's sign before a lo
 PULSE_MOST = 0.1  # maximum duty of this pulse
 PULSE_MEAN = 0.4  # fraction of the pulse, at its end, in which the mean reading is tested
 PULSE_COUNTS = 16, 8  # converter counts that the pulse should reach, and minimum counts
-JUMP, JUMP_LEAST = 3.0, 0.1  # factor on the largest current step that an inductance allows in one PWM period; minimum
-                             # as a fraction of the sensor's range
+JUMP, JUMP_LEAST = 3.0, 0.1  # factor on the largest current step of an intact winding; least fraction of the range
 AHEAD_S = 2.5e-6  # time from a tick to the update that loads this tick's writes, if every period has an update, s
 
 

@@ -24,8 +24,7 @@ from femtorque.codegen.step import (
 COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a conversion to an integer position
 SOLUTIONS = 2  # assumed number of loop solutions if a call is near the last call
 CHECKED = 20  # instructions of one solution that check a dependent joint: three comparisons, and ft_led
-COMPILED, COMPILED_LOOPS = 1.2, 1.6  # instructions of a Cortex-M4F divided by the graphs' count, without copies and
-                                     # calls
+COMPILED, COMPILED_LOOPS = 1.2, 1.6  # instructions of a Cortex-M4F divided by the graphs' operations
 
 INTRO = """
 Outwards: angular velocity w and acceleration e of each link, and acceleration a of its joint's origin. Gravity is an

@@ -12,8 +12,7 @@ from tomlkit.exceptions import TOMLKitError
 from femtorque.codegen.common import BadInput, read_text, write_text
 from femtorque.codegen.mechanism.description import Gains
 
-DIGITS, FINE = 4, 7  # significant digits; masses and inertias have FINE digits, so that rounding makes no inertia
-                     # impossible
+DIGITS, FINE = 4, 7  # significant digits; masses and inertias have FINE digits and stay physically possible
 
 
 Tables = Mapping[str, Mapping[str, float | int | str]]

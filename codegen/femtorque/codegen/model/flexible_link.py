@@ -37,8 +37,7 @@ from femtorque.codegen.mechanism import Link, Mechanism
 Array = NDArray[np.float64]
 T = TypeVar("T", bound=Any)
 
-STRETCHED = 2  # number of the lowest modes of each plane whose shortening is modelled; further modes change torques by
-               # 1e-4 of the peak torque
+STRETCHED = 2  # number of modes in each plane that shorten the link; further modes change torques by 1e-4 of peak
 # four points per element, exact for squared slopes times quadratic weights
 GAUSS = np.array([[-0.861136311594052575, -0.339981043584856265, 0.339981043584856265, 0.861136311594052575],
                   [0.347854845137453857, 0.652145154862546143, 0.652145154862546143, 0.347854845137453857]])

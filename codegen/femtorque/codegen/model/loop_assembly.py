@@ -30,8 +30,7 @@ CLOSING = 1e-8  # residual, m or rad, whose square is below rounding error: one 
 ITERATIONS = 60  # maximum number of damped Newton steps of the assembly
 FARTHEST = 0.5  # longest step of a joint in one iteration, rad or m
 CLEAR = 3.0  # factor on SINGULAR; a margin of this size is safe
-RANK = 1e-7  # relative to the longest row of J_c, with lengths in units of the mechanism's size; a row is independent
-             # if its distance from the rows before it is larger
+RANK = 1e-7  # least distance of an independent row from the rows before it, over the longest row of J_c
 DEFICIENT = 1e-10  # the same threshold for columns in a least-squares solution with dependent equations
 BESIDE, STEP = 4, 0.05  # number of poses near the assembled pose for the rank; their distance, rad or m
 SINGULAR = 0.03  # a smaller `margin` is a fault

@@ -12,8 +12,7 @@ DURATION = 1.0  # s
 TRAVEL, SLIDE = 1.5, 0.15  # maximum travel of a joint, rad and m
 UNWRAPPED = 0.99 * np.pi  # largest angle, rad; the chip knows positions only within one turn
 PEAK_VELOCITY = 1.875  # peak velocity of a quintic motion divided by its mean velocity
-PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # peak acceleration of a quintic motion, times the squared duration divided by the
-                                   # displacement
+PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # a quintic's peak acceleration times squared duration, over the displacement
 CLEAR = 5.0  # minimum distance from singular poses, divided by the distance at which the board reports a fault
 
 

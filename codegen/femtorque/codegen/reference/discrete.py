@@ -36,8 +36,7 @@ def nodal_torque(model: Model, positions: Joints, u: Joints) -> Joints:
 
 PACE_OF_CORRECTION = 0.02  # longest correction, rad or m; a longer one could reach a different solution
 SWING = 0.75  # maximum displacement in half a tick, rad or m; with the correction, a step turns a joint by at most pi/4
-PASSES, SETTLED = 30, 1e-12  # maximum number of passes over a motion; change of the predictions, rad or m, below which
-                             # the iteration stops
+PASSES, SETTLED = 30, 1e-12  # maximum number of passes over a motion; change after which passes end, rad or m
 
 
 class Closed:

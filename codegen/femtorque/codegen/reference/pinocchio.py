@@ -30,8 +30,7 @@ def pinocchio_of(mechanism: Mechanism) -> Any:
 
     result = pin.Model()
     result.gravity.linear = np.asarray(mechanism.gravity, float)
-    place = {BASE: (0, pin.SE3.Identity())}  # link: the moving joint that carries it, and the link's frame relative to
-                                             # this joint
+    place = {BASE: (0, pin.SE3.Identity())}  # link: the moving joint that carries it, and its frame in this joint
     moving = {joint.name for joint in mechanism.moving}
     for joint in mechanism.joints:
         carrier, frame = place[joint.parent]

@@ -42,8 +42,7 @@ class Choice:
     """Choices for one joint. step/search.py selects those that need the fewest instructions."""
 
     origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or unchanged ("given")
-    mass: str = "own"  # which number the shift of mu makes zero: the body's mass ("own"), or the first moment along x
-                       # of its parent ("parent")
+    mass: str = "own"  # "own": mu makes the body's mass zero; "parent": the parent's first moment along x
     # which number the shift of kappa makes zero: J_yy ("yy") or J_xx ("xx"), for a moment that is computed from J, or
     # G_zz ("zz"), for a moment that is computed from A and the second moments of mass G
     kappa: str = "zz"
@@ -88,8 +87,7 @@ class Tree:
     bodies: tuple[ReducedBody, ...]
     choices: tuple[Choice, ...]
     length: float  # unit of length inside the step, m
-    gravity: tuple[Vector, ...]  # direction of gravity in the frame of each joint on the ground (zero for all other
-                                 # joints)
+    gravity: tuple[Vector, ...]  # direction of gravity in the frame of each joint on the ground, else zero
 
     def is_upright(self, j: int) -> bool:
         """Return True if a body rotates only about the z axis of its frame."""
@@ -280,8 +278,7 @@ def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
         length = float(norm(across))
         if length > max(tiny, 1e-9 * float(norm(candidate))):
             across = across / length
-            across = across - z * product(z, across)  # applied twice, because after the first time the remainder may be
-                                                      # small
+            across = across - z * product(z, across)  # a second time, against rounding errors
             return across / norm(across)
     raise AssertionError("three axes cannot all lie along z")
 

@@ -121,8 +121,7 @@ class Op(Expr):
     __slots__ = ("op", "args", "minus")
 
     def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...]) -> None:
-        self.graph, self.name, self.negated = graph, "", False  # no call of super, because a search creates a million
-                                                                # nodes
+        self.graph, self.name, self.negated = graph, "", False  # a search creates a million nodes
         self.op, self.args, self.minus = op, args, args[0] if op == "neg" else None
         nodes = graph.nodes
         self.index = len(nodes)
@@ -186,8 +185,7 @@ class Graph:
     nodes: list[Expr] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
-    provenance: dict[int, int] = field(default_factory=dict)  # {block: the link whose parameters are behind the block's
-                                                              # numbers}
+    provenance: dict[int, int] = field(default_factory=dict)  # {block: the link whose parameters it contains}
     table: dict[tuple[str, int, int], Op] = field(default_factory=dict)
     constants: dict[float, Const] = field(default_factory=dict)
     places: dict[Place, Input] = field(default_factory=dict)

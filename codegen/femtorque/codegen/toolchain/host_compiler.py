@@ -23,8 +23,7 @@ Precision = Literal["single", "double"]
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror")
 LAYOUTS = "layouts.c"  # this file only makes compile-time checks
 LIBRARY = "library.so"  # the only file in an entry of the cache
-ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno")  # each operation and each root is rounded once, so that host and
-                                                       # chip agree
+ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno")  # each operation is rounded once, so host and chip agree
 LIGHTLY = ("-O1",)  # for code whose compilation takes longer than its execution
 
 

@@ -23,8 +23,7 @@ from femtorque.codegen.common import entry_of, found, kept, key_of, program
 from femtorque.codegen.emit import COMPILER
 
 OBJCOPY = "arm-none-eabi-objcopy"
-HERE = Path("/proc/self/cwd")  # this path is equal for every working folder, so that no object file depends on the
-                               # folder
+HERE = Path("/proc/self/cwd")  # equal for all working folders, so no object file depends on the folder
 BATCH = 4  # files per compiler call, because the compiler's start takes a sixth of the time for a file
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)

@@ -343,8 +343,7 @@ def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -
                     if progress:
                         progress(done, total, what)
         except BaseException:
-            process.terminate()  # otherwise PlatformIO ignores the interrupt and waits for ever for a reader of its
-                                 # output
+            process.terminate()  # PlatformIO ignores the interrupt, and would wait for a reader for ever
             raise
     if process.returncode != 0:
         raise Refused(_reason(out, lines))

@@ -21,8 +21,7 @@ HELPERS = re.compile(r"^__(aeabi_u?l?(idiv|divmod|ldivmod|lmul|lls[lr]|lasr)\w*|
 
 INDIRECT = "__indirect_call"
 INTERRUPT = "_interrupt"
-ENTRIES = {"ft_reset", "ft_crash_entry", "ft_crash"}  # only the processor calls these functions, like interrupt
-                                                      # handlers
+ENTRIES = {"ft_reset", "ft_crash_entry", "ft_crash"}  # called only by the processor, like interrupts
 
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')

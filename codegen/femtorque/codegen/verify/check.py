@@ -28,8 +28,7 @@ from femtorque.codegen.verify.bus_budget import BusLoad, ages, bus_loads
 from femtorque.codegen.verify.motion_torques import SAG, SMALL, steep
 from femtorque.codegen.verify.plausible import doubts
 
-DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # minimum rate of a drive's loop, Hz; minimum bandwidth of its velocity
-                                             # estimate, Hz
+DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # minimum rate of a drive's loop and of its velocity estimate, Hz
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, and have double eigenvalues at one
 SINGULAR = 1e-9  # minimum ratio of the smallest to the largest eigenvalue of the mass matrix, scaled to a unit diagonal
 LIMITS = tuple(f.name for f in fields(Limits))
@@ -439,8 +438,7 @@ def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None
 def _regular(model: Model, warnings: list[str]) -> bool:
     """Return True if the mass matrix can be inverted at every sampled pose."""
     if model.mechanism.constrained:
-        return True  # the assembly of the loops, or the mass at the independent joints, already reveals a motion
-                     # without inertia
+        return True  # a different check already finds this motion without inertia
     masses = mass_matrix(model, sample_poses(model))
     diagonal = np.sqrt(np.maximum(np.diagonal(masses, axis1=-2, axis2=-1), 0.0))
     for i, body in enumerate(model.bodies):

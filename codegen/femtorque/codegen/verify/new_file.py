@@ -23,8 +23,7 @@ from femtorque.codegen.verify.plausible import doubts
 
 COMPUTE = "compute"  # the board without motors
 VOLTS = 24.0
-STALL, NO_LOAD = 1.5, 1.3  # no-load speed and stall torque of an invented motor, relative to the joint's limits of
-                           # velocity and effort
+STALL, NO_LOAD = 1.5, 1.3  # stall torque and no-load speed of an invented motor, over the joint's limits
 RUN_UP = 0.05  # time in which the rotor alone reaches the joint's velocity limit at the joint's effort limit, s
 GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre for a prismatic joint
 ELECTRICAL = 1e-3  # assumed L / R, s
@@ -181,8 +180,7 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
     _check_drives(urdf, moving, board, sold)
     motors = {str(joint["name"]): _made_up(joint) if sold is None else _bought(joint, sold) for joint in moving}
     none = {str(joint["name"]): Gains() for joint in moving}
-    with tempfile.TemporaryDirectory() as scratch:  # the gains are computed from the mechanism that this draft
-                                                    # describes
+    with tempfile.TemporaryDirectory() as scratch:  # the gains come from this draft's mechanism
         draft = Path(scratch) / f"{name}.toml"
         draft.write_text(_urdf_text(name, str(urdf.absolute()), tables, board, lock, none, motors, volts),
                          encoding="utf-8")
@@ -202,8 +200,7 @@ def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str
                   for number, joint in enumerate(_moving(tables, lock), 1)]
         return "\n".join([text.rstrip(), drive.head(), *joints]) + "\n"
 
-    with tempfile.TemporaryDirectory() as scratch:  # the gains are computed from the mechanism that this draft
-                                                    # describes
+    with tempfile.TemporaryDirectory() as scratch:  # the gains come from this draft's mechanism
         draft = Path(scratch) / f"{name}.toml"
         slack = {str(joint["name"]): SLACK for joint in _moving(tables, lock)}
         draft.write_text(content(absolute, slack), encoding="utf-8")

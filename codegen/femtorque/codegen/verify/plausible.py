@@ -13,8 +13,7 @@ from femtorque.codegen.model import GROUND, Model
 
 G, EARTH = 9.81, (9.7, 9.9)  # range of gravity on the earth's surface, 9.76 to 9.83, m/s^2
 LONG = 20.0  # maximum distance from the ground to a joint along the links, m
-DENSEST, THINNEST = 22.6e3, 0.02  # densities, kg/m^3: osmium; less than 1, the density of the sphere with the mass and
-                                  # the inertia of a slender rod
+DENSEST, THINNEST = 22.6e3, 0.02  # densities, kg/m^3: osmium; a slender rod as a sphere (less than 1)
 LEAST = 0.01  # mass, kg; inertias below this mass are often arbitrary, as for frames and sensors
 APART = 1e-3  # distance, m; nearer axes count as one point, and a component between them may be inside a joint
 PLACEHOLDER = 1e3  # limits of this size or more whose digits are 1000... or 999... are placeholders

@@ -38,8 +38,7 @@ Array = NDArray[np.float64]
 MOTIONS = 3  # random ones
 DOUBLE = 1e-10  # relative to the peak; the C in float64 differs from the same arithmetic in NumPy only by rounding
 SINGLE = 1e-4  # of peak
-SCHEME, SCHEME_HZ = 1e-5, 1000.0  # relative to the peak, for ticks of up to 1 ms; for longer ticks it grows with the
-                                  # square of the tick
+SCHEME, SCHEME_HZ = 1e-5, 1000.0  # bound over the peak, for 1 ms ticks; grows with the square of longer ticks
 
 
 class ChipRun(Protocol):

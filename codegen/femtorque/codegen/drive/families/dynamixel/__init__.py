@@ -81,8 +81,7 @@ FAMILY = Family(
     ids=(1, 252),
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("dynamixel", BITRATES, packets, wire_out, "ft_dxl", PLAY),
-    settings=(  # order matters: a power loss erases the first setting, which latches; the last answer also goes to the
-                # host
+    settings=(  # order matters: a power loss erases the first setting; the last answer also goes to the host
         Setting(REGISTERS["model"], lambda d: _own(d).model),
         Setting(REGISTERS["bus watchdog"], lambda d: min(math.ceil(d.watchdog / WATCHDOG_S) + 1, 127), writes=True,
                 words=lambda d: "set by the board"),

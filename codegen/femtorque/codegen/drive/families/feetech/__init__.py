@@ -40,8 +40,7 @@ FAMILY = Family(
     ids=(1, 253),
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("sts", BITRATES, packets, wire_out, "ft_sts", PLAY),
-    settings=(  # after the lock, a power loss erases settings; order matters: the answer to the last setting also goes
-                # to the host
+    settings=(  # a power loss after the lock erases settings; the last answer also goes to the host
         Setting(REGISTERS["lock"], lambda d: 1, writes=True),
         Setting(REGISTERS["model"], lambda d: d.type.servo.model if d.type.servo else None),
         Setting(REGISTERS["mode"], lambda d: PWM_MODE, writes=True),

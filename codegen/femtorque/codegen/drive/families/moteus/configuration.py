@@ -10,8 +10,7 @@ from collections.abc import Callable
 from femtorque.codegen.drive.family import Configuration, Configured, Fitted
 
 NEAR = 5e-3  # relative tolerance of a gain: less than the resolution of a command's gain factor
-LETS_GO, DAMPS, SHORTS = 0, 12, 15  # values of servo.timeout_mode; in mode 10 a drive holds a position with its full
-                                    # gains
+LETS_GO, DAMPS, SHORTS = 0, 12, 15  # values of servo.timeout_mode; mode 10 holds a position with full gains
 
 
 def _gain(name: str, of: Callable[[Fitted], float]) -> Configured:

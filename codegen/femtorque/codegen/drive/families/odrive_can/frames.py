@@ -27,8 +27,7 @@ BITS = {0: "initializing", 1: "system level", 2: "timing", 3: "missing estimate"
         14: "inverter over temperature", 15: "velocity limit violated", 16: "position limit violated",
         24: "watchdog expired", 25: "e-stop", 26: "spinout", 27: "brake resistor disarmed",
         28: "thermistor disconnected", 30: "calibration"}
-ERRORS = Errors({bit + 1: name for bit, name in BITS.items()})  # a drive's error number is its lowest set bit, counted
-                                                                # from 1
+ERRORS = Errors({bit + 1: name for bit, name in BITS.items()})  # an error's number is its lowest set bit plus 1
 
 
 def identifier(id: int, message: int) -> int:
