@@ -62,7 +62,7 @@ def _shorts() -> Iterator[Injection]:
 
 def _sensors() -> Iterator[Injection]:
     for j in range(2):
-        backwards = _sensor(j, backwards=True, noise=NOISE)  # without noise a loop at rest would stay at rest
+        backwards = _sensor(j, backwards=True, noise=NOISE)  # noise moves a loop out of its rest
         kind, named = "sensor backwards", ("CURRENT_SIGN", "OVER_CURRENT")
         yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(backwards), ("CURRENT_SIGN",), 2.0)
         yield from each(kind, f"joint {j}, turned round", HELD, backwards, named, 0.2, amperes=MOST)

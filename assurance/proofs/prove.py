@@ -31,7 +31,7 @@ from femtorque.codegen.toolchain import host_compiler
 COMPILER = "arm-none-eabi-gcc"
 # sizes and calling conventions are the chip's
 CHIP = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
-CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # in addition to the prover's default checks
+CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # checks in addition to the prover's default checks
 MEMORY = 6 << 30  # memory limit of one proof, bytes
 WORKERS = 2
 FORMAT = "proof 4"  # version of the cache format; a change of the judgement needs a new version

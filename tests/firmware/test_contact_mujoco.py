@@ -20,7 +20,7 @@ PARTS = 10  # MuJoCo steps in a tick, 0.1 ms each
 LATE = 1  # tick until a duty acts
 TICKS = 600
 WAY = np.array([0.3, 0.3, 0.1, 0.1, 0.3, 0.2])  # travel of each joint, down onto the wall and along the wall, rad
-NEAR = 0.005  # relative to the peak: MuJoCo's steps limit its precision, and its forces refer to the start of each step
+NEAR = 0.005  # error over the peak: MuJoCo has long steps, and its forces refer to the start of each step
 
 
 def pressed(plant):

@@ -211,7 +211,7 @@ def test_a_step_is_followed_with_the_stated_bandwidth(inline, amperes):
     assert abs(course[-20:].mean() - size) < 0.0122 + size * 1e-3  # resolution: a thousandth of the range
     start = int(np.argmax(course > 0.02 * size))
     reached = int(np.argmax(course > 0.632 * size))
-    longest = 7 if size == 2.0 else 9  # in periods of 50 us; 1/(2 pi 667 Hz) is 4.8 periods
+    longest = 7 if size == 2.0 else 9  # time in periods of 50 us; 1/(2 pi 667 Hz) is 4.8 periods
     assert 3 <= reached - start + 1 <= longest
     assert course.max() < 1.1 * size
     expected = ideal(size, 60)

@@ -304,7 +304,7 @@ def test_that_a_stop_is_found_pressed_gently_and_left_again():
     status = app.see()
     assert app.state == "HOMING" and "SEEKING" not in app.flags
     assert status.unhomed == 1
-    inside = radians(status.position)[0]  # from -3.15 to 0.02 inside the limit of -3.1, plus the braking distance
+    inside = radians(status.position)[0]  # way from -3.15 to 0.02 inside the limit of -3.1, plus the braking distance
     assert -3.08 - 1e-3 <= inside <= -3.08 + 0.4**2 / (2 * 0.8 / 0.25) + 0.01
     assert np.all(record["target_rate"][:, 1:] == 0.0)
 

@@ -110,7 +110,7 @@ def test_that_every_look_begins_anew(c):
         travel.go(sign, 520)
         assert not travel.wrong and travel.look.range == pytest.approx(RANGE, rel=0.02)
     for share in (0.8, 1.0, 1.25, 1.0):
-        travel.go(0.0, 2600)  # until the present comparison is abandoned
+        travel.go(0.0, 2600)  # wait until the board abandons the present comparison
         travel.share = share
         travel.go(1.0, 600)
         assert travel.wrong == (share != 1.0)

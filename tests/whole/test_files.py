@@ -82,7 +82,7 @@ def test_an_existing_file_is_replaced_only_with_force_and_only_if_of_the_same_ki
     # exit status 1: the results differ from a paper's numbers
     assert first.returncode in (0, 1) and file.is_file(), first.stderr
     made = file.read_bytes()
-    file.write_bytes(made + b"\n")  # as valid as the old file, but with another content
+    file.write_bytes(made + b"\n")  # a valid file like the old file, with different content
     second = run()
     assert second.returncode == 2 and "--force" in second.stderr and second.stderr.count("\n") == 1, second.stderr
     assert file.read_bytes() == made + b"\n"

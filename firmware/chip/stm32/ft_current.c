@@ -34,14 +34,14 @@ enum { FT_FAR = 8, /* A reading beyond the trip limit adds FT_FAR. Any other
                           * limit is left. */
        FT_AGAINST = 4,   /* periods in a row with the current against the
                           * voltage */
-       FT_SWINGS = 6,    /* swings from limit to limit, each within */
-       FT_SWING = 8,     /* this many periods: the current loop is unstable */
+       FT_SWINGS = 6,    /* swings from limit to limit of an unstable loop */
+       FT_SWING = 8,     /* maximum number of periods of one swing */
        FT_BAD_ZEROS = 4, /* readings in a row */
        FT_STEADY = 3,    /* ticks until a mean velocity is valid */
        FT_SETTLE = 256 };/* periods until the current has decayed */
 #define FT_NOISE 4.0f     /* counts */
-#define FT_STEEP 4.0f     /* times the predicted current: a short circuit */
-#define FT_LOW 0.7f       /* of the predicted current: too small */
+#define FT_STEEP 4.0f     /* predicted current times this: a short circuit */
+#define FT_LOW 0.7f       /* predicted current times this: too small */
 /* At a steady duty the current is at least 0.6 times the value predicted from R
  * and the voltage without back-EMF, minus 0.06 times the current at full
  * voltage. The rule allows for an R of 1.67 times the file's (a fifth more, 100

@@ -201,7 +201,7 @@ void ft_chip_drivers_look(bool at_all)
         return;
     }
     if (good)
-        (void)ft_all_hold(); /* reads the registers that contain the cause */
+        (void)ft_all_hold(); /* This function also reads the cause. */
     ft_gates = FT_LOST;
 }
 

@@ -53,7 +53,7 @@ enum { FT_WORDS = FT_FRAME_BYTES / 4 };
 static const uint8_t ft_can_sizes[] = { 0, 1,  2,  3,  4,  5,  6,  7,
                                         8, 12, 16, 20, 24, 32, 48, 64 };
 
-/* Return the length code of the shortest frame that holds this many bytes. */
+/* Return the length code of the shortest frame with at least `size` bytes. */
 static uint32_t ft_can_code(uint32_t size)
 {
     uint32_t code = 0;

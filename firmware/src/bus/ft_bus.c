@@ -23,7 +23,7 @@
 #define ALIKE 1e-4f /* of a range */
 #define NEAR 0.02f  /* distance a hand may move a drive between answers, rad */
 #define TENTH 0.1f
-#define LOW 0.7f  /* of the board's voltage: lowest plausible servo supply */
+#define LOW 0.7f  /* lowest plausible servo supply, over the board's voltage */
 #define HIGH 1.3f /* highest plausible servo supply */
 #define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* time limit for enabling a
                                               * drive */

@@ -154,7 +154,7 @@ void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
     f->parks = true;
 }
 
-#define THERE 8 /* wire steps: a joint this close has arrived */
+#define THERE 8 /* distance at which a joint has arrived, wire steps */
 
 /* Make the stored position every joint's target. */
 static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])

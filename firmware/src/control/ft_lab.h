@@ -64,7 +64,7 @@ void ft_lab_seek(ft_lab *lab, uint32_t joint);
 void ft_lab_probe(ft_lab *lab, uint32_t joint, ft_real torque);
 void ft_lab_release(ft_lab *lab);
 
-/* of the tick: targets, and the law of FLOAT, HOMING and PROBE */
+/* the tick's targets, and the law of FLOAT, HOMING and PROBE */
 uint32_t ft_lab_plan(ft_lab *lab, const ft_lab_input *in, ft_findings *found);
 void ft_lab_law(const ft_lab *lab, uint32_t state, ft_law *l,
                 const ft_law_input *in, ft_findings *found);

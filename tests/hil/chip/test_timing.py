@@ -16,7 +16,7 @@ def straight(fetch: FlashFetch, start: int, count: int, size: int, cycles: int =
 
 def test_straight_code_waits_for_what_prefetch_has_not_read_yet():
     assert straight(FlashFetch(), 0, 4, 4) == 5  # the first line costs all wait states
-    assert straight(FlashFetch(), 0, 40, 4) == 5 + 9 * 2  # then 4 cycles of the 6 that a line takes
+    assert straight(FlashFetch(), 0, 40, 4) == 5 + 9 * 2  # 4 of the 6 cycles that a line takes
     assert straight(FlashFetch(), 0, 80, 2) == 5  # 8 cycles per line: the prefetch is fast enough
     assert straight(FlashFetch(), 0, 40, 4, cycles=2) == 5
 

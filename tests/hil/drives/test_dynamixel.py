@@ -10,7 +10,7 @@ from femtorque.hil.drives.families.dynamixel.servo import ERRORS, MODELS, Dynami
 from tests.support.drive_bench import ServoBench
 
 RATE = 2e6
-PING = bytes.fromhex("fffffd0001030001194e")  # to servo 1: the example of the e-manual
+PING = bytes.fromhex("fffffd0001030001194e")  # the e-manual's example of a packet to servo 1
 
 
 def test_an_answer_is_spoiled_while_the_boards_driver_is_still_on():

@@ -154,7 +154,7 @@ def test_the_measured_delay_is_no_shorter_than_the_true_delay() -> None:
                 pair.step()
             took = first.session.clock.now() - since
             leader.hand = lambda plant: np.zeros(3)
-            for _ in range(20):  # there are no targets until both arms rest; the arms follow the next targets again
+            for _ in range(20):  # no targets come until both arms are at rest; the arms follow the next targets again
                 for f in (first, second):
                     f.wait(0.05)
             assert not any(f.session.in_state("FOLLOW") for f in (first, second))

@@ -334,7 +334,7 @@ def test_the_topics_points_are_followed_live_and_the_arm_rests_after_the_last(ro
 
 def test_positions_of_the_topic_system_of_ros2_control_are_followed_live_where_the_arm_is_held(ros):
     take = ros.ether.taken["/femtorque/joint_commands"]
-    for k in range(80):  # at 100 Hz, as ros2_control does: also at rest, and with the joints in any order
+    for k in range(80):  # targets at 100 Hz, like ros2_control: also at rest, and with the joints in any order
         command = START + [0.002 * min(k, 50), 0.0, 0.0]
         take(message("sensor_msgs/msg/JointState", name=list(reversed(NAMES)), position=command[::-1]))
         ros.run(0.01)

@@ -414,7 +414,7 @@ def test_a_page_that_is_asleep_is_let_go(monkeypatch):
         writer.write(f"GET /events HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
         while pages._pages == 0:
             await asyncio.sleep(0)
-        while pages._pages:  # until the buffers of the operating system are full
+        while pages._pages:  # write until the buffers of the operating system are full
             pages.line("s", json.dumps("x" * 100_000))
             await asyncio.sleep(0)
         writer.transport.abort()

@@ -42,7 +42,7 @@ BOUNDLESS = 2**62  # wire steps
 # Within a tick the jerk may change. Compared with a constant jerk, this change adds at most J dt^2/4 to v and 0.1283 J
 # dt^3 to p. The factors are integrals of the absolute weights. Rounding adds more.
 UNEVEN_V, UNEVEN_P = 0.25, 0.1283
-ROUNDED = 2.0**-21  # relative to the limits of velocity and acceleration
+ROUNDED = 2.0**-21  # tolerance relative to the limits of velocity and acceleration
 ROUNDED_P = 6e-8  # rounding error of segment time, displacements and position steps, rad or m
 
 

@@ -22,7 +22,7 @@ class Dialect:
     reply: Layout
     errors: Errors = Errors()  # names of error numbers
     well: int = 0  # the largest number that means no error
-    coldest: int = 0  # offset of the temperature: the number 0 means this many deg C below zero
+    coldest: int = 0  # the temperature's offset, deg C: the number 0 means minus this offset
 
     def read(self, drive: DriveType, data: bytes) -> State:
         """Return the state that a reply reports. Raise ValueError if the data are no heartbeat."""

@@ -277,7 +277,7 @@ def _gate_driver(board: Board) -> GateDriver | None:
 
 
 def _sense(mechanism: Mechanism, board: Board) -> Sense | None:
-    """Return the board's measurements of voltage and temperature; None if it has none."""
+    """Return the board's measurements of voltage and temperature; None if the board measures neither."""
     sense = board.sense
     if not sense.pins:
         return None

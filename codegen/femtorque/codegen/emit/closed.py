@@ -97,7 +97,7 @@ class Allocation:
     """Context of ft_closed.c.j2, with Common: the map from the dependent joints' torques to independent joints."""
 
     dependent: list[Dependent]
-    singular: str  # squared sine at which the margin is 0; factor from the margin to a squared sine
+    singular: str  # squared sine at margin 0; squared sine per unit of margin
     scales: list[str]
     blocks: list[Block]
 

@@ -11,7 +11,7 @@ from femtorque.codegen.common import hint
 from femtorque.codegen.mechanism.description import Joint, Mimic
 from femtorque.codegen.mechanism.refusal import Fail
 
-NARROWED = 1e-6  # relative to a range; smaller differences come from rounding
+NARROWED = 1e-6  # difference, as a fraction of a range, that may come from rounding
 
 
 def resolved(joints: Sequence[Joint], lock: dict[str, float], fail: Fail,

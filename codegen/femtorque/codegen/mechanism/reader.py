@@ -25,7 +25,7 @@ from femtorque.codegen.mechanism.schema import (
     NAME_PATTERN, BeamTable, Fault, JointTable, LinkTable, MechanismTable, PayloadTable, first_fault)
 
 MOST = 1000  # maximum number of tables of one type
-PHYSICAL_TOLERANCE = 1e-6  # relative to the trace of the inertia: rounding error of a thin body
+PHYSICAL_TOLERANCE = 1e-6  # rounding error of a thin body, as a fraction of the inertia's trace
 OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth, Hz; maximum bandwidth divided by the tick rate
 
 

@@ -15,7 +15,7 @@ from femtorque.codegen.model.bodies import GROUND, beyond, combine
 from femtorque.codegen.model.flexible_link import ModalLink, modal_link
 from femtorque.codegen.model.torsion import END, with_torsion
 
-SAME = 1e-9  # relative to the tip's load; a smaller difference counts as a load that is equal in all directions
+SAME = 1e-9  # largest difference between directions, as a fraction of the tip's load, that counts as 0
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from femtorque.codegen.mechanism import Matrix, Vector
 from femtorque.codegen.model import GROUND, PARALLEL, Model, Pose, joint_axes, pose, skew
 
 SAME_ANGLE = 1e-10  # largest difference of two equal angles, rad; mechanism files give pi with ten or twelve digits
-TINY = 1e-12  # relative to a body's size; smaller coordinates and inertias are rounding errors
+TINY = 1e-12  # fraction of a body's size; smaller coordinates and inertias are rounding errors
 
 # The shift of an origin is at most this multiple of the longest offset. The common normal of nearly parallel axes is
 # far away, and moments about a distant point are differences of large numbers.
@@ -61,7 +61,7 @@ class ReducedBody:
     first: int  # index of the first member of the group; the joint's index if it does not continue a group
     gamma: tuple[float, float]  # cosine, sine
     alpha: tuple[float, float]
-    offset: Vector  # from the parent's origin, in the parent's body frame; m
+    offset: Vector  # position from the parent's origin, in the parent's body frame, m
     turn: float  # theta at joint zero, rad
     mass: float
     moment: Vector  # mass times centre of gravity, body frame, kg m

@@ -129,7 +129,7 @@ class LoopStep:
     graph: Graph = field(default_factory=Graph)
     angles: list[Angle] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)  # joints whose integer position is needed
-    entries: list[tuple[int, int]] = field(default_factory=list)  # of G: (dependent joint, independent joint)
+    entries: list[tuple[int, int]] = field(default_factory=list)  # entries of G: (dependent joint, independent joint)
 
     def __post_init__(self) -> None:
         self.rows = 0  # ever numbered

@@ -30,7 +30,7 @@ from femtorque.codegen.step.links import Link, links
 from femtorque.codegen.step.spatial_algebra import Mat3, Pair, Vec3
 
 TABLE, GROUNDS = "ft_link", "ft_ground"
-SAME = 1e-9  # relative to a principal inertia; a smaller difference counts as equal
+SAME = 1e-9  # fraction of a principal inertia; inertias with a smaller difference count as equal
 
 INTRO = """
 The paper's step. The node of a link is at its centre of gravity, where its

@@ -24,7 +24,7 @@ WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdoub
 LAYOUTS = "layouts.c"  # this file only makes compile-time checks
 LIBRARY = "library.so"  # the only file in an entry of the cache
 ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno")  # each operation is rounded once, so host and chip agree
-LIGHTLY = ("-O1",)  # for code whose compilation takes longer than its execution
+LIGHTLY = ("-O1",)  # options for code that compiles longer than it runs
 
 
 @cache

@@ -39,7 +39,7 @@ SHOWN = 2  # modes of flexible links
 FASTEST = 1.5  # fastest rotation in the comparisons with exact chains, divided by a flexible link's lowest frequency
 _ELECTRICAL = (1e-5, 0.1)  # range of electrical time constants, from coreless motors to large servo motors, s
 FAR_BELOW, LITTLE = 0.03, 0.2  # ratio to the stiffest ku; ratio to critical damping
-TINY = 1e-12  # relative to the stiffest ku; a smaller ku counts as zero
+TINY = 1e-12  # fraction of the stiffest ku; a smaller ku counts as zero
 COARSE = 0.2  # maximum torque that one encoder count may cause through Kv, relative to a joint's effort
 
 

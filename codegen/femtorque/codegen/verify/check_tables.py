@@ -175,7 +175,7 @@ def _standing(mechanism: Mechanism) -> set[str]:
     if mechanism.modes:
         return set()
     moving, still = {joint.name for joint in mechanism.moving}, {BASE}
-    for _ in mechanism.joints:  # as deep as they go
+    for _ in mechanism.joints:  # at most one pass per level of the tree
         still |= {j.child for j in mechanism.joints if j.parent in still and j.name not in moving}
     return still - {BASE}
 

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 NOMINAL = Section(area=np.pi * 0.01**2, radius=0.01, E=210e9, poisson=0.3)  # a round steel bar of 20 mm
 EVERYWHERE = 0.37  # displacement from the start to a pose without symmetry, rad or m; there only structural zeros are 0
-NONE = 1e-12  # relative to the largest entry of a matrix; a smaller entry is a structural zero
+NONE = 1e-12  # fraction of a matrix's largest entry; a smaller entry is a structural zero
 
 
 @dataclass(frozen=True)

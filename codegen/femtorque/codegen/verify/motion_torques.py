@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 SAG = 0.2  # maximum slope at the tip of a flexible link
 SMALL = "the deflection is not small: the torque is right to second order in it, some tenths of its square"
-BEYOND = 1e3  # relative to the joint's effort; a larger torque means that the computation has diverged
+BEYOND = 1e3  # multiple of the joint's effort; a larger torque means that the computation has diverged
 
 Step = Callable[..., Array]
 """The emitted step of a model over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, and where it leads through

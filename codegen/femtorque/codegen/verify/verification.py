@@ -36,7 +36,7 @@ from femtorque.codegen.verify.object_files import ChipObject, Compilation
 Array = NDArray[np.float64]
 
 MOTIONS = 3  # random ones
-DOUBLE = 1e-10  # relative to the peak; the C in float64 differs from the same arithmetic in NumPy only by rounding
+DOUBLE = 1e-10  # bound over the peak; the C in float64 differs from the same arithmetic in NumPy only by rounding
 SINGLE = 1e-4  # of peak
 SCHEME, SCHEME_HZ = 1e-5, 1000.0  # bound over the peak, for 1 ms ticks; grows with the square of longer ticks
 

@@ -15,7 +15,7 @@ from femtorque.codegen.mechanism import Joint
 
 TURN_UNIT = 2.0 * np.pi / 2.0**32  # rad
 METRE_UNIT = 2.0**-28  # m
-COUNTED = 2**48  # wire steps; the position counter of a board wraps after this number or after a multiple of it
+COUNTED = 2**48  # number of wire steps after which a board's position counter wraps; a counter may wrap at a multiple
 FLOAT, DOUBLE = float(np.finfo(np.float32).max), float(np.finfo(float).max)  # largest numbers
 
 

@@ -33,7 +33,7 @@ FAST = 2.0  # speed that is too fast, as a fraction of a joint's maximum speed
 AHEAD = 20  # counts until the index pulse appears
 FRAME = 20_000  # time between targets of a live stream, us
 NEAR = 2**20  # wire units between successive targets
-BAD = 2**30  # wire units between two knots, more than any joint can follow
+BAD = 2**30  # distance of two knots that no joint can follow, wire units
 
 
 class Life:
@@ -119,7 +119,7 @@ class Life:
         self.rests()
         self.ask(Seek(0, 0))
         self.take("DISARM")
-        for _ in range(STILL):  # in each tick, open loops come a step closer
+        for _ in range(STILL):  # open loops come a step closer in each tick
             self.wait(MOMENT)
             self.ask(Probe(0, 0, 0.0))
             if self.session.in_state("PROBE"):

@@ -21,7 +21,7 @@ def library() -> tuple[cffi.FFI, Any]:
     """(ffi, lib)."""
     folder = Path(__file__).parent
     sources = host_compiler.texts(folder, "*.[ch]") | host_compiler.texts(folder / "articulated", "*.[ch]")
-    return host_compiler.build_by_headers(sources, flags=("-O3",))  # for short loops, a sixth faster than -O2
+    return host_compiler.build_by_headers(sources, flags=("-O3",))  # a sixth faster than -O2 for short loops
 
 
 def header() -> dict[str, str]:

@@ -329,7 +329,7 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
         return None
     first = path.run(*arrays, **starts[0])
     target = first[2]
-    sure = len(target) - 1 - lead  # with all torques computed, the host may disarm early
+    sure = len(target) - 1 - lead  # all torques are computed, so the host may disarm early
     begins = [i for i in range(max(around - 8, 0), around + 8)
               if np.array_equal(record.target[i:][:sure], target[:sure])]
     if not begins:

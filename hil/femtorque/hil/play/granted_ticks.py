@@ -66,7 +66,7 @@ class GrantedTicks:
             if drive is not None and drive.tick == self._tick and status is not None and status.tick == self._tick:
                 return drive, status
             elsewhere = drive is not None and drive.tick not in (self._tick, (self._tick - 1) & 0xFFFFFFFF)
-            if elsewhere:  # at the start, and after a reset of the board
+            if elsewhere:  # true at the start, and after a reset of the board
                 self._tick, self._drive = (drive.tick + 1) & 0xFFFFFFFF, None
             if elsewhere or now - asked >= REPEAT:
                 self.repeated += 1

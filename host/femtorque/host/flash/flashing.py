@@ -253,7 +253,7 @@ def _by_openocd(chip: Chip, image: Path, bor: bool = False) -> Attached:
 
 
 def _attach(chip: Chip) -> tuple[bool, int]:
-    """Return (True if the chip answers only while held in reset, its device identifier). Raises Refused."""
+    """Return two values: True if the chip answers only in reset, and its device identifier. Raises Refused."""
     for under_reset in (False, True):
         status, said = _run(openocd(chip, f"mdw 0x{IDCODE:08x}", under_reset=under_reset))
         words = _words(said, IDCODE)

@@ -17,7 +17,7 @@ PIECE = 256  # bytes of one READ or WRITE, at most
 TRIES = 4
 # maximum waits, s: for the answer to a command, for a write of PIECE bytes, for the erasure of all sectors
 ANSWER_S, WRITE_S, ERASE_S = 0.5, 1.0, 35.0
-FILLER = 0x7E  # not a command byte; FILLER bytes never form a WRITE with a valid check sum
+FILLER = 0x7E  # a byte that is no command; FILLER bytes never form a WRITE with a valid check sum
 RESYNC = 300  # number of FILLER bytes that complete any interrupted command
 
 PARTS = {0x413: "STM32F405/407/415/417", 0x419: "STM32F42x/43x", 0x431: "STM32F411", 0x433: "STM32F401xD/E",

@@ -103,7 +103,7 @@ class Look:
 
 
 Hand = Callable[[Joint, float], None]  # asks the user to turn a joint by an angle; returns when the user has done so
-Place = Callable[[Joint], None]  # asks the user to move a joint to its start position
+Place = Callable[[Joint], None]  # function that asks the user to move a joint to its start position
 
 
 def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
@@ -181,7 +181,7 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
             problems.append(words)
             values |= found
     zero, mended = None, replace(drive, sign=int(values.get("sign", drive.sign)), gear=values.get("gear", drive.gear))
-    if not placed(joint, mended):  # in this case `home` sets the joint's position
+    if not placed(joint, mended):  # the command `home` then sets the joint's position
         values |= {"zero": 0.0} if drive.zero else {}
     elif look.place is not None and ("gear" in values or not _other(ratio)):
         zero = values["zero"] = zero_of(joint, look.place, mended)

@@ -39,7 +39,7 @@ Curve = Callable[[Array], tuple[Array, Array, Array]]
 RISE = 0.25  # time in which a joint without an acceleration limit reaches its full velocity, s
 BUILD_UP = 0.1  # time in which a joint without a jerk limit builds up its full acceleration, s
 SAME = 1e-7  # difference below which poses count as equal, rad or m
-LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # on a line: first and largest number of points; largest error, m
+LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # first and largest number of points on a line; largest error, m
 LINE_STEP = 0.5  # step above which two points of a line are a jump, rad or m
 SLOWEST = 1e3  # largest factor of time
 ROUNDS = 30
@@ -63,7 +63,7 @@ class Plan:
     trajectory: Trajectory
     arrivals: tuple[tuple[float, str], ...]  # (time s, waypoint) of every reached waypoint
     slowed: tuple[Slowed, ...]
-    # for each joint, the largest fraction of each limit that the motion uses; None: no limit
+    # largest used fraction of each limit, by joint; None without a limit
     shares: dict[str, dict[str, float | None]]
     tip: Array | None  # tip positions (R, 3), m, if waypoints use a tip
 

@@ -12,7 +12,7 @@ TOML:
     line = true                                        # the tip moves on a straight line to this waypoint
     speed = 0.5                                        # fraction of the limits on the way to this waypoint
     pause = 0.2                                        # time of rest at it, s
-    # for mechanisms with modes: the mode that is entered before the waypoint is reached
+    # mode that the mechanism enters before the waypoint (only with modes)
     mode = "loaded"
 CSV: one column per joint, or x, y, z and optionally roll, pitch, yaw; optionally stop, line, speed, pause, mode.
 """

@@ -344,9 +344,9 @@ class Run:
     unix_time: Array | None = None  # (S,) host's clock when the row was written, s since 1970
     begun: str = ""  # date and time with offset, ISO 8601; empty in old logs
     arm: dict[str, Any] | None = None  # the page's scene (femtorque.host.scene.description)
-    # by name of the flexible link: times (T,), s since reset, and deflections (T, ...), m
+    # flexible link: times (T,), s since reset, and deflections (T, ...), m
     tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)
-    # by name of the flexible link: times (T,), s since reset, and the columns of SHAPE (T, 4)
+    # flexible link: times (T,), s since reset, and the columns of SHAPE (T, 4)
     shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)
     around: tuple[tuple[float, Moment], ...] = ()  # (s since reset, surroundings of a simulated arm)
     outside: FromOutside | None = None  # external torques; None without [feel]

@@ -29,7 +29,7 @@ FLASH_START, SRAM_START = 0x08000000, 0x20000000
 SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's memory: boot loader, OTP area, unique device ID
 SYSTEM = Region("system", SYSTEM_START, SYSTEM_SIZE, writable=False)
 
-ADC_INTERRUPT = 18  # of all converters of an F405 (RM0090 table 62), and of ADC1 and ADC2 (RM0440 table 97)
+ADC_INTERRUPT = 18  # vector of all converters of an F405 (RM0090 table 62), and of ADC1 and ADC2 (RM0440 table 97)
 Gate = tuple[str, int]  # enable register and bit
 
 
