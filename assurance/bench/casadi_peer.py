@@ -2,8 +2,9 @@
 CasADi's code generator.
 
 CasADi gets all available optimisations: folded constants, structural zeros, common subexpressions. With `casadi_real =
-float` its C still calls sin and cos and multiplies by double constants. This module changes both to single precision.
-Otherwise the C takes some ten times as long on a processor whose floating-point unit supports only single precision.
+float` its C still calls sin and cos and multiplies by double constants. This module changes the calls and the constants
+to single precision. The C in double precision takes some ten times as long on a processor whose floating-point unit
+supports only single precision.
 """
 
 import re

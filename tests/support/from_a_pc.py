@@ -187,8 +187,8 @@ def moteus_frame(number: int, data: bytes) -> Frame:
 class OdriveRos(FromAPc):
     """Positions at 100 Hz, as ODrive's plugin for ros2_control sends them (odrive_ros2_control: Set_Input_Pos, without
     velocity for position controllers). 100 Hz is the default rate of ros2_control (controller_manager_parameters.yaml).
-    own_gains: the drive has its default gains. Otherwise the drive gets the file's gains, and the PC also sends
-    velocities. The message table of the package odrive-can encodes the messages.
+    own_gains: true if the drive has its default gains. If `own_gains` is false, the drive gets the file's gains, and
+    the PC also sends velocities. The message table of the package odrive-can encodes the messages.
     """
 
     hz = 100.0

@@ -131,10 +131,10 @@ void prove_contact_touch(void)
 #if FT_RETURN
 
 /* An arm that yields to a contact may return if it has tried fewer than
- * FT_RETURN_TRIES times. Otherwise it stays where it is. The number of tries is
- * 0 when the arm yields for the first time. The arm returns only after
- * FT_CONTACT_QUIET consecutive ticks without a contact and with each joint at
- * rest.
+ * FT_RETURN_TRIES times. After more tries the arm stays in its pose. The number
+ * of tries is 0 when the arm yields for the first time. The arm returns only
+ * after FT_CONTACT_QUIET consecutive ticks without a contact and with each
+ * joint at rest.
  * Run: unwind=8 floats mechanisms=returning */
 void prove_contact_returns(void)
 {

@@ -1,7 +1,7 @@
-/* The watchdog. While the program feeds the watchdog, nothing happens.
- * Otherwise the watchdog resets the chip within the tolerance of LSI, and sets
- * the reset flag. The program's record is in memory that a reset does not
- * clear. */
+/* The watchdog. While the program feeds the watchdog, nothing happens. If the
+ * program stops feeding the watchdog, the watchdog resets the chip within the
+ * tolerance of LSI, and sets the reset flag. The program's record is in memory
+ * that a reset does not clear. */
 #include "judge.h"
 
 static struct {

@@ -106,7 +106,8 @@ void judge(void)
     EXPECT("in reverse", same(0, 1), 6);
     CLEAR_BIT(USART3->CR3, USART_CR3_DMAR);
 
-    /* both are enabled, so the echo of the sent bytes comes first */
+    /* transmitter and receiver are enabled, so the echo of the sent bytes comes
+     * first */
     SET_BIT(USART3->CR1, USART_CR1_TE);
     listen(12);
     (void)send();

@@ -5,7 +5,8 @@
 
 typedef uint32_t __attribute__((may_alias)) ft_any_word;
 
-/* Otherwise GCC would replace these loops by calls of the same functions. */
+/* Without this attribute GCC would replace the loops by calls of the functions
+ * that contain them. */
 #define PLAIN_LOOPS \
     __attribute__((used, optimize("no-tree-loop-distribute-patterns")))
 

@@ -55,9 +55,10 @@ static const ft_pwm_timer ft_pwm_table[] = { FT_PWM_TIMERS };
 #undef FT_PWM_TIMER
 
 /* For a sign-magnitude stage the compare value of a duty x is neutral + span
- * |x|, and the direction pin has the sign. Otherwise the compare value is
- * neutral + span x. With the second formula, either a second half bridge gets
- * neutral - span x, or the direction pin enables the bridge (antiphase). */
+ * |x|, and the direction pin has the sign. For other stages the compare
+ * value is neutral + span x. With this second formula, either a second half
+ * bridge gets neutral - span x, or the direction pin enables the bridge
+ * (antiphase). */
 typedef enum { FT_NO_STAGE, FT_SIGN_MAGNITUDE, FT_ANTIPHASE,
                FT_HALF_BRIDGES } ft_stage_kind;
 

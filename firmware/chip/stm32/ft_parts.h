@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Two build switches for emulators. By default both are off. FT_POLLED_PORT:
- * the processor moves the link's bytes, not DMA. FT_TOLERANT: the image accepts
- * missing clocks and timers. Only emulators can use a tolerant image, since
- * this image never enables its outputs. */
+/* Two build switches for emulators. By default both switches are off.
+ * FT_POLLED_PORT: the processor moves the link's bytes, not DMA. FT_TOLERANT:
+ * the image accepts missing clocks and timers. Only emulators can use a
+ * tolerant image, since this image never enables its outputs. */
 #ifndef FT_POLLED_PORT
 #define FT_POLLED_PORT 0
 #endif

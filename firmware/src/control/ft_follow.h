@@ -28,7 +28,7 @@ typedef struct {
     uint32_t waited;             /* ticks since the first target */
     uint32_t idle;               /* ticks without a target ahead */
     volatile bool fresh;         /* asks the main loop to forget targets */
-    uint32_t delay, frame;       /* us, time of the request */
+    uint32_t delay, frame;       /* requested times, us */
     volatile bool running;       /* a target has come */
     bool stop;                   /* brake, and end at rest */
     bool starved;                /* the stop is due to a lack of targets */

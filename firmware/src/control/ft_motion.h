@@ -3,7 +3,7 @@
  *
  * Tick k samples the motion at three places. s_k is the middle of the interval
  * in which this tick's duty is held. s_(k+1) is the middle of the next
- * interval. t_(k+1+FT_LEAD) is the boundary between both.
+ * interval. t_(k+1+FT_LEAD) is the boundary between these intervals.
  *
  * A motion that slows down changes only the pace of path time. The arm stays on
  * its path and comes to rest on the path, before the last knot. */

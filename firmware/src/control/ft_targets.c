@@ -175,8 +175,8 @@ static ft_real common(ft_real x, ft_real y)
 }
 
 /* Return the part of a velocity change that earlier changes confirm. An earlier
- * change confirms a new change if both have the same sign, or if the changes
- * lie on one line. A jump has no earlier changes. */
+ * change confirms a new change if the two changes have the same sign or lie on
+ * one line. A jump has no earlier changes. */
 static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
 {
     const ft_real c1 = t->change[0][j], c2 = t->change[1][j];

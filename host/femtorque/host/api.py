@@ -122,8 +122,8 @@ class Mechanism(description.Mechanism):
 
     def forward_kinematics(self, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
                            mode: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the place (..., 3), m, of a point of a link and the link's orientation (..., 3, 3), both in the base
-        frame, at positions q (..., J). xyz: the point (3,), m, in the link's frame.
+        """Return the position (..., 3), m, of a point of a link and the link's orientation (..., 3, 3), in the base
+        frame, at joint positions q (..., J). xyz: the point (3,), m, in the link's frame.
 
         Raises BadInput for an unknown or fixed link. Raises the same BadInput and Refused as inverse_dynamics.
 

@@ -1,4 +1,5 @@
-"""Tests of gravity loads, of the reaction to a lost host, and of the lines that `check` prints about both."""
+"""Tests of gravity loads, of the reaction to a lost host, and of the lines that `check` prints about loads and
+reaction."""
 
 from dataclasses import replace
 

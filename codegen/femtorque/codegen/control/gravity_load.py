@@ -99,7 +99,8 @@ def resolved(mechanism: Mechanism) -> Safety:
     """Return [safety] with the host reaction that replaces `auto`.
 
     After the loss of the host or a bad knot, sensors, drivers and control law still work. The reaction is therefore
-    park if there is a park pose, hold if a joint would fall, and coast otherwise.
+    park if there is a park pose. Without a park pose the reaction is hold if a joint would fall, and coast if no joint
+    would fall.
     """
     safety = mechanism.safety
     if safety.host != "auto":

@@ -1,8 +1,8 @@
 """Emission of the step of closed mechanisms. ft_tree is the open tree's step, ft_loop solves the closed loops, and
-ft_step calls both. ft_step has the same interface as the step of every mechanism, with the streamed joints only. In
-each tick, ft_loop corrects the dependent joints' positions once and computes their velocities and accelerations. The
-open tree's step then computes the torques of all joints. The transposed velocity matrix at s_k maps the dependent
-joints' torques to the independent joints.
+ft_step calls ft_tree and ft_loop. ft_step has the same interface as the step of every mechanism, with the streamed
+joints only. In each tick, ft_loop corrects the dependent joints' positions once and computes their velocities and
+accelerations. The open tree's step then computes the torques of all joints. The transposed velocity matrix at s_k maps
+the dependent joints' torques to the independent joints.
 """
 
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ class Fail(Protocol):
 
 
 def in_radians(value: float, lower: float, upper: float) -> str:
-    """Return a hint that a value is probably in degrees; otherwise ''.
+    """Return a hint if a value is probably in degrees, else ''.
 
     The hint applies to a value larger than a turn. As rad, the value must be outside the limits; as degrees, inside.
     """

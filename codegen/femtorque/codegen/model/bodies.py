@@ -1,8 +1,8 @@
 """The tree of moving bodies of a Mechanism, computed once.
 
 Links that are fixed to each other (by fixed joints, locked joints, payloads) form one body, so each moving joint has
-one body. Joint j moves body j, and both have the index of `Mechanism.moving`. Links fixed to the ground take no part in
-the dynamics.
+one body. Joint j moves body j. The index j is the index in `Mechanism.moving`. Links fixed to the ground take no part
+in the dynamics.
 """
 
 from __future__ import annotations

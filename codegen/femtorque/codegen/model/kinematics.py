@@ -5,8 +5,8 @@ Every link's loads are one block of the nodal force vector {P} (Eq. 7),
     P_i = [ F_i ; sum of the forces beyond child 1 ; ... ; sum of the forces beyond child c ; Phi_i ],
 
 6 + 3 c numbers. A serial link has c = 1, so P_i has the 9 numbers of the paper. A link without children has no distal
-block. Let l_ik be the vector from joint i to joint k of a child, and c_i the vector to the centre of gravity, both in
-the link's frame. Then
+block. Let l_ik be the vector from joint i to joint k of a child, and c_i the vector to the centre of gravity. Both
+vectors are in the link's frame. Then
 
     Lambda_i = [ skew(c_i)  skew(l_i1) ... skew(l_ic)  I ]
 

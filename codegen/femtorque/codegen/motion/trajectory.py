@@ -116,8 +116,8 @@ class Trajectory:
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return position, velocity and acceleration, each (..., J), at times t (...).
 
-        Outside [0, duration], a motion that ends at rest stays at its end position. Otherwise the first and last
-        polynomial pieces continue.
+        Outside [0, duration], a motion that ends at rest stays at its end position. Outside a motion without rest at
+        its ends, the first and last polynomial pieces continue.
         """
         t = np.asarray(t, float)
         q, qd, qdd = self._along_pieces(t)

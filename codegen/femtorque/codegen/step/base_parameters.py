@@ -206,7 +206,8 @@ def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int
 
 
 def _primary(model: Model, j: int, first: list[int]) -> int | None:
-    """Return the child towards which a body's x axis points: a child in the same group, otherwise the first child."""
+    """Return the child towards which a body's x axis points: a child in the same group. Without this child, return the
+    first child."""
     children = model.bodies[j].children
     return next((c for c in children if first[c] != c), children[0] if children else None)
 
@@ -314,7 +315,7 @@ def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float
     inertia = np.array([b.inertia for b in bodies])
     scale = np.array([max(1e-12, b.mass) for b in bodies])
     heaviest = HEAVIEST * float(np.sum(scale))
-    mass_of, moment_of, inertia_of = ([{b.joint} for b in bodies] for _ in range(3))  # whose they are sums of
+    mass_of, moment_of, inertia_of = ([{b.joint} for b in bodies] for _ in range(3))  # summands of the parameters
     for b in reversed(bodies):
         j, p = b.joint, b.parent
         (cg, sg), (ca, sa) = b.gamma, b.alpha

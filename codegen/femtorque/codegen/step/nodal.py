@@ -136,7 +136,8 @@ class NodalStep(FrameStep):
     def _offset(self, j: int) -> Vec3:
         """Return the offset from the parent's origin.
 
-        If j continues a group, the offset is in the group's frame, otherwise in the body frame.
+        If j continues a group, the offset is in the group's frame. If j begins a group, the offset is in the body
+        frame.
         """
         b = self.tree.bodies[j]
         if b.continues:

@@ -505,9 +505,8 @@ def _fitting(mechanism: Mechanism, rule: dict[str, Gains]) -> dict[str, Gains]:
 
 
 def _where_closed(model: Model) -> Model:
-    """If the drives close all loops, return the model with the drives' loop rate and velocity filter.
-
-    Otherwise return the model unchanged.
+    """If the drives close all loops, return the model with the drives' loop rate and velocity filter. If the board
+    closes a loop, return the model unchanged.
     """
     driven = [j for j in model.mechanism.streamed if j.actuated]
     if not all(j.drive is not None and j.drive.pd == "drive" for j in driven):

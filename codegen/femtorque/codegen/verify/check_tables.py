@@ -181,7 +181,7 @@ def _standing(mechanism: Mechanism) -> set[str]:
 
 
 def _left_out(mechanism: Mechanism) -> set[str]:
-    """Return the links on the ground if they are too many for a row each, otherwise an empty set."""
+    """Return the links on the ground if they are too many for one row each. Return an empty set for fewer links."""
     still = _standing(mechanism)
     return still if len(still) > FEW else set()
 

@@ -1,7 +1,7 @@
 """Inertia of a drive's rotor, reflected to the joint. This inertia equals the rotor's inertia at the drive's output
 times the square of the gear ratio between output and joint. The first factor contains the square of the gear ratio
-inside the drive. The mechanism file may contain a measured value. Otherwise the published value is used. The firmware
-does not know this value (femtorque.codegen.drive.catalogue, with its sources). If the inertia is in neither source, the
+inside the drive. If the mechanism file contains no measured value, the published value is used. The firmware does not
+know the published value (femtorque.codegen.drive.catalogue, with its sources). If the inertia is in neither source, the
 virtual rotor has no inertia, and `unknown` contains a message.
 """
 

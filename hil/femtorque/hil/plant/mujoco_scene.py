@@ -76,7 +76,7 @@ def _contacts(world: World) -> tuple[Contact, ...]:
         first, second = map(int, contact.geom)
         links = world.link_of(first), world.link_of(second)
         if (links[0] is None) == (links[1] is None):
-            continue  # both bodies are in the scene, or both are in the arm
+            continue  # both bodies are in the scene, or both bodies are in the arm
         world.mujoco.mj_contactForce(world.model, world.data, k, wrench)
         on_second = np.reshape(contact.frame, (3, 3)).T @ wrench[:3]
         if not on_second.any():

@@ -9,9 +9,9 @@ One step of h seconds from (q, v) is (motor and friction: THEORY.md section 7):
 The velocity forces C(v) v' are bilinear and symmetric in the old and the new velocities. Therefore the step is linear
 in v', of second order, and reversible in time. For a given voltage and mean velocity of the step, the motor current
 follows its exact exponential. Therefore the back-EMF is part of D, and the electrical time constant does not limit h.
-Dry friction is an impulse of at most h f per joint (a clamped multiplier). Friction stops the joint if it can, and
-otherwise opposes the motion: f = f_c + f_s v_s^2 / (v_s^2 + v^2) + mu |torque of the links in the previous step|, with
-f_s and mu of the file. hil/plant/rigid_steps.c computes the step.
+Dry friction is an impulse of at most h f per joint (a clamped multiplier). Friction stops a joint if the friction is
+large enough. On a moving joint, friction opposes the motion: f = f_c + f_s v_s^2 / (v_s^2 + v^2) + mu |torque of the
+links in the previous step|, with f_s and mu of the file. hil/plant/rigid_steps.c computes the step.
 """
 
 from __future__ import annotations

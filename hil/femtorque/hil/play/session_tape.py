@@ -3,8 +3,8 @@
 In FOLLOW the motion depends on the arrival time of each TARGET. The recording contains each byte from the hosts, with
 the board's time at which the byte was sent on the line. The last line of the recording is a hash of all answers of the
 board. A replay sends the same bytes at the same cycles of the chip, so that the image receives each TARGET in the same
-tick. Recording and replay both run for whole time slices, because the last bits of the plant's state depend on the
-number of its steps.
+tick. Recording and replay run for whole time slices, because the last bits of the plant's state depend on the number of
+its steps.
 
 A recording is a text file that is written line by line:
 

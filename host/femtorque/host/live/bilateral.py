@@ -125,7 +125,7 @@ class Coupling:
 
 
 class Pair:
-    """Two coupled arms, both in FOLLOW."""
+    """Two coupled arms. Both arms are in FOLLOW."""
 
     def __init__(self, coupling: Coupling, leader: Following, follower: Following, arms: tuple[Mechanism, Mechanism],
                  ) -> None:

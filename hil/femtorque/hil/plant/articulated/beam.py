@@ -108,8 +108,9 @@ def _least_around(link: Link, share: float) -> float:
     """Return the rotary inertia of a cell about the beam's axis at which the element's torsion is no faster than its
     bending.
 
-    The inertia of a slender beam about its axis is far smaller, or unknown. Otherwise this motion, which has no energy,
-    would determine the stable step. The returned inertia is at most the maximum that a cell of this length can have.
+    The inertia of a slender beam about its axis is far smaller, or unknown. With a smaller inertia, this motion, which
+    has no energy, would determine the stable step. The returned inertia is at most the maximum that a cell of this
+    length can have.
     """
     beam = _beam(link)
     h, m = beam.length / beam.elements, link.mass * share

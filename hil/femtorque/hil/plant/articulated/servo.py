@@ -24,7 +24,8 @@ class Servo:
 
     def command(self, angle: ArrayLike, velocity: ArrayLike, target: ArrayLike,
                 target_velocity: ArrayLike = 0.0) -> Array:
-        """Return the output (n,) of the servos for angles, velocities and the setpoints of both, (n,) each."""
+        """Return the output (n,) of the servos for angles, velocities, and the setpoints of angles and velocities, (n,)
+        each."""
         error, slip = np.subtract(angle, target), np.subtract(velocity, target_velocity)
         wanted = np.asarray(self.ko) - np.multiply(self.kp, error) - np.multiply(self.kd, slip)
         return np.clip(wanted, -np.asarray(self.limit), self.limit)

@@ -23,7 +23,7 @@ UNIT = 0.229 / 60.0  # resolution of the velocity, turns/s
 MODEL = 256  # the number for register 0, because number 0 means no register
 OLDEST = 46  # oldest firmware with fast sync read in all model series (rustypot's tests)
 BITRATES = (2_000_000, 1_000_000, 3_000_000, 4_000_000, 115_200, 57_600, 9_600)  # of register 8
-TURNROUND = 20e-6  # Otherwise the board asks one servo after the other for its delay, and then for its firmware.
+TURNROUND = 20e-6  # estimated time from a question to its answer with return delay 0, s
 BETWEEN = 3e-6  # time between the parts of two servos in an answer, s; an estimate
 
 
