@@ -1,8 +1,9 @@
-"""Fixed pieces of work that serve as references for processor time. They are timed between the measured pieces of work.
+"""Fixed pieces of work that serve as references for processor time. A bench times these references between the measured
+pieces of work.
 
-Other processes share the processor, so the time of the same work changes by a factor of two from minute to minute. So a
-bench limits a ratio in the same run: of the virtual board to emulated instructions, or of commands to scripts. All
-times are processor time.
+Other processes share the processor, so the time of one piece of work changes by a factor of two from minute to minute.
+A bench therefore limits the ratio of two times in one run: virtual board over emulated instructions, or commands over
+scripts. All times are processor time.
 """
 
 import os

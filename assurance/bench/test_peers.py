@@ -61,7 +61,7 @@ def test_step_stays_within_its_budget_and_below_casadi(costs, name):
 
 
 def test_figures_are_kept(costs, tmp_path_factory):
-    """Write the table of all methods. Its column `tick` is the worst control tick of an image on board `compute`."""
+    """Write the table of all methods. The column `tick` is the worst control tick of an image on board `compute`."""
     rows = []
     for name, mechanism in arms().items():
         image = replace(mechanism, board=BoardUse("compute"))

@@ -37,7 +37,7 @@ BEFORE = 0.05  # time in a state before the fault, by default, s
 STAY = 0.05  # time for which the end state must last, s
 STATUS = 0.03  # time until a host knows a state, s: two STATUS frames, because one may be lost
 SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
-# duration of the motion, s. It has more knots than the ring buffer holds, so the host is still sending at the fault
+# duration of the motion, s. The motion has more knots than the ring holds, so the host is still sending at the fault
 MOTION = 1.2
 REACH = (0.9, -0.7, 0.6)  # angle of each joint, rad
 MOVED = ("HOLD", "TRACK", "FOLLOW")  # states whose control law follows a motion

@@ -2,7 +2,7 @@
 those of the virtual board.
 
 In each cycle the PC's loop wakes up, asks all drives for their state, and computes the gravity torque for this state in
-NumPy. It sends each drive the motion's present position and velocity, the gains and the gravity torque. For
+NumPy. The loop then sends each drive the motion's present position and velocity, the gains and the gravity torque. For
 comparison: OpenArm's stack reaches 125 Hz (enactic/openarm_ros2 #82). The delays of the loop are assumed values: see
 Jitter.
 """

@@ -1,6 +1,6 @@
-/* The firmware's check sum by a table of whole bytes. The table is faster, and
- * runs mostly compute check sums. The simulated host of a run uses this check
- * sum too. */
+/* The firmware's check sum by a table of whole bytes. A run spends most time on
+ * check sums, and the table is faster than the firmware's code. The simulated
+ * host of a run uses this check sum too. */
 #include "ft_crc.h"
 
 static uint32_t table[256];

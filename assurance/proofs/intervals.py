@@ -346,7 +346,8 @@ class Program:
         return None
 
     def _perhaps(self, node: Any, names: dict[str, Any]) -> None:
-        """Record a return that may happen here. Its value is joined with the value at the end of the function."""
+        """Record a return that may happen here. The returned value is joined with the value at the end of the function.
+        """
         body = node.iftrue.block_items if isinstance(node.iftrue, c_ast.Compound) else [node.iftrue]
         if node.iffalse is not None or len(body) != 1 or not isinstance(body[0], c_ast.Return):
             raise Unbounded("what is done depends on a real")

@@ -82,7 +82,7 @@ def _unpack(folder: Path) -> None:
 
 
 def _apt(scratch: Path) -> list[str]:
-    """Return the command apt-get with that release as its only source. It writes nothing outside a folder."""
+    """Return the command apt-get with that release as its only source. The command writes nothing outside a folder."""
     for name in ("lists/partial", "cache/archives/partial"):
         (scratch / name).mkdir(parents=True)
     (scratch / "sources.list").write_text(f"deb [signed-by={KEYRING}] {archive()} {RELEASE} main\n")

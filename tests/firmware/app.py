@@ -342,7 +342,8 @@ def library(files: dict[str, str], precision: host_compiler.Precision = "single"
 
 
 def executable(names: Iterable[str], files: dict[str, str], options: tuple[str, ...]) -> Path:
-    """Compile some of the given C files into one program in the cache. Its object files are cached as in `library`."""
+    """Compile some of the given C files into one program in the cache. The program's object files are cached as in
+    `library`."""
     objects = [compiled(name, files, options) for name in sorted(names)]
 
     def link(entry: Path) -> None:

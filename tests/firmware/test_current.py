@@ -139,7 +139,8 @@ class Bench:
         return any(bridge.share is not None for bridge in self.bridges) and self.machine.timer.outputs_on
 
     def turn(self, velocity: float) -> Bench:
-        """Turn the shoulder at this velocity, rad/s, from now on. Its encoder counts, and its motor has a back-EMF."""
+        """Turn the shoulder at this velocity, rad/s, from now on. The shoulder's encoder counts, and its motor has a
+        back-EMF."""
         joint, channel, chip = self.machine.mechanism.moving[0], self.machine.channels[0], self.machine.chip
         self.bring_up()
         self.back_emf = joint.motor.K * joint.motor.gear * velocity

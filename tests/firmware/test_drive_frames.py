@@ -169,7 +169,7 @@ def test_that_states_of_damiaos_that_look_like_answers_about_registers_are_state
 
 @pytest.mark.parametrize("apart", range(1, 16))
 def test_that_the_states_of_two_damiaos_on_one_reply_id_are_told_apart_by_the_lower_half_of_their_ids(c, apart):
-    """Two drives may have the same reply identifier by mistake. Their ids may also differ by eight."""
+    """Two drives may have the same reply identifier by mistake. The ids of two drives may also differ by eight."""
     drive = DRIVES["damiao-4340"]
     for other in (ID ^ apart, (ID + apart) & 15):
         data = dialects.answer(drive, other, State(other, 1.0, 0.0, 0.0), error=1)

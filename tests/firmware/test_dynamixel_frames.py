@@ -102,7 +102,7 @@ class Wire(frames.Wire):
             servo.takes_part = servo.prompt = takes_part
 
     def pack(self, *each: Meant) -> bytes:
-        """Pack a frame for each servo. Their numbers begin at 1. A single message is sent to all servos."""
+        """Pack a frame for each servo. The servos' numbers begin at 1. A single message is sent to all servos."""
         return self.pack_each(each if len(each) > 1 else each * SERVOS)
 
 

@@ -136,8 +136,8 @@ def test_that_answers_wait_for_room_on_the_line():
 
 
 def test_that_status_tells_what_its_tick_has_left():
-    """All numbers in a report come from one tick. They equal the chip's inputs and the telemetry. The test covers a
-    motion, a stop and rest."""
+    """All numbers in a report come from one tick. The numbers equal the chip's inputs and the telemetry. The test
+    covers a motion, a stop and rest."""
     app = App(patches={"fake_chip.c": swap("fake.cycles += 7u", "fake.cycles += 7u + fake.index"),
                        "ft_port.c": swap("s->ack = rx.wanted;", "s->ack = rx.wanted; s->line_errors += 3u;")})
     app.ready()
@@ -268,7 +268,7 @@ def test_that_an_endless_frame_is_cut_and_the_next_one_is_heard():
 
 
 class Wire:
-    """A link for a Sender to the application. The link drops and damages frames. Its time is in ticks."""
+    """A link for a Sender to the application. The link drops and damages frames. The link's time is in ticks."""
 
     def __init__(self, app, rng, dropped, flipped):
         self.app, self.rng, self.dropped, self.flipped = app, rng, dropped, flipped

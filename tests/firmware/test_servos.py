@@ -327,8 +327,8 @@ def test_that_what_servos_suffer_is_a_fault_that_takes_all_duties_away(happens, 
 
 @pytest.mark.parametrize("when", range(0, 24, 3))
 def test_that_a_servo_that_restarts_while_motors_are_switched_on_gets_no_duty(when):
-    """After the restart the servo is in position mode, and its storage is unlocked. It answers in the next tick as
-    before."""
+    """After the restart the servo is in position mode, and its storage is unlocked. The servo answers in the next tick
+    as before."""
     app = ran()
     servo = app.servos["shoulder_lift"]
     app.post("ARM")

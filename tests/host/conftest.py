@@ -10,7 +10,8 @@ from tests.support.suite import ROOT
 
 @pytest.fixture
 def fake(monkeypatch):
-    """Return the Python board of the three-link arm at any port name. Its time advances with the host's."""
+    """Return the Python board of the three-link arm at any port name. The board's time advances with the host's time.
+    """
     clock = ManualClock()
     board = FakeBoard(clock, Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml")))
     monkeypatch.setattr(link, "WallClock", lambda: clock)

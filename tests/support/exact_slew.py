@@ -72,7 +72,7 @@ class Link:
     def swing(self, times: Array, turn: Array, after: Array, modes: int = 3) -> Array:
         """Return the deflection of the tip, m, at times `after`.
 
-        Before these times the root has moved with the accelerations `turn` (T,), rad/s^2, at the equidistant `times`.
+        Before `after`, the root moves with the accelerations `turn` (T,), rad/s^2, at the equidistant `times`.
         """
         rho, L, ratio = self.mass / self.length, self.length, self.load / self.mass
         tip = np.zeros_like(after)

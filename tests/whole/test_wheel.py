@@ -107,8 +107,8 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Installed:
-    """Return an installed copy. The copy's environment contains only the wheel. Its requirements are imported from the
-    present environment. The campaign at the end downloads the requirements."""
+    """Return an installed copy. The copy's environment contains only the wheel. Python imports the wheel's requirements
+    from the present environment. The campaign at the end downloads the requirements."""
     home = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet",

@@ -288,8 +288,8 @@ void prove_app_watchdog(void)
     END;
 }
 
-/* The start switches the outputs off before anything else. It keeps the data
- * from before the reset, and checks the chip after all other modules have
+/* The start switches the outputs off before anything else. The start keeps the
+ * data from before the reset, and checks the chip after all other modules have
  * started. A missed tick raises an alarm and changes no state.
  * Run: unwind=5 */
 void prove_app_start(void)

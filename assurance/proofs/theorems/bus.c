@@ -24,9 +24,9 @@
 
 #include "ft_field.h"
 
-/* Two functions of ft_field.h are replaced by stubs. They are inline functions
- * that the tick calls several times for each drive, so the linker cannot
- * replace them. */
+/* Two functions of ft_field.h are replaced by stubs. The tick calls these
+ * inline functions several times for each drive, so the linker cannot replace
+ * them. */
 static uint32_t numbered(const ft_field_range *r, float value);
 static uint32_t carried_on(const ft_field_range *r, float value,
                            float *carried);
@@ -703,8 +703,8 @@ static bool is_commanded(const ft_bus_drive *d, uint32_t i)
  * drive contains only the torque of the control law, with zero stiffness and
  * zero damping. The theorems law_torque and lab_law bound this torque. If the
  * state of the board requests no torque while the outputs are on, an enabled
- * drive brakes. Its command then contains zero velocity, the file's damping,
- * zero stiffness and zero torque.
+ * drive brakes. The drive's command then contains zero velocity, the file's
+ * damping, zero stiffness and zero torque.
  * Run: unwind=20 floats mechanisms=drives */
 void prove_bus_torque(void)
 {

@@ -23,8 +23,8 @@ static void moved(uint8_t *to, const uint8_t *from, size_t n)
 
 #define MOST 1000u
 
-/* For any bytes the decoder terminates. It reads and writes no byte outside the
- * given bytes, and never returns a larger size.
+/* For any bytes the decoder terminates. The decoder reads and writes no byte
+ * outside the given bytes, and never returns a larger size.
  * Assumes: at most 1000 bytes.
  * Run: unwind=4 contracts */
 void prove_cobs_decode_any(void)

@@ -128,8 +128,8 @@ void ft_currents_moved(const int32_t counts[]) { }
 #include "ft_encoders.c"
 
 /* The counts are the change of an encoder's timer since the last read,
- * including its wrap. Their magnitude is less than half of the timer's range.
- * An encoder whose timer does not exist gives no counts.
+ * including its wrap. The change is smaller than half of the timer's range. An
+ * encoder whose timer does not exist gives no counts.
  * Run: unwind=9 define=PROOF_ENCODERS mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_encoders(void)
 {

@@ -83,7 +83,7 @@ void prove_moteus_switches(void)
 }
 
 /* Any frame, of any identifier, size and content, is processed without a
- * run-time error. It is accepted only if it comes from this drive and is
+ * run-time error. A frame is accepted only if it comes from this drive and is
  * addressed to the board. The drive is regarded as enabled only in position
  * mode. The drive is regarded as faulty if it reports a fault or a timeout. A
  * setting that the drive cannot report gets a value that no valid setting has.

@@ -84,11 +84,11 @@ void prove_odrive_switches(void)
 }
 
 /* Any frame, of any identifier, size and content, is processed without a
- * run-time error. It is accepted only if this drive has sent it. An accepted
- * position is within 2047 turns, and its velocity is not NaN. By its heartbeat
- * a drive is regarded as enabled only in closed-loop control, and as faulty if
- * any error bit is set. The version of an unknown protocol becomes a value that
- * no valid setting has.
+ * run-time error. A frame is accepted only if this drive has sent it. An
+ * accepted position is within 2047 turns, and its velocity is not NaN. By its
+ * heartbeat a drive is regarded as enabled only in closed-loop control, and as
+ * faulty if any error bit is set. The version of an unknown protocol becomes a
+ * value that no valid setting has.
  * Run: unwind=33 floats mechanisms=can:odrive-can */
 void prove_odrive_hears(void)
 {

@@ -21,9 +21,9 @@ ft_room nondet_room(void);
 ft_follow_config nondet_limits(void);
 
 /* A sample that is not forbidden is within the limits of velocity and
- * acceleration, and inside the position range. Its acceleration differs from
- * the previous acceleration by at most the jerk limit times the tick. A
- * constant jerk between these two accelerations gives a velocity and a
+ * acceleration, and inside the position range. The sample's acceleration
+ * differs from the previous acceleration by at most the jerk limit times the
+ * tick. A constant jerk between these two accelerations gives a velocity and a
  * position. The sample's velocity and position differ from these values by no
  * more than a varying jerk can cause. No number of the sample is NaN. The
  * theorem holds for any position range, joint and sample, NaN included.

@@ -488,7 +488,7 @@ static bool noted(void)
 
 /* Any fault of the table leads to safe outputs within the same tick, except
  * OVERLOAD, HOST_LOST, KNOT, LOW_SUPPLY, and overheating if the arm moves to
- * its parking pose because of it. Safe outputs are off. They brake or hold
+ * its parking pose because of it. Safe outputs are off. Outputs brake or hold
  * instead if the mechanism's file says so for the class of the fault. Faults of
  * supply and drivers have an effect while the outputs are on, faults of joints
  * while the joints produce torque, faults of memory and missed ticks always. A

@@ -1,11 +1,11 @@
 /* The reaction to a silent host, safety/ft_safety.c, with the stubs and the
  * invariant of safety.c.
  *
- * The theorem silence_rests follows from these theorems and from motion_tick,
- * pace_stops and jog_slows. It says that an arm without a host comes to rest. A
- * motion and a jog begin to slow down in the tick in which the silence exceeds
- * FT_HOST_TIMEOUT ticks. After FT_HOST_LOST ticks an arm at rest goes to FAULT,
- * HELD or ESTOP. */
+ * The theorem silence_rests says that an arm without a host comes to rest. This
+ * theorem follows from the theorems here and from motion_tick, pace_stops and
+ * jog_slows. A motion and a jog begin to slow down in the tick in which the
+ * silence exceeds FT_HOST_TIMEOUT ticks. After FT_HOST_LOST ticks an arm at
+ * rest goes to FAULT, HELD or ESTOP. */
 #include "safety.c"
 
 /* The ticks without a message of the host are counted one by one, up to

@@ -9,8 +9,8 @@
 
 typedef ft_real all_torques[FT_JOINTS];
 
-/* Functions that the interval arithmetic evaluates. They return any number up
- * to this magnitude, and any angle. */
+/* Functions that the interval arithmetic evaluates. These functions return any
+ * number up to this magnitude, and any angle. */
 ft_real within(ft_real most);
 ft_turn any_angle(void);
 #if FT_STEP_CLOSED

@@ -137,7 +137,7 @@ static bool ft_tell_all(void)
     return ft_all_hold() && !ft_drivers_report();
 }
 
-/* Reset the drivers. They then wake up. */
+/* Reset the drivers. The drivers then wake up. */
 static void ft_wake(void)
 {
     ft_pin_put(FT_ENABLE_PORT, FT_ENABLE_PIN, false);

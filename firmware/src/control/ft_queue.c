@@ -21,7 +21,7 @@ ft_segment *ft_queue_slot(ft_queue *q)
     return &q->ring[q->head & (FT_RING - 1u)];
 }
 
-/* Push the segment in the slot. It ends at this knot. */
+/* Push the segment in the slot. The segment ends at this knot. */
 void ft_queue_push(ft_queue *q, const ft_knot *knot)
 {
     bool end = (ft_queue_slot(q)->flags & FT_KNOT_END) != 0;

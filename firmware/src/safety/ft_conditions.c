@@ -496,7 +496,7 @@ const ft_condition ft_conditions_of_arm[] = {
     { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
 
-/* Conditions of the other requests, in the order of events. */
+/* Conditions of all requests except ARM, in the order of events. */
 const ft_condition ft_conditions[] = {
     { FT_COMMAND_START, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     FT_IF(FT_BRAKE,

@@ -332,7 +332,8 @@ static void read_follow(ft_request *r, const uint8_t *payload)
     r->frame = m.frame;
 }
 
-/* Messages with a request for the tick. Their first byte is the token. */
+/* Messages with a request for the tick. The first byte of these messages is the
+ * token. */
 static const struct {
     uint8_t type, event;
     void (*read)(ft_request *r, const uint8_t *payload);

@@ -246,7 +246,7 @@ direction = "PA7"
 
 
 def test_a_new_board_is_one_file(tmp_path, monkeypatch, three_link):
-    """The test builds the new board's image and moves three joints. It adds no file but the board's."""
+    """The test builds the new board's image and moves three joints. The board's file is the only new file."""
     monkeypatch.setattr(boards, "BOARDS", tmp_path)
     (tmp_path / "mine.toml").write_text(NEW_BOARD, encoding="utf-8")
     boards.load_board.cache_clear()

@@ -172,7 +172,7 @@ def test_coefficients_of_a_deflection_round_the_axis_are_those_of_a_beam_bent_at
 
 @pytest.mark.parametrize("elements", [1, 3])
 def test_shortening_is_the_integral_of_the_slopes_squared(elements):
-    """The elements represent y = x^3 exactly. Its shortening is u(x) = 9 x^5 / 10."""
+    """The elements represent y = x^3 exactly. The shortening is u(x) = 9 x^5 / 10."""
     rho, nodes, x = M / L, np.zeros(2 * elements + 2), np.linspace(0.0, L, elements + 1)
     nodes[0::2], nodes[1::2] = x**3, 3.0 * x**2
     G = beam_shortening(L, M, elements)

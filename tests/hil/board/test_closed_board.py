@@ -22,8 +22,8 @@ GRASP, UNTIL = 0.7, 0.8  # time of the switch, and end of the part of the motion
 
 
 def example(until: float = UNTIL, **changes: float) -> tuple[Mechanism, Trajectory]:
-    """Return two arms and their motion until just after the grasp, or until `until`, s. changes: changes to each
-    mode."""
+    """Return two arms and their motion until just after the grasp, or until `until`, s. changes: new values of keys of
+    each mode."""
     mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     last = int(np.searchsorted(motion.times, until - 1e-9)) + 1

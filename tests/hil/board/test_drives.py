@@ -185,8 +185,8 @@ def test_commands_leave_at_equal_times():
 
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
 def test_commands_are_with_the_drives_when_check_says(kind):
-    """The time counts from the begin of the tick after the tick that computes the command. Another test shows that
-    commands are sent at this time."""
+    """The time counts from the begin of the tick after the tick that computes the command. A test of the board shows
+    that commands are sent in this tick."""
     with board(kind) as on:
         passed = logged(on)
         armed(on)

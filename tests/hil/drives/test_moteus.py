@@ -18,7 +18,7 @@ FREE = {"velocity_limit": -1.0, "accel_limit": -1.0}
 
 
 class Client:
-    """The package's controller. Its frames are sent on the bench's bus in simulated time."""
+    """The package's controller. The controller's frames are sent on the bench's bus in simulated time."""
 
     def __init__(self, number: int = 3, source: int = 0, **bench) -> None:
         self.bench = DriveBench(lambda wire: Moteus(wire, number, RANGES), **bench)

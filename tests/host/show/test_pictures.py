@@ -27,7 +27,7 @@ APART = 15.0  # CIE76; about 2.3 is a just noticeable difference
 
 
 def lab(colour, seen):
-    """Return CIE L*a*b* (D65) of an sRGB colour, for this kind of eye (IEC 61966-2-1, CIE 15)."""
+    """Return CIE L*a*b* (D65) of an sRGB colour as the eye `seen` sees the colour (IEC 61966-2-1, CIE 15)."""
     c = np.array([int(colour[i:i + 2], 16) for i in (1, 3, 5)]) / 255.0
     linear = np.clip(np.array(SEEN[seen]) @ np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4), 0.0, 1.0)
     to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750],

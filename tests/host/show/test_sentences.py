@@ -108,7 +108,7 @@ def test_a_shifted_zero_of_a_real_board_is_asked_after_before_the_model_is_blame
 
 
 def test_more_inertia_than_the_file_says_is_said(played):
-    """The plant's links have 1.4 times the file's masses. Its rotors are those of the file."""
+    """The plant's links have 1.4 times the file's masses. The plant's rotors are the file's rotors."""
     words = next(s for s in played("wrong inertia").said if s.startswith("The model was farthest from the arm"))
     found = re.search(r"masses and inertias were about (\d+)% larger than the mechanism file says", words)
     assert found and 30 <= int(found[1]) <= 60, words

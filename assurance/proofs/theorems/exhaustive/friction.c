@@ -10,7 +10,7 @@
                              * numbers */
 
 /* Check one velocity of one joint, in both directions. Return the remaining
- * fraction of the velocity-dependent friction. It is at most the fraction
+ * fraction of the velocity-dependent friction. The returned fraction is at most
  * `before`. */
 static float at(uint32_t j, float both, float before)
 {

@@ -72,7 +72,8 @@ def _classic_bits(frame: Frame) -> Bits:
 
 
 def _fd_bits(frame: Frame) -> Bits:
-    """Return the bits of a CAN FD frame. The check sum ends the data phase. Its stuffed bits have fixed positions."""
+    """Return the bits of a CAN FD frame. The check sum ends the data phase. The stuffed bits of the check sum have
+    fixed positions."""
     head = _fd_head(frame)
     body = [0] + _number(FD_SIZES.index(len(frame.data)), 4)  # ESI
     body += _number(int.from_bytes(frame.data, "big"), 8 * len(frame.data))

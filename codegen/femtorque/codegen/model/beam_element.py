@@ -1,9 +1,9 @@
 """The beam element: a linear Timoshenko beam with one shifted integration point (Isobe, Eqs 1-4).
 
-The element has two nodes with six freedoms each, [u v w theta_x theta_y theta_z]. Its axis is z. With the integration
-point at s1 the element equals two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 the shear strain does
-not depend on the rotation of the first node. C_mot then scales the stiffness against relative rotation, so the first
-end acts as a hinge: 0 is a pin, 1 is rigid.
+The element has two nodes with six freedoms each, [u v w theta_x theta_y theta_z]. The element's axis is z. With the
+integration point at s1 the element equals two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 the shear
+strain does not depend on the rotation of the first node. C_mot then scales the stiffness against relative rotation, so
+the first end acts as a hinge: 0 is a pin, 1 is rigid.
 
 A link consists of two elements: from its joint to its centre of gravity, and from there to the next joint. The
 integration point of both elements is at the centre of gravity. All mass of the link is lumped there, and each joint is

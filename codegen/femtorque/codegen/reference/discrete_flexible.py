@@ -457,7 +457,8 @@ class Tip:
 
 
 def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: Array) -> Moving:
-    """Return the frame that a joint moves. here: the frame at position zero. q, velocity, acceleration (..., 1)."""
+    """Return the frame that a joint moves. here: the frame at position zero. q, velocity, acceleration (..., 1): the
+    joint's motion."""
     axis = here.R @ piece.axis
     if piece.prismatic:
         slide = axis * q

@@ -315,7 +315,7 @@ def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float
     inertia = np.array([b.inertia for b in bodies])
     scale = np.array([max(1e-12, b.mass) for b in bodies])
     heaviest = HEAVIEST * float(np.sum(scale))
-    mass_of, moment_of, inertia_of = ([{b.joint} for b in bodies] for _ in range(3))  # summands of the parameters
+    mass_of, moment_of, inertia_of = ([{b.joint} for b in bodies] for _ in range(3))  # bodies in each parameter
     for b in reversed(bodies):
         j, p = b.joint, b.parent
         (cg, sg), (ca, sa) = b.gamma, b.alpha

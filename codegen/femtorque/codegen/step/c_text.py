@@ -143,7 +143,8 @@ class Printer:
         return self._all_negative(e) if minus and kind == "sum" else _with_sign(minus, text, kind)
 
     def _all_negative(self, e: Expr) -> str:
-        """Return a sum's negative. It begins with a product, because a product's sign costs no instruction."""
+        """Return a sum's negative. The negated sum begins with a product, because a product's sign costs no
+        instruction."""
         (_, a, kind_a), (_, b, kind_b) = sorted(map(self._signed, e.args), key=lambda part: part[2] != "product")
         return f"-{f'({a})' if kind_a == 'sum' else a} - {f'({b})' if kind_b == 'sum' else b}"
 

@@ -201,7 +201,7 @@ class Follow(Payload, type=14, to="board"):
 class Target(Payload, type=15, to="board"):
     """One target in FOLLOW. Targets have no sequence number.
 
-    The board counts targets that are late, stale or not finite. They are not faults.
+    The board counts targets that are late, stale or not finite. Refused targets are not faults.
     """
 
     flags: int = wire("u8", "bit 0 END: last target, at which the motion rests; bit 1 RATES: rates are valid")

@@ -70,7 +70,7 @@ class Call:
 
 
 class ChipLibrary:
-    """Compiled sources {name: text} in emulated flash. Their functions are called by name.
+    """Compiled sources {name: text} in emulated flash. Python calls the functions by name.
 
     Arguments are integers or addresses. `put` copies an array to memory and returns its address; the memory is not
     released.

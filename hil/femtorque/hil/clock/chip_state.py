@@ -1,8 +1,8 @@
 """Peripherals of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog, links with their DMA,
 CAN.
 
-Their state exists only in C. C handles the frequent register accesses. Python configures the peripherals, handles rare
-accesses, and answers the questions of C.
+The state of these peripherals exists only in C. C handles the frequent register accesses. Python configures the
+peripherals, handles rare accesses, and answers the questions of C.
 """
 
 from collections.abc import Callable, Iterator

@@ -87,7 +87,7 @@ class Drive(CaughtUp, OnWire, ABC):
 
     @abstractmethod
     def report(self, data: bytes) -> Frame:
-        """Return the report of an enabled drive, whose other seven bytes are `data`."""
+        """Return the report of an enabled drive. `data` becomes seven bytes of the report."""
 
     def rescale(self, share: float) -> None:
         """Scale the drive's range of velocity."""

@@ -11,9 +11,9 @@ file gives the links' torque tau_ID. The remaining torque is due to the rotor an
     tau - tau_ID = J N^2 qdd + D qd + f_c sgn(qd)          (Isobe's Eq. 19)
 
 This is a linear regression. The file gives the friction that falls with velocity or rises with load, and its torque is
-subtracted too. It stays in the file. For a bus drive in torque mode, the commanded torque is recorded. The drive's own
-loop reacts to motion after the command. A correction subtracts the torque of this reaction. A servo on a serial bus is
-treated as a motor whose duty acts later.
+subtracted too. This friction stays in the file. For a bus drive in torque mode, the commanded torque is recorded. The
+drive's own loop reacts to motion after the command. A correction subtracts the torque of this reaction. A servo on a
+serial bus is treated as a motor whose duty acts later.
 
 The method needs no derivative of a measured signal. Every term is weighted with a smooth bump phi(t) of KERNEL_S.
 Integration by parts moves the derivatives to the bump: the integral of phi qdd equals the integral of phi'' q

@@ -74,7 +74,7 @@ class Configuration:
 
     @staticmethod
     def reported(ident: Ident) -> Configuration:
-        """Return the configuration of an IDENT. Its joints are named by their numbers and assumed to be revolute."""
+        """Return the configuration of an IDENT. The joints are named by their numbers and assumed to be revolute."""
         zero, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
         joints = tuple(
             Joint(f"joint{i}", "revolute", "base", f"link{i}", zero, zero, axis) for i in range(ident.joints)

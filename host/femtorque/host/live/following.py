@@ -165,8 +165,8 @@ class Following:
             self._last = position
 
     def chunk(self, times: ArrayLike, Q: ArrayLike, V: ArrayLike | None = None, t: float | None = None) -> None:
-        """Send up to 50 targets ahead: positions Q (N, J) at times (N,) s from `t`, velocities V (N, J) if known. They
-        replace queued targets from their first time on. t, errors: as in `send`."""
+        """Send up to 50 targets ahead: positions Q (N, J) at times (N,) s from `t`, velocities V (N, J) if known. The
+        new targets replace queued targets from their first time on. t, errors: as in `send`."""
         ahead, rows = _times(times), numbers(Q, WHERE, "Q")
         rates = None if V is None else numbers(V, WHERE, "V")
         if rows.shape != (len(ahead), len(self.joints)) or (rates is not None and rates.shape != rows.shape):

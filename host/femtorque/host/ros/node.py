@@ -1,5 +1,5 @@
-"""A ROS 2 node on zenoh by rmw_zenoh's conventions. Its threads queue messages; `handle` processes them in the board's
-thread."""
+"""A ROS 2 node on zenoh by rmw_zenoh's conventions. The node's threads queue messages. `handle` processes the messages
+in the board's thread."""
 
 from __future__ import annotations
 

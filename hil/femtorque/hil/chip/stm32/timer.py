@@ -114,7 +114,7 @@ class Timer(PeripheralInC):
 
     @property
     def counts(self) -> Callable[[], int]:
-        """Function that returns the counts of an encoder. It is used if the plant is not in C."""
+        """Function that returns the counts of an encoder. The timer calls this function if the plant is not in C."""
         return self._counts
 
     @counts.setter

@@ -1,4 +1,4 @@
-"""TIM5 of the STM32F405. Its channel 4 can capture the slow oscillator LSI (RM0090 18.4.21)."""
+"""TIM5 of the STM32F405. The timer's channel 4 can capture the slow oscillator LSI (RM0090 18.4.21)."""
 
 from collections.abc import Callable
 from typing import Any

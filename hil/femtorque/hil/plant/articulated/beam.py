@@ -4,8 +4,9 @@ A beam of E elements has E + 1 nodes. The cell of a node has the mass of half an
 solid with rotary inertia. Therefore the beam as a whole has exactly the mass, the centre of gravity and the inertia of
 a uniform beam, and the mass matrix stays diagonal. A mechanism connects to a node in the same way as to a solid.
 
-Between two nodes there is an elastic element. Its strains are measured in the co-rotational frame of its chord c = pB -
-pA of length l. The strains of the element are the slopes of the nodes' sections relative to the chord, and the twist,
+Between two nodes there is an elastic element. The element's strains are measured in the co-rotational frame of its
+chord c = pB - pA of length l. The strains of the element are the slopes of the nodes' sections relative to the chord,
+and the twist,
 
     phi_Az = -c . a2 / l   phi_Bz = -c . b2 / l   phi_Ay = c . a3 / l   phi_By = c . b3 / l   twist = a2 . b3
 

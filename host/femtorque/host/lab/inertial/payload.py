@@ -80,8 +80,8 @@ def _was(joint: Joint, key: str) -> float:
 
 def weigh(mechanism: Mechanism, weight: Payload, without: Sequence[Recording], loaded: Sequence[Recording]) -> Weighed:
     """Find the ratio of the joints' real torques to the file's torques from recordings of one motion without and with a
-    weight. The weight's mass is known. Its centre of gravity and inertia are unknown; the given values are only priors.
-    Raises the same Refused as `equations`."""
+    weight. The weight's mass is known. The weight's centre of gravity and inertia are unknown; the given values are
+    only priors. Raises the same Refused as `equations`."""
     arm, own = Unknowns.of(mechanism), Unknowns.of_payload(_with(mechanism, weight), weight)
     bare, full, held = equations(arm, without), equations(arm, loaded), equations(own, loaded)
     joints = range(len(mechanism.streamed))

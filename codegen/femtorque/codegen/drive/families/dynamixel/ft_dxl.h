@@ -5,13 +5,13 @@
  * with the goals of all servos, and one question to all servos. All servos
  * answer in one common packet. Each servo appends its part, with the check sum
  * of all bytes before. If a part is missing or disturbed, the board ignores all
- * later parts. The board asks a servo normally once it has answered alone, with
- * a delay of zero and with its firmware version. After too many missing answers
- * the board leaves the servo out of the question, because the parts of later
- * servos would be lost. If a servo's firmware does not know this question, the
- * board uses another one. The board then alternates: for two ticks it asks one
- * half of the servos, for two ticks the second half. Each servo answers with
- * its own packet.
+ * later parts. The board includes a servo in this question after the servo has
+ * answered alone. The single answers must have a delay of zero and the firmware
+ * version. After too many missing answers the board leaves the servo out of the
+ * question, because the parts of later servos would be lost. If a servo's
+ * firmware does not know this question, the board uses another one. The board
+ * then alternates: for two ticks it asks one half of the servos, for two ticks
+ * the second half. Each servo answers with its own packet.
  *
  * The board receives the bytes that it sends, as an echo. If this echo is
  * missing or wrong, a second device transmits or the line is shorted. The board

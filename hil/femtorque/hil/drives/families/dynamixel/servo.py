@@ -1,8 +1,8 @@
 """ROBOTIS' Dynamixel X: protocol 2.0, control table and rules of the e-manual (github.com/ROBOTIS-GIT/emanual,
 docs/en/dxl/protocol2.md, docs/en/dxl/x/*.md, _includes/en/dxl/control_table_*.md). The answer to a fast sync read
 follows pull request 122 of pollen-robotics/rustypot. The answer to a fast sync read has no stuffed bytes. The bytes of
-each servo end with the CRC of all bytes before. The packets (dxl_packets.c) and the motor (dxl_motor.c) are in C. They
-use the constants of this module.
+each servo end with the CRC of all bytes before. The packets (dxl_packets.c) and the motor (dxl_motor.c) are in C. This
+C uses the constants of this module.
 
 Seven parameters are not published; their values are chosen. The servo reads its encoder and its goals once a
 millisecond. The measured current lags behind by half a millisecond. When the watchdog expires, the servo sets the

@@ -1,7 +1,7 @@
 """Feetech's STS3215 in its PWM mode. The servo has the registers of LeRobot's table
 (src/lerobot/motors/feetech/tables.py). The values are the factory settings, from Feetech's memory table as ROAR-QUTRC
 and python-st3215 print it. LeRobot states 250 for the return delay. The packets (sts_packets.c) and the motor
-(sts_motor.c) are in C. They use the constants of this module.
+(sts_motor.c) are in C. This C uses the constants of this module.
 
 The protections are from that table. Register 19 selects the protections that switch the motor off (44: temperature,
 current, overload). If the duty is 80 % (36) for 2 s (35), the servo reduces the duty to 20 % (34). The motor is
