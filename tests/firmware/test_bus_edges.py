@@ -12,7 +12,7 @@ from femtorque.codegen.drive.families.robstride import frames as robstride
 from femtorque.codegen.wire import messages
 from femtorque.host.link import drives
 from tests.firmware.test_bus import ELBOW, arm, armed, by_hand, held, parked, ran, where
-from tests.support.drives import Bussed
+from tests.support.drives import HOST, READ, Bussed
 from tests.support.servos import Served
 
 SILENT = 5  # ticks until a missing answer counts as silence: 5 ms for an arm at 1 kHz (docs/faults.md)
@@ -78,8 +78,8 @@ def test_that_answers_that_nobody_asked_for_do_not_count_as_settings():
     """The board polls a RobStride's position in every tick. 255 extra answers would reduce an 8-bit count by one."""
     app = held("robstride")
     d = app.drives["elbow"]
-    told = Frame(robstride.identifier(robstride.READ, d.drive.id, robstride.HOST),
-                 struct.pack("<HHf", 0x7019, 0, d.position), extended=True)
+    told = Frame(robstride.identifier(READ, d.drive.id, HOST), struct.pack("<HHf", 0x7019, 0, d.position),
+                 extended=True)
     for _ in range(20):
         for _ in range(15):
             app.bring(told)

@@ -1,24 +1,32 @@
-"""The frames of drives in C against the frames of femtorque.codegen.drive. Other tests compare the Python frames with
-published encoders."""
+"""The frames of drives in C against the commands of femtorque.codegen.drive, which tests/codegen/drive compares with
+published encoders, and against the makers' packages."""
 
 import struct
 from dataclasses import asdict, fields
+from unittest import mock
 
+import can
 import numpy as np
 import pytest
+from damiao_motor.core.motor import REGISTER_TABLE, DaMiaoMotor
+from robstride.client import Client, MotorMsg
 
 from femtorque.codegen.drive import DRIVES, DriveType, family_of, mit
 from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.catalogue import CATALOGUE
-from femtorque.codegen.drive.families.damiao import frames as damiao
+from femtorque.codegen.drive.families import damiao, robstride as of_robstride
 from femtorque.codegen.drive.families.robstride import frames as robstride
-from femtorque.codegen.drive.family import State, Target
+from femtorque.codegen.drive.family import Target
 from tests.firmware.frames import ECHO, LONG, NOTHING, SETTING, STATE, Frames, compiled
 from tests.support import dialects
+from tests.support.drives import HOST, READ, STATE as TELLS, WRITE
 
 SPOKEN = ("damiao", "robstride", "mini_cheetah", "cubemars")
 CHEETAHS = [d for d in CATALOGUE if d.family in ("cubemars", "mini-cheetah")]
 ID, REPLY = 0x12, 0x22
+ENTER, EXIT, CLEAR = (DaMiaoMotor.encode_enable_msg(), DaMiaoMotor.encode_disable_msg(),
+                      DaMiaoMotor.encode_clear_error_msg())
+THEIRS = {"damiao-4340": "4340", "damiao-4310": "4310", "damiao-8009": "8009", "damiao-10010l": "10010L"}
 
 
 @pytest.fixture(scope="module")
@@ -113,22 +121,38 @@ def test_that_nothing_is_carried_beyond_the_range(c):
 
 
 def test_damiaos_special_frames_and_registers(c):
-    assert c.told("damiao_enable", c.address) == Frame(ID, mit.ENTER)
-    for clear, last in ((False, mit.EXIT), (True, mit.CLEAR)):
+    assert c.told("damiao_enable", c.address) == Frame(ID, ENTER)
+    for clear, last in ((False, EXIT), (True, CLEAR)):
         assert c.told("damiao_disable", c.address, clear) == Frame(ID, last)
-    for r in damiao.REGISTERS.values():
-        assert c.told("damiao_ask", c.address, r.number, r.size) == damiao.read(ID, r.name)
-    assert c.told("damiao_write", c.address, 9, 4, 400) == damiao.write(ID, "TIMEOUT", 400)
+    bus = mock.Mock()
+    theirs = DaMiaoMotor(ID, REPLY, bus, motor_type="4340")
+
+    def sent() -> Frame:
+        message = bus.send.call_args[0][0]
+        return Frame(message.arbitration_id, bytes(message.data))
+
+    for r in (setting.register for setting in damiao.FAMILY.settings):
+        theirs.request_register_reading(r.number)
+        assert c.told("damiao_ask", c.address, r.number, r.size) == sent()
+        them = REGISTER_TABLE[r.number]
+        assert (them.variable, them.data_type) == (r.name, {"f": "float", "I": "uint32"}[r.format])
+    theirs.write_register(9, 400)
+    assert c.told("damiao_write", c.address, 9, 4, 400) == sent()
 
 
-def heard(c, drive: DriveType, frame: Frame, theirs: State):
-    """Return the report in a state. Compare its numbers with those of Python's reader."""
-    kind, said = c.hear(drive, frame)
-    assert kind == STATE
-    assert mit.ranges(drive, fine=drive.family == "robstride")["position"].decode(said.position) == theirs.position
-    assert said.velocity == pytest.approx(theirs.velocity, abs=1e-5 * drive.velocity)
-    assert said.torque == pytest.approx(theirs.torque, abs=1e-5 * drive.torque)
-    return said
+@pytest.mark.parametrize("name", THEIRS)
+def test_damiaos_states_are_heard_as_damiao_motor_reads_them(c, name):
+    drive, theirs = DRIVES[name], DaMiaoMotor(ID & 15, REPLY, mock.Mock(), motor_type=THEIRS[name])
+    chance = np.random.default_rng(4)
+    for _ in range(100):
+        data = bytes([0x10 | ID & 15, *chance.integers(1, 256, 7).tolist()])
+        kind, said = c.hear(drive, Frame(REPLY, data))
+        them = theirs.decode_sensor_feedback(data)
+        assert kind == STATE
+        assert mit.ranges(drive)["position"].decode(said.position) == pytest.approx(them["pos"], abs=1e-9)
+        assert said.velocity == pytest.approx(them["vel"], abs=1e-5 * drive.velocity)
+        assert said.torque == pytest.approx(them["torq"], abs=1e-5 * drive.torque)
+        assert said.warmth == them["t_mos"]
 
 
 @pytest.mark.parametrize("drive", [*CHEETAHS, *(d for d in CATALOGUE if d.family == "damiao")], ids=lambda d: d.name)
@@ -137,21 +161,22 @@ def test_states_are_heard(c, drive):
     errors, warm = {"damiao": (16, 41), "cubemars": (8, 81), "mini-cheetah": (8, 81)}[drive.family]
     for share in chance.uniform(-1.0, 1.0, (60, 3)):
         error = int(chance.integers(errors))
-        state = State(ID, *(s * m for s, m in zip(share, (drive.position, drive.velocity, drive.torque), strict=True)))
-        data = dialects.answer(drive, ID, state, error=error, temperature=warm, supply=24)
-        theirs = dialects.reply(drive, data)
-        said = heard(c, drive, Frame(REPLY, data), theirs)
+        state = share * (drive.position, drive.velocity, drive.torque)
+        data = dialects.answer(drive, ID, *state, error=error, temperature=warm, supply=24)
+        kind, said = c.hear(drive, Frame(REPLY, data))
+        scales = mit.ranges(drive)
+        found = (scales["position"].decode(said.position), said.velocity, said.torque)
+        steps = [scales[name].step for name in ("position", "velocity", "torque")]
+        assert kind == STATE and np.all(np.abs(state - found) <= 0.501 * np.array(steps))
         assert (said.enabled, said.error, said.warmth) == {
             "damiao": (error == 1, error if error > 1 else 0, 41), "cubemars": (False, error, 41),
             "mini-cheetah": (False, 0, 0)}[drive.family]
-        assert drive.family == "damiao" or theirs.temperature == (41 if drive.family == "cubemars" else None)
 
 
 def test_damiaos_registers_are_heard(c):
     drive = DRIVES["damiao-4340"]
     kind, said = c.hear(drive, Frame(REPLY, struct.pack("<HBBf", ID, 0x33, 23, 28.0)))
     assert (kind, said.setting, said.value) == (SETTING, 23, struct.unpack("<I", struct.pack("<f", 28.0))[0])
-    assert damiao.value(struct.pack("<HBBf", ID, 0x33, 23, 28.0)) == (ID, "TMAX", 28.0)
 
 
 def test_that_damiaos_answer_to_what_was_written_is_no_word_on_what_they_hold(c):
@@ -172,17 +197,17 @@ def test_that_the_states_of_two_damiaos_on_one_reply_id_are_told_apart_by_the_lo
     """Two drives may have the same reply identifier by mistake. The ids of two drives may also differ by eight."""
     drive = DRIVES["damiao-4340"]
     for other in (ID ^ apart, (ID + apart) & 15):
-        data = dialects.answer(drive, other, State(other, 1.0, 0.0, 0.0), error=1)
+        data = dialects.answer(drive, other, 1.0, error=1)
         assert c.hear(drive, Frame(REPLY, data))[0] == (STATE if other == ID & 15 else NOTHING)
 
 
 def test_that_foreign_frames_are_not_heard(c):
     drive = DRIVES["damiao-4340"]
-    data = dialects.answer(drive, ID, State(ID, 0.0, 0.0, 0.0))
+    data = dialects.answer(drive, ID)
     assert c.hear(drive, Frame(REPLY + 1, data))[0] == NOTHING
     assert c.hear(drive, Frame(REPLY, data[:7]))[0] == NOTHING
     assert c.hear(drive, Frame(REPLY, data, extended=True))[0] == NOTHING
-    assert c.hear(drive, Frame(REPLY, dialects.answer(drive, ID + 1, State(0, 0.0, 0.0, 0.0))))[0] == NOTHING
+    assert c.hear(drive, Frame(REPLY, dialects.answer(drive, ID + 1)))[0] == NOTHING
 
 
 # The encoders ak_mit.c of cubemars-ak-c-drivers and mit_can.py of TMotorCANControl scale by 2^N and truncate. The
@@ -223,16 +248,16 @@ def test_that_no_command_is_one_of_the_special_frames(c, drive):
 
 @pytest.mark.parametrize("family", ["mini_cheetah", "cubemars"])
 def test_special_frames_of_those_that_know_no_other_way_to_clear_errors(c, family):
-    assert c.told(f"{family}_enable", c.address) == Frame(ID, mit.ENTER)
+    assert c.told(f"{family}_enable", c.address) == Frame(ID, ENTER)
     for clear in (False, True):
-        assert c.told(f"{family}_disable", c.address, clear) == Frame(ID, mit.EXIT)
+        assert c.told(f"{family}_disable", c.address, clear) == Frame(ID, EXIT)
 
 
 def test_that_a_mini_cheetah_that_is_to_let_go_is_commanded_nothing_every_eighth_tick(c):
     """Early firmware measures the drive's current only while the drive is commanded. The drive leaves its mode only if
     this current is small."""
     drive = next(d for d in CHEETAHS if d.family == "mini-cheetah")
-    stop, (nothing, _) = Frame(ID, mit.EXIT), c.command(drive, Target())
+    stop, (nothing, _) = Frame(ID, EXIT), c.command(drive, Target())
     for tick in range(17):
         c.lib.ft_mini_cheetah_disable(c.frame, c.address, True)
         assert c.told("mini_cheetah_release", c.row(drive), tick) == (stop if tick % 8 else nothing)
@@ -242,13 +267,13 @@ def test_that_a_mini_cheetah_that_is_to_let_go_is_commanded_nothing_every_eighth
 def test_that_cubemars_tell_their_temperature_from_forty_below_zero_on(c, told, warm):
     """AK driver manual, 5.3: codes 0 to 255 mean -40 to 215 deg C. The board reports no temperature below zero."""
     drive = DRIVES["cubemars-ak10-9"]
-    data = dialects.answer(drive, ID, State(ID, 1.0, 0.0, 0.0), temperature=told)
-    assert c.hear(drive, Frame(REPLY, data))[1].warmth == warm and dialects.reply(drive, data).temperature == told - 40
+    data = dialects.answer(drive, ID, 1.0, temperature=told)
+    assert c.hear(drive, Frame(REPLY, data))[1].warmth == warm
 
 
 def test_that_what_mini_cheetahs_send_beside_their_state_is_neither_an_error_nor_a_temperature(c):
     drive = DRIVES["mini-cheetah"]
-    kind, said = c.hear(drive, Frame(REPLY, dialects.answer(drive, ID, State(ID, 1.0, 0.0, 0.0))[:6] + b"\x77\x77"))
+    kind, said = c.hear(drive, Frame(REPLY, dialects.answer(drive, ID, 1.0)[:6] + b"\x77\x77"))
     assert (kind, said.error, said.warmth) == (STATE, 0, 0)
 
 
@@ -257,45 +282,56 @@ def test_that_what_mini_cheetahs_send_beside_their_state_is_neither_an_error_nor
     ("cubemars-ak80-9", 8, STATE), ("cubemars-ak80-9", 6, NOTHING)])
 def test_that_short_replies_are_those_of_early_mini_cheetahs_alone(c, name, size, kind):
     drive = DRIVES[name]
-    data = dialects.answer(drive, ID, State(ID, 1.0, 0.0, 0.0))
+    data = dialects.answer(drive, ID, 1.0)
     assert c.hear(drive, Frame(REPLY, data[:size]))[0] == kind
     assert c.hear(drive, Frame(REPLY + 1, data))[0] == NOTHING
-    assert c.hear(drive, Frame(REPLY, dialects.answer(drive, ID + 1, State(0, 1.0, 0.0, 0.0))))[0] == NOTHING
+    assert c.hear(drive, Frame(REPLY, dialects.answer(drive, ID + 1, 1.0)))[0] == NOTHING
     assert c.hear(drive, Frame(REPLY, data, extended=True))[0] == NOTHING
 
 
 def test_robstrides_other_frames(c):
-    assert c.told("robstride_enable", c.address) == robstride.enable(ID)
+    def theirs(kind: MotorMsg, *words: int) -> Frame:
+        message = Client(mock.Mock())._rs_msg(kind, HOST, ID, struct.pack("<HHI", *words))
+        return Frame(message.arbitration_id, bytes(message.data), extended=True)
+
+    assert c.told("robstride_enable", c.address) == theirs(MotorMsg.Enable, 0, 0, 0)
     for clear in (False, True):
-        assert c.told("robstride_disable", c.address, clear) == robstride.stop(ID, clear)
-    for p in robstride.PARAMETERS.values():
-        assert c.told("robstride_ask", c.address, p.number, p.size) == robstride.read(ID, p.name)
+        assert c.told("robstride_disable", c.address, clear) == theirs(MotorMsg.Disable, clear, 0, 0)
+    for p in (setting.register for setting in of_robstride.FAMILY.settings):
+        assert c.told("robstride_ask", c.address, p.number, p.size) == theirs(MotorMsg.ReadParam, p.number, 0, 0)
     for value in (400, 0x12345678):
-        assert c.told("robstride_write", c.address, 0x7028, 4, value) == robstride.write(ID, "can_timeout", value)
+        wanted = theirs(MotorMsg.WriteParam, 0x7028, 0, value)
+        assert c.told("robstride_write", c.address, 0x7028, 4, value) == wanted
 
 
 @pytest.mark.parametrize("drive", [d for d in CATALOGUE if d.family == "robstride"], ids=lambda d: d.name)
 def test_robstrides_states_are_heard(c, drive):
-    chance = np.random.default_rng(2)
+    """The package has the ranges of an RS01, and does not read the sixth fault bit."""
+    chance, client, scales = np.random.default_rng(2), Client(mock.Mock()), mit.ranges(drive, fine=True)
     for _ in range(60):
         faults, mode = int(chance.integers(64)), int(chance.integers(3))
         body = chance.integers(0, 256, 6).astype(np.uint8).tobytes() + (417).to_bytes(2, "big")
-        told = robstride.identifier(robstride.STATE, mode << 14 | faults << 8 | ID, robstride.HOST)
-        frame = Frame(told, body, extended=True)
-        theirs = robstride.reply(drive, frame)
-        said = heard(c, drive, frame, theirs)
+        told = robstride.identifier(TELLS, mode << 14 | faults << 8 | ID, client.host_can_id)
+        kind, said = c.hear(drive, Frame(told, body, extended=True))
+        position, velocity, torque = struct.unpack(">3H2x", body)
+        assert (kind, said.position) == (STATE, position)
+        assert said.velocity == pytest.approx(scales["velocity"].decode(velocity), abs=1e-5 * drive.velocity)
+        assert said.torque == pytest.approx(scales["torque"].decode(torque), abs=1e-5 * drive.torque)
         assert (said.enabled, said.error, said.warmth) == (mode == 2, faults, 41)
-        names = [name for k, name in enumerate(robstride.FAULTS) if said.error >> k & 1]
-        assert ", ".join(names) == theirs.fault
+        if drive.name == "robstride-01":
+            them = client._parse_feedback_resp(can.Message(arbitration_id=told, data=body), ID, 1)
+            assert scales["position"].decode(position) == pytest.approx(them.angle, abs=0.01)
+            assert (said.velocity, said.torque) == pytest.approx((them.velocity, them.torque), abs=0.02)
+            assert (said.error & 0x1F).bit_count() == len(them.errors)
     for host in (0, 0x7F, 0xFE):  # a command does not name a host, so the drive answers the last host
-        told = robstride.identifier(robstride.STATE, 2 << 14 | ID, host)
+        told = robstride.identifier(TELLS, 2 << 14 | ID, host)
         assert c.hear(drive, Frame(told, bytes(8), extended=True))[0] == STATE
-    other = robstride.identifier(robstride.STATE, 2 << 14 | ID + 1, robstride.HOST)
+    other = robstride.identifier(TELLS, 2 << 14 | ID + 1, HOST)
     assert c.hear(drive, Frame(other, bytes(8), extended=True))[0] == NOTHING
 
 
 def test_robstrides_parameters_are_heard(c):
-    told = robstride.identifier(robstride.READ, ID, robstride.HOST)
+    told = robstride.identifier(READ, ID, HOST)
     kind, said = c.hear(DRIVES["robstride-01"], Frame(told, struct.pack("<HHf", 0x7019, 0, 1.25), extended=True))
     assert (kind, said.setting, struct.unpack("<f", struct.pack("<I", said.value))[0]) == (SETTING, 0x7019, 1.25)
 
@@ -303,17 +339,16 @@ def test_robstrides_parameters_are_heard(c):
 def test_that_a_parameter_that_could_not_be_read_has_no_value(c):
     """Bits 16 to 23 of the answer's identifier: 0 if the drive read the parameter, 1 if not (RobStride's manual, type
     17)."""
-    told = robstride.identifier(robstride.READ, 1 << 8 | ID, robstride.HOST)
+    told = robstride.identifier(READ, 1 << 8 | ID, HOST)
     kind, said = c.hear(DRIVES["robstride-01"], Frame(told, struct.pack("<HHI", 0x7005, 0, 0), extended=True))
     assert (kind, said.setting, said.value) == (SETTING, 0x7005, 0xFFFFFFFF)
 
 
 @pytest.mark.parametrize(("kind", "id", "host", "size", "extended", "heard"), [
-    (robstride.READ, ID, robstride.HOST, 8, True, SETTING), (robstride.READ, ID + 1, robstride.HOST, 8, True, NOTHING),
-    (robstride.READ, ID, robstride.HOST - 1, 8, True, NOTHING), (robstride.READ, ID, robstride.HOST, 7, True, NOTHING),
-    (robstride.READ, ID, robstride.HOST, 8, False, NOTHING), (robstride.WRITE, ID, robstride.HOST, 8, True, NOTHING),
-    (0x15, ID, robstride.HOST, 8, True, NOTHING), (robstride.STATE, ID, robstride.HOST, 8, True, STATE),
-    (robstride.STATE, ID, robstride.HOST, 7, True, NOTHING), (robstride.STATE, ID, robstride.HOST, 8, False, NOTHING)])
+    (READ, ID, HOST, 8, True, SETTING), (READ, ID + 1, HOST, 8, True, NOTHING), (READ, ID, HOST - 1, 8, True, NOTHING),
+    (READ, ID, HOST, 7, True, NOTHING), (READ, ID, HOST, 8, False, NOTHING), (WRITE, ID, HOST, 8, True, NOTHING),
+    (0x15, ID, HOST, 8, True, NOTHING), (TELLS, ID, HOST, 8, True, STATE), (TELLS, ID, HOST, 7, True, NOTHING),
+    (TELLS, ID, HOST, 8, False, NOTHING)])
 def test_which_frames_of_robstrides_are_heard(c, kind, id, host, size, extended, heard):
     """Type 0x15 reports faults. Every state also contains the faults, so the board ignores frames of this type."""
     frame = Frame(robstride.identifier(kind, id, host), bytes(size), extended=True)

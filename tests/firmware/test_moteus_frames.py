@@ -1,17 +1,22 @@
-"""moteus' frames in C against Python's frames, which other tests compare with the maker's package."""
+"""moteus' frames in C against the maker's package, and commands against Python's, which tests/codegen/drive compares
+with this package."""
 
 import math
 import struct
 from dataclasses import asdict, replace
 
+import moteus
 import numpy as np
 import pytest
+from moteus import Mode, Register as R
+from moteus.protocol import parse_registers
 
 from femtorque.codegen.drive import DRIVES, DriveType
 from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.catalogue import CATALOGUE
-from femtorque.codegen.drive.families.moteus import frames
+from femtorque.codegen.drive.families.moteus import FAMILY, frames
 from femtorque.codegen.drive.family import Target
+from tests.codegen.drive.test_moteus import theirs
 from tests.firmware.frames import HZ, LONG, NOTHING, SETTING, STATE, Frames, compiled
 
 ID = 0x12
@@ -36,6 +41,11 @@ class Codec(Frames):
 
     def hear(self, frame: Frame, id: int = ID):
         return self.heard("moteus", self.row(id=id), frame.id | LONG * frame.extended, frame.data)
+
+
+def sent(data: bytes, size: int) -> Frame:
+    """Return the frame of the board, padded to a size."""
+    return Frame(0xF700 | ID, data.ljust(size, b"\x50"), extended=True, fd=True)
 
 
 def on_steps(drive: DriveType, share: np.ndarray) -> Target:
@@ -96,13 +106,19 @@ def test_that_what_rounding_leaves_over_is_made_up_for(c):
 def test_that_a_drive_is_enabled_by_a_command_of_nothing_and_stopped_by_mode_0_whatever_it_has(c):
     assert c.told("moteus_enable", c.row()) == frames.command(OWN, ID, Target())
     for clear in (False, True):
-        assert c.told("moteus_disable", c.row(), clear) == frames.stop(ID)
+        assert c.told("moteus_disable", c.row(), clear) == sent(theirs().make_stop(query=True).data, 12)
 
 
 def test_that_registers_are_asked_for_and_written_as_the_table_has_it(c):
-    for name, r in frames.REGISTERS.items():
-        assert c.told("moteus_ask", c.row(), r.number, r.size) == frames.read(ID, name)
-        assert c.told("moteus_write", c.row(), r.number, r.size, 0x55) == frames.write(ID, name, 0x55)
+    """The package's names of the registers have the same numbers, and its bytes read them. can.md: 0x01 and 0x09 write
+    one number of 8 and of 32 bits."""
+    for setting in FAMILY.settings:
+        r = setting.register
+        resolution = {1: moteus.INT8, 4: moteus.INT32}[r.size]
+        asked = theirs().make_custom_query({getattr(R, r.name.upper()): resolution}).data
+        assert c.told("moteus_ask", c.row(), r.number, r.size) == sent(asked, len(asked))
+        write = bytes([asked[0] - 0x10]) + asked[1:] + (0x55).to_bytes(r.size, "little")
+        assert c.told("moteus_write", c.row(), r.number, r.size, 0x55) == sent(write, len(write))
 
 
 @pytest.mark.parametrize("id", [1, 7, 8, 118])
@@ -114,11 +130,11 @@ def test_that_states_are_heard_from_each_id(c, id):
         data = b"\x21\x00" + bytes([mode]) + b"\x29\x01" + struct.pack("<i", counts) + b"\x22\x0e" + struct.pack(
             "<bB", warmth, fault) + b"\x50" * 3
         kind, said = c.hear(Frame(frames.answer_id(id), data, extended=id > 7, fd=True), id)
-        theirs = frames.state(id, data)
+        read = parse_registers(data).response
         assert kind == STATE and (said.position + 2**31) % 2**32 - 2**31 == counts
-        assert theirs.position == pytest.approx(counts * math.tau / 1e5) and said.warmth == max(warmth, 0)
-        assert said.enabled == (mode == 10) and frames.FAULTS.words(said.error) == theirs.fault
-        assert bool(said.error) == (mode in (1, 11))
+        assert read[R.POSITION] == pytest.approx(counts / 1e5) and said.warmth == max(read[R.TEMPERATURE], 0)
+        assert said.enabled == (read[R.MODE] == Mode.POSITION)
+        assert said.error == {Mode.FAULT: read[R.FAULT] or 1, Mode.TIMEOUT: 11}.get(read[R.MODE], 0)
 
 
 @pytest.mark.parametrize(("id", "data", "heard"), [

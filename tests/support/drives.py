@@ -9,16 +9,18 @@ from typing import Any
 
 from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.can import Frame
-from femtorque.codegen.drive.families.damiao import frames as damiao
 from femtorque.codegen.drive.families.robstride import frames as robstride
-from femtorque.codegen.drive.family import State, Target
+from femtorque.codegen.drive.family import Target
+from femtorque.codegen.drive.fields import Field, Layout
 from femtorque.codegen.mechanism import Drive, Joint
 from femtorque.codegen.wire import Drives
 from tests.firmware.app import App
 from tests.support import dialects
 
 LONG = 1 << 31
-WRITTEN = 0x55
+BROADCAST, WRITTEN = 0x7FF, 0x55  # of Damiao's registers
+HOST, STATE, ENABLE, READ, WRITE = 0xFD, 0x02, 0x03, 0x11, 0x12  # of RobStride's frames
+ANSWER = Layout(tuple(Field(name, 16) for name in ("position", "velocity", "torque", "temperature")))
 
 
 @dataclass
@@ -80,7 +82,7 @@ class FakeDrive:
     def _damiao(self, frame: Frame) -> Frame | None:
         d = self.drive
         assert d.reply is not None
-        if frame.id == damiao.BROADCAST and int.from_bytes(frame.data[:2], "little") == d.id:
+        if frame.id == BROADCAST and int.from_bytes(frame.data[:2], "little") == d.id:
             told = self._register(frame.data)
             return Frame(d.reply, told) if told else None
         return self._mit(frame, self.error or None)
@@ -91,9 +93,8 @@ class FakeDrive:
     def state(self) -> Frame:
         """Return the state frame of a Damiao drive."""
         assert self.drive.reply is not None
-        told = State(self.drive.id, self.position, self.velocity, 0.0)
-        return Frame(self.drive.reply, dialects.answer(self.drive.type, self.drive.id, told, error=self.error or
-                                                  int(self.enabled), temperature=30))
+        return Frame(self.drive.reply, dialects.answer(self.drive.type, self.drive.id, self.position, self.velocity,
+                                                       error=self.error or int(self.enabled), temperature=30))
 
     def _mit(self, frame: Frame, error: int | None) -> Frame | None:
         """Answer a frame in the MIT mode. error: code in the state; None: the state says if the drive is enabled."""
@@ -108,9 +109,9 @@ class FakeDrive:
             target = Target(**{n: scales[n].decode(c) for n, c in counts.items()})
             self._command(target, scales["torque"].step)
         torque = self.target.torque if self.target else 0.0
-        state = State(d.id, self.position, self.velocity, torque)
         code = int(self.enabled) if error is None else error
-        return Frame(d.reply, dialects.answer(d.type, d.id, state, error=code, temperature=30))
+        return Frame(d.reply, dialects.answer(d.type, d.id, self.position, self.velocity, torque, error=code,
+                                              temperature=30))
 
     def _register(self, data: bytes) -> bytes | None:
         """Return the answer to a register access, or None for an unknown register."""
@@ -129,16 +130,14 @@ class FakeDrive:
         d, kind = self.drive, frame.id >> 24
         if not frame.extended or frame.id & 0xFF != d.id:
             return None
-        if kind == robstride.READ:
+        if kind == READ:
             index = int.from_bytes(frame.data[:2], "little")
             self.heard.append(f"read {index:#x}")
             if index == self.missing:
-                return Frame(robstride.identifier(robstride.READ, 1 << 8 | d.id, robstride.HOST),
-                             frame.data[:4] + bytes(4), extended=True)
+                return Frame(robstride.identifier(READ, 1 << 8 | d.id, HOST), frame.data[:4] + bytes(4), extended=True)
             value = struct.pack("<f", self.position) if index == 0x7019 else struct.pack("<I", self.registers[index])
-            return Frame(robstride.identifier(robstride.READ, d.id, robstride.HOST), frame.data[:4] + value,
-                         extended=True)
-        if kind == robstride.WRITE:
+            return Frame(robstride.identifier(READ, d.id, HOST), frame.data[:4] + value, extended=True)
+        if kind == WRITE:
             index = int.from_bytes(frame.data[:2], "little")
             self.heard.append(f"write {index:#x}")
             self.registers[index] = struct.unpack("<I", frame.data[4:])[0]
@@ -147,14 +146,13 @@ class FakeDrive:
             counts = robstride.BODY.unpack(frame.data) | {"torque": frame.id >> 8 & 0xFFFF}
             self._command(Target(**{n: scales[n].decode(c) for n, c in counts.items()}), scales["torque"].step)
         else:
-            self._note("enable" if kind == robstride.ENABLE else "clear" if frame.data[0] else "disable")
+            self._note("enable" if kind == ENABLE else "clear" if frame.data[0] else "disable")
         scales = mit.ranges(d.type, fine=True)
         counts = {"position": scales["position"].encode(self.position),
                   "velocity": scales["velocity"].encode(self.velocity),
                   "torque": scales["torque"].encode(self.target.torque if self.target else 0.0), "temperature": 300}
         told = (2 if self.enabled else 0) << 14 | self.error << 8 | d.id
-        return Frame(robstride.identifier(robstride.STATE, told, robstride.HOST), robstride.ANSWER.pack(counts),
-                     extended=True)
+        return Frame(robstride.identifier(STATE, told, HOST), ANSWER.pack(counts), extended=True)
 
 
 class Bussed(App):

@@ -94,32 +94,6 @@ def test_without_kp_a_drive_is_led_to_no_position_and_beyond_eight_bits_it_has_i
         assert own[R.COMMAND_POSITION_MAX_TORQUE] == told
 
 
-def test_a_stop_and_questions_are_those_of_the_package():
-    stop = theirs().make_stop(query=True)
-    assert frames.stop(5).data == stop.data.ljust(12, b"\x50")
-    for name, register in (("home_state", R.HOME_STATE), ("register_map_version", R.REGISTER_MAP_VERSION),
-                           ("firmware_version", R.FIRMWARE_VERSION)):
-        resolution = moteus.INT8 if name == "home_state" else moteus.INT32
-        assert frames.read(5, name).data == theirs().make_custom_query({register: resolution}).data
-        assert frames.REGISTERS[name].number == register
-
-
-def test_errors_have_the_modes_and_codes_of_the_package():
-    assert (frames.STOPPED, frames.FAULT, frames.TIMEOUT, frames.POSITION) == (
-        moteus.Mode.STOPPED, moteus.Mode.FAULT, moteus.Mode.TIMEOUT, moteus.Mode.POSITION)
-    data = bytes.fromhex("21000129017ba1ffff220e1926505050")
-    assert frames.state(5, data).fault == "over-temperature"
-    assert frames.state(5, data[:2] + b"\x0b" + data[3:]).fault == "no command in time"
-    # the drive limits the torque, but reports no fault
-    assert frames.state(5, data[:2] + b"\x0a" + data[3:12] + b"\x66" + data[13:]).fault == ""
-    read = parse_registers(data).response
-    assert frames.state(5, data).position == pytest.approx(read[R.POSITION] * math.tau, abs=1e-12)
-    assert frames.state(5, data).temperature == read[R.TEMPERATURE]
-    for wrong in (data[:12], b"\x25" + data[1:], data[:5] + bytes.fromhex("00000080") + data[9:]):
-        with pytest.raises(ValueError, match="state"):
-            frames.state(5, wrong)
-
-
 @pytest.mark.parametrize(("version", "word"), [("1.3.4", 0x010304), ("0.1.0", 0x000100), ("255.0.1", 0xFF0001)])
 def test_versions_are_a_byte_each(version, word):
     """According to registers.md, 0x010304 is version 1.3.4."""

@@ -81,18 +81,6 @@ class Target:
 
 
 @dataclass(frozen=True)
-class State:
-    """State that a drive reports: rad, rad/s, N m, °C or None, name of a fault or an empty text."""
-
-    id: int
-    position: float
-    velocity: float
-    torque: float
-    temperature: float | None = None
-    fault: str = ""
-
-
-@dataclass(frozen=True)
 class Places:
     """The number format of reported positions: signed, at most 32 bits."""
 
@@ -112,7 +100,6 @@ class Register:
     name: str
     number: int
     format: str  # B, H, I or f of `struct`
-    meaning: str
 
     @property
     def size(self) -> int:

@@ -1,8 +1,7 @@
 """CubeMars' AK drives in their MIT mode. Ranges: manual V1.0.8, TMotorCANControl's mit_can.py."""
 
 from femtorque.codegen.drive import mit
-from femtorque.codegen.drive.families.cubemars.frames import DIALECT
-from femtorque.codegen.drive.family import DriveType, Family, Places
+from femtorque.codegen.drive.family import DriveType, Errors, Family, Places
 
 
 def _type(name: str, velocity: float, torque: float, note: str = "") -> DriveType:
@@ -26,7 +25,10 @@ FAMILY = Family(
     ),
     ids=(0, 255),
     places=Places(top=0xFFFF),
-    errors=DIALECT.errors,
+    # From the manual V1.0.8. Other firmware may number errors like VESC does (1 over-voltage, 2 under-voltage, 3 gate
+    # driver, 4 over-current, 5 driver hot, 6 motor hot: mc_fault_code of vedderb/bldc), and no reply shows it.
+    errors=Errors({1: "over-temperature", 2: "over-current", 3: "over-voltage", 4: "under-voltage", 5: "encoder",
+                   6: "phase unbalance"}),
     reply=lambda id: id,
     reply_words="id",
     command=mit.command,

@@ -1,13 +1,14 @@
 """Damiao's drives.
 
 Ranges: openarm_can's dm_motor_constants.hpp, damiao-motor's presets. Rotor inertias at the output: 1e-4 kg m^2 times
-the squared gear ratio, 10, 40 and 9 (armature in enactic/openarm_mujoco, v2/openarm_bimanual.xml).
+the squared gear ratio, 10, 40 and 9 (armature in enactic/openarm_mujoco, v2/openarm_bimanual.xml). Errors and
+registers: openarm_can dm_motor_control.cpp, DM_CAN.py.
 """
 
 from femtorque.codegen.drive import mit
-from femtorque.codegen.drive.families.damiao.frames import DIALECT, REGISTERS, TIMEOUT_UNIT
-from femtorque.codegen.drive.family import ALIKE, DriveType, Family, Firmware, Places, Setting
+from femtorque.codegen.drive.family import ALIKE, DriveType, Errors, Family, Firmware, Places, Register, Setting
 
+TIMEOUT_UNIT = 50e-6  # s without a frame until it stops; 0: never
 REPLY_BESIDE = 0x10  # id of replies minus id of commands, as in openarm_can
 
 
@@ -38,14 +39,17 @@ FAMILY = Family(
     ids=(0, 0x7FF),
     places=Places(top=0xFFFF),
     settings=(  # order matters: the drive's answer to the last setting also goes to the host
-        Setting(REGISTERS["PMAX"], lambda d: d.type.position, ALIKE),
-        Setting(REGISTERS["VMAX"], lambda d: d.type.velocity, ALIKE),
-        Setting(REGISTERS["TMAX"], lambda d: d.type.torque, ALIKE),
-        Setting(REGISTERS["CTRL_MODE"], lambda d: 1, mask=0xFF),
-        Setting(REGISTERS["TIMEOUT"], lambda d: d.watchdog / TIMEOUT_UNIT, writes=True, words=lambda d: "the file's"),
-        Setting(REGISTERS["sw_ver"], lambda d: int(d.firmware) if d.firmware else None, words=lambda d: d.firmware),
+        Setting(Register("PMAX", 21, "f"), lambda d: d.type.position, ALIKE),  # rad, of the position field
+        Setting(Register("VMAX", 22, "f"), lambda d: d.type.velocity, ALIKE),  # rad/s, of the velocity field
+        Setting(Register("TMAX", 23, "f"), lambda d: d.type.torque, ALIKE),  # N m, of the torque field
+        Setting(Register("CTRL_MODE", 10, "I"), lambda d: 1, mask=0xFF),  # 1: kp, kd and torque
+        Setting(Register("TIMEOUT", 9, "I"), lambda d: d.watchdog / TIMEOUT_UNIT, writes=True,
+                words=lambda d: "the file's"),
+        Setting(Register("sw_ver", 14, "I"), lambda d: int(d.firmware) if d.firmware else None,
+                words=lambda d: d.firmware),
     ),
-    errors=DIALECT.errors,
+    errors=Errors({8: "over-voltage", 9: "under-voltage", 10: "over-current", 11: "driver too hot", 12: "rotor too hot",
+                   13: "lost communication", 14: "overload"}),
     reply=lambda id: id + REPLY_BESIDE,
     reply_words="id + 16",
     command=mit.command,

@@ -12,15 +12,15 @@ voltage divided by the stall current.
 import math
 
 from femtorque.codegen.drive.families.dynamixel.frames import (
-    BITRATES, CURRENT_MODE, ERRORS, FULL, OLDEST, PWM_MODE, REGISTERS, TURN, offset, packets, wire_out)
+    BITRATES, CURRENT_MODE, ERRORS, FULL, GOAL_DUTY, MODEL, OLDEST, PWM_MODE, TURN, offset, packets, wire_out)
 from femtorque.codegen.drive.family import (
-    AT_LEAST, DriveType, Errors, Family, Firmware, Fitted, HalfDuplex, Places, Servo, Setting)
+    AT_LEAST, DriveType, Errors, Family, Firmware, Fitted, HalfDuplex, Places, Register, Servo, Setting)
 
 PLAY = math.radians(0.25)  # backlash of the output, rad: 15 arcmin of the XM540, from the e-manual
 DAMPING = 1e3  # largest damping gain, N m s/rad; the board computes the damping, so any gain is possible
-REVERSED, SWITCHED_ON = 1, 8  # bits of the drive mode
+REVERSED, SWITCHED_ON = 1, 8  # bits of the drive mode; the second one: a goal switches the motor on
 PROTECTED = 0x34  # overload, electrical shock and overheating switch the motor off
-WATCHDOG_S = 0.02  # a step of it
+WATCHDOG_S = 0.02  # step of the time without a packet after which a servo stops
 ROTOR_430 = 0.045 / 353.5**2  # inertia at the XM430-W350's output, kg m^2: mujoco_menagerie robotis_op3/op3.xml
 ROTOR_540 = 0.14 / 272.5**2  # inertia at the output of an XM540-W270, kg m^2: mujoco_menagerie aloha/aloha.xml
 SUPPLY, LESS = (9.5, 16.0), (6.0, 14.0)  # factory values of registers 34 and 32, V: e-manual
@@ -82,21 +82,22 @@ FAMILY = Family(
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("dynamixel", BITRATES, packets, wire_out, "ft_dxl", PLAY),
     settings=(  # order matters: a power loss erases the first setting; the last answer also goes to the host
-        Setting(REGISTERS["model"], lambda d: _own(d).model),
-        Setting(REGISTERS["bus watchdog"], lambda d: min(math.ceil(d.watchdog / WATCHDOG_S) + 1, 127), writes=True,
-                words=lambda d: "set by the board"),
-        Setting(REGISTERS["status return level"], lambda d: 1, writes=True),
-        Setting(REGISTERS["drive mode"], lambda d: 0, mask=REVERSED | SWITCHED_ON,
+        Setting(Register("model", MODEL, "H"), lambda d: _own(d).model),
+        Setting(Register("bus watchdog", 98, "B"), lambda d: min(math.ceil(d.watchdog / WATCHDOG_S) + 1, 127),
+                writes=True, words=lambda d: "set by the board"),
+        Setting(Register("status return level", 68, "B"), lambda d: 1, writes=True),  # 1: it answers questions alone
+        Setting(Register("drive mode", 10, "B"), lambda d: 0, mask=REVERSED | SWITCHED_ON,
                 words=lambda d: "without bits 0 and 3"),
-        Setting(REGISTERS["shutdown"], lambda d: PROTECTED, mask=PROTECTED, words=lambda d: "with bits 2, 4 and 5"),
-        Setting(REGISTERS["homing offset"], lambda d: d.offset, words=lambda d: str(d.offset),
+        Setting(Register("shutdown", 63, "B"), lambda d: PROTECTED, mask=PROTECTED,
+                words=lambda d: "with bits 2, 4 and 5"),
+        Setting(Register("homing offset", 20, "I"), lambda d: d.offset, words=lambda d: str(d.offset),
                 shows=lambda bits: str(offset(bits)), key=("offset", offset)),
-        Setting(REGISTERS["PWM limit"], lambda d: FULL * (1.0 if _own(d).ampere else d.limit)),
-        Setting(REGISTERS["current limit"], _current),
-        Setting(REGISTERS["operating mode"], _mode, writes=True),
-        Setting(REGISTERS["goal PWM"], lambda d: FULL if _own(d).ampere else None, writes=True),
-        Setting(REGISTERS["return delay"], lambda d: 0, writes=True),
-        Setting(REGISTERS["firmware"], _oldest, AT_LEAST, words=lambda d: f"{_oldest(d)} or later", shows=str),
+        Setting(Register("PWM limit", 36, "H"), lambda d: FULL * (1.0 if _own(d).ampere else d.limit)),
+        Setting(Register("current limit", 38, "H"), _current),  # steps of its current
+        Setting(Register("operating mode", 11, "B"), _mode, writes=True),  # 0: it takes a current, 16: a duty; stored
+        Setting(Register("goal PWM", GOAL_DUTY, "H"), lambda d: FULL if _own(d).ampere else None, writes=True),
+        Setting(Register("return delay", 9, "B"), lambda d: 0, writes=True),  # 2 us each before it answers; stored
+        Setting(Register("firmware", 6, "B"), _oldest, AT_LEAST, words=lambda d: f"{_oldest(d)} or later", shows=str),
     ),
     errors=Errors(ERRORS, bits=True),
     velocity_known=True,

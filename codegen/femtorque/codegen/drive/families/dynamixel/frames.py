@@ -10,14 +10,14 @@ inserted FD bytes (measured in pollen-robotics/rustypot pull request 122).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from femtorque.codegen.drive.family import DriveType, Packets, Register
+from femtorque.codegen.drive.family import DriveType, Packets
 
 HEAD, EVERYBODY = b"\xff\xff\xfd\x00", 0xFE
 REBOOT, STATUS, SYNC_READ, SYNC_WRITE, FAST_READ = 0x08, 0x55, 0x82, 0x83, 0x8A  # instructions
 GOAL_DUTY, GOAL_CURRENT, TORQUE_ENABLE, HARDWARE_ERROR, STATE = 100, 102, 64, 70, 126  # registers
 STATE_SIZE = 10  # bytes of the fields current, velocity, position
 CURRENT_MODE, PWM_MODE = 0, 16
-FULL = 885  # of a duty
+FULL = 885  # of a duty, in steps of 0.113 % of the supply
 TURN = 4096  # counts
 UNIT = 0.229 / 60.0  # resolution of the velocity, turns/s
 MODEL = 256  # the number for register 0, because number 0 means no register
@@ -81,21 +81,6 @@ def ask(ids: Sequence[int], register: int = STATE, size: int = STATE_SIZE, fast:
     return packet(EVERYBODY, FAST_READ if fast else SYNC_READ,
                   register.to_bytes(2, "little") + size.to_bytes(2, "little") + bytes(ids))
 
-
-REGISTERS = {r.name: r for r in (
-    Register("model", MODEL, "H", "register 0: the model's number"),
-    Register("bus watchdog", 98, "B", "20 ms each without a packet after which it stops"),
-    Register("status return level", 68, "B", "1: it answers questions alone"),
-    Register("operating mode", 11, "B", "0: it takes a current, 16: a duty; stored"),
-    Register("return delay", 9, "B", "2 us each before it answers; stored"),
-    Register("drive mode", 10, "B", "bit 0: turned round, bit 3: a goal switches its motor on"),
-    Register("homing offset", 20, "I", "counts that it adds"),
-    Register("PWM limit", 36, "H", "0.113 % of its supply"),
-    Register("current limit", 38, "H", "steps of its current"),
-    Register("goal PWM", GOAL_DUTY, "H", "0.113 % of its supply, at most"),
-    Register("shutdown", 63, "B", "errors for which it lets go: bits 2, 4 and 5 at least"),
-    Register("firmware", 6, "B", "its version"),
-)}
 
 # Bits of register 70. 0x80 is bit 7 of the error byte of every answer, which is set until register 70 has been read.
 ERRORS = {0x01: "voltage", 0x04: "over temperature", 0x08: "encoder", 0x10: "electrical shock", 0x20: "overload",

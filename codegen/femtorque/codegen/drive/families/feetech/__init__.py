@@ -8,10 +8,10 @@ import math
 
 from femtorque.codegen.common import square
 from femtorque.codegen.drive.families.feetech.frames import (
-    BITRATES, ERRORS, FULL, OFFSET_SIGN, PWM_MODE, REGISTERS, TURN, firmware_text, firmware_word, offset, packets,
+    BITRATES, ERRORS, FIRMWARE, FULL, OFFSET_SIGN, PWM_MODE, TURN, firmware_text, firmware_word, offset, packets,
     wire_out)
 from femtorque.codegen.drive.family import (
-    AT_LEAST, AT_MOST, DriveType, Errors, Family, Firmware, HalfDuplex, Places, Servo, Setting)
+    AT_LEAST, AT_MOST, DriveType, Errors, Family, Firmware, HalfDuplex, Places, Register, Servo, Setting)
 
 STS3215 = 777  # model number, from LeRobot's table
 KGF_CM = 0.0980665  # N m
@@ -41,19 +41,20 @@ FAMILY = Family(
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("sts", BITRATES, packets, wire_out, "ft_sts", PLAY),
     settings=(  # a power loss after the lock erases settings; the last answer also goes to the host
-        Setting(REGISTERS["lock"], lambda d: 1, writes=True),
-        Setting(REGISTERS["model"], lambda d: d.type.servo.model if d.type.servo else None),
-        Setting(REGISTERS["mode"], lambda d: PWM_MODE, writes=True),
-        Setting(REGISTERS["return delay"], lambda d: 0, writes=True),
-        Setting(REGISTERS["least position"], lambda d: d.least, AT_MOST,
+        Setting(Register("lock", 55, "B"), lambda d: 1, writes=True),
+        Setting(Register("model", 3, "H"), lambda d: d.type.servo.model if d.type.servo else None),
+        Setting(Register("mode", 33, "B"), lambda d: PWM_MODE, writes=True),
+        Setting(Register("return delay", 7, "B"), lambda d: 0, writes=True),  # 2 us each before it answers
+        Setting(Register("least position", 9, "H"), lambda d: d.least, AT_MOST,
                 words=lambda d: "no more than the joint's lower end"),
-        Setting(REGISTERS["largest position"], lambda d: d.most, AT_LEAST,
+        Setting(Register("largest position", 11, "H"), lambda d: d.most, AT_LEAST,
                 words=lambda d: "no less than the joint's upper end"),
-        Setting(REGISTERS["angular resolution"], lambda d: 1),
-        Setting(REGISTERS["position offset"], lambda d: abs(d.offset) | (OFFSET_SIGN if d.offset < 0 else 0),
+        # 1; more: a count is that many of the encoder's steps
+        Setting(Register("angular resolution", 30, "B"), lambda d: 1),
+        Setting(Register("position offset", 31, "H"), lambda d: abs(d.offset) | (OFFSET_SIGN if d.offset < 0 else 0),
                 words=lambda d: str(d.offset), shows=lambda bits: str(offset(bits)), key=("offset", offset)),
-        Setting(REGISTERS["torque limit"], lambda d: FULL * d.limit, key=("limit", lambda bits: bits / FULL)),
-        Setting(REGISTERS["firmware"], lambda d: firmware_word(d.firmware) if d.firmware else None,
+        Setting(Register("torque limit", 48, "H"), lambda d: FULL * d.limit, key=("limit", lambda bits: bits / FULL)),
+        Setting(Register("firmware", FIRMWARE, "H"), lambda d: firmware_word(d.firmware) if d.firmware else None,
                 words=lambda d: d.firmware, shows=firmware_text),
     ),
     errors=Errors({1 << bit: name for bit, name in enumerate(ERRORS)}, bits=True),

@@ -6,16 +6,15 @@ pull request 4547).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from femtorque.codegen.drive.family import DriveType, Packets, Register
+from femtorque.codegen.drive.family import DriveType, Packets
 
 HEAD, EVERYBODY = b"\xff\xff", 0xFE
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
 TORQUE_ENABLE, DUTY, POSITION = 40, 44, 56  # registers
-PWM_MODE = 2
+PWM_MODE = 2  # the motor gets the duty, and the servo closes no loop
 STATE = 8  # bytes of the fields position, velocity, load, voltage, temperature
-FULL, BACKWARDS = 1000, 1 << 10  # of the duty
+FULL, BACKWARDS = 1000, 1 << 10  # of the duty, in steps of 0.1 % of the supply
 TURN = 4096  # counts
 OFFSET_SIGN = 1 << 11  # of the position offset
 FIRMWARE = 256  # the number for registers 0 and 1, because number 0 means no register
@@ -27,24 +26,6 @@ DELAY = 40e-6  # estimated time from a packet's end to the first answer (return 
 def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:
     body = bytes([id, len(parameters) + 2, instruction]) + parameters
     return HEAD + body + bytes([~sum(body) & 0xFF])
-
-
-@dataclass(frozen=True)
-class Status:
-    """Answer of a servo."""
-
-    id: int
-    error: int
-    parameters: bytes  # the bytes that the question requested
-
-
-def status(data: bytes) -> Status:
-    """Return the answer that a packet contains. Raise ValueError for an incomplete packet or a wrong check sum."""
-    if len(data) < 6 or data[:2] != HEAD or data[3] != len(data) - 4:
-        raise ValueError(f"{data.hex()} is no packet")
-    if ~sum(data[2:-1]) & 0xFF != data[-1]:
-        raise ValueError(f"{data.hex()}: wrong check sum")
-    return Status(data[2], data[4], data[5:-1])
 
 
 def duty(share: float) -> bytes:
@@ -75,20 +56,6 @@ def settings(values: Mapping[int, int], register: int, size: int) -> bytes:
     each = b"".join(bytes([id]) + value.to_bytes(size, "little") for id, value in values.items())
     return packet(EVERYBODY, SYNC_WRITE, bytes([register, size]) + each)
 
-
-REGISTERS = {r.name: r for r in (
-    Register("model", 3, "H", "777: STS3215"),
-    Register("lock", 55, "B", "1: what is written to the settings is forgotten without power"),
-    Register("return delay", 7, "B", "2 us each before it answers"),
-    Register("mode", 33, "B", "2: its motor gets the duty of register 44, and no loop is closed"),
-    Register("least position", 9, "H", "counts"),
-    Register("largest position", 11, "H", "counts; 0: no limit"),
-    Register("angular resolution", 30, "B", "1; more: a count is that many of the encoder's steps"),
-    Register("position offset", 31, "H", "counts that it takes off; sign in bit 11"),
-    Register("torque limit", 48, "H", "0.1 % of its supply"),
-    Register("firmware", FIRMWARE, "H", "registers 0 and 1: major and minor version"),
-    Register("torque enable", TORQUE_ENABLE, "B", "1: its motor is on"),
-)}
 
 # Error bits of every answer, as in register 65 (python-st3215, FTServo's memory table)
 ERRORS = ("voltage", "encoder", "over temperature", "over current", "angle", "overload")

@@ -9,8 +9,8 @@ configured in the drive.
 import math
 
 from femtorque.codegen.drive.families.moteus.configuration import CONFIGURATION
-from femtorque.codegen.drive.families.moteus.frames import FAULTS, REGISTERS, SOURCE, TURN, answer_id, command
-from femtorque.codegen.drive.family import DriveType, Family, Firmware, Fitted, Places, Setting
+from femtorque.codegen.drive.families.moteus.frames import FAULTS, SOURCE, TURN, answer_id, command
+from femtorque.codegen.drive.family import DriveType, Family, Firmware, Fitted, Places, Register, Setting
 
 KP, KD = 4.0 / math.tau, 0.05 / math.tau
 OUTPUT = 2  # home state: the drive knows the position of its output
@@ -39,9 +39,10 @@ FAMILY = Family(
     ids=(1, SOURCE - 1),
     places=Places(turn=TURN),
     settings=(  # order matters: the drive's answer to the last setting also goes to the host
-        Setting(REGISTERS["register_map_version"], lambda d: 5),
-        Setting(REGISTERS["home_state"], _home, words=lambda d: HOMES[OUTPUT], shows=lambda n: HOMES.get(n, str(n))),
-        Setting(REGISTERS["firmware_version"], lambda d: _word(d.firmware) if d.firmware else None,
+        Setting(Register("register_map_version", 0x102, "I"), lambda d: 5),
+        Setting(Register("home_state", 0x00C, "B"), _home, words=lambda d: HOMES[OUTPUT],
+                shows=lambda n: HOMES.get(n, str(n))),
+        Setting(Register("firmware_version", 0x101, "I"), lambda d: _word(d.firmware) if d.firmware else None,
                 words=lambda d: d.firmware, shows=lambda n: f"{n >> 16}.{n >> 8 & 255}.{n & 255}"),
     ),
     errors=FAULTS,

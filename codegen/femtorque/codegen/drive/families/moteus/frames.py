@@ -8,26 +8,17 @@ field's size. In each integer format, the most negative number stands for NaN.
 import math
 import struct
 
-from femtorque.codegen.drive.can import FD_SIZES, Frame
-from femtorque.codegen.drive.family import DriveType, Errors, Register, State, Target
+from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.family import DriveType, Errors, Target
 
 SOURCE = 0x77  # the board's id: no tool uses this id, and its identifiers need few stuffed bits
-ANSWERS, PADDING = 0x8000, 0x50
-STOPPED, FAULT, POSITION, TIMEOUT = 0, 1, 10, 11  # modes
+ANSWERS, PADDING, SIZE = 0x8000, b"\x50", 32  # an answer is requested; of a command, bytes
+POSITION, WATCHDOG = 10, 0.02  # a mode; s
 TURN = 100_000  # counts of one turn in a 32-bit position
 SPEED, TORQUE = 0.00025, 0.01  # resolution of a 16-bit number: turns/s and N m
 COARSE_TORQUE, SHARES, TIME = 0.5, 127, 0.01  # step N m, number for 100 %, step s: in 8 bits
 NONE, UNLIMITED, NOWHERE = 0x80, 0xFF, -(1 << 31)  # NaN and a negative number in 8 bits; no position in 32 bits
 REPORTED = bytes.fromhex("1100" "1901" "120e")  # reads mode; position; temperature and fault
-_STATE = struct.Struct("<2xb2xi2xbB3x")
-_HEADS = {0: b"\x21\x00", 3: b"\x29\x01", 9: b"\x22\x0e"}  # heads of a state's subframes by their positions
-_READS = {"B": 0x11, "H": 0x15, "I": 0x19}
-
-REGISTERS = {r.name: r for r in (
-    Register("home_state", 0x00C, "B", "0: position from where it was switched on; 1: of the rotor; 2: of the output"),
-    Register("register_map_version", 0x102, "I", "the meaning of all registers"),
-    Register("firmware_version", 0x101, "I", "a byte each: major, minor, micro"),
-)}
 FAULTS = Errors({
     1: "a fault that it has not named", 11: "no command in time", 32: "calibration", 33: "motor driver",
     34: "over-voltage", 35: "encoder", 36: "motor not configured", 37: "PWM overrun", 38: "over-temperature",
@@ -37,65 +28,27 @@ FAULTS = Errors({
     48: "servopos limits beyond the range of position", 49: "position error", 50: "velocity error"})
 
 
-def to(id: int, data: bytes) -> Frame:
-    """Return a frame that requests an answer, padded to a length that CAN FD allows."""
-    size = next(size for size in FD_SIZES if size >= len(data))
-    return Frame(ANSWERS | SOURCE << 8 | id, data.ljust(size, bytes([PADDING])), extended=True, fd=True)
-
-
 def answer_id(id: int) -> int:
     """Return the id of a drive's answers to the board. An id above 0x7FF has 29 bits."""
     return id << 8 | SOURCE
 
 
-def command(drive: DriveType, id: int, target: Target, fd: bool = True, watchdog: float = 0.02) -> Frame:
+def command(drive: DriveType, id: int, target: Target, fd: bool = True) -> Frame:
     """Return a command.
 
-    The function clamps position, velocity and torque to the drive's ranges. The gains are fractions of the drive's
-    configured kp and kd. watchdog: time after which the drive drops the command, s. The drive advances its target with
-    the commanded velocity. The command disables the limits of the drive's trajectory planning. If kp is 0, the command
-    contains no position. The fraction of kd may exceed the fraction of kp. docs/protocol/registers.md forbids this, but
-    the firmware accepts it (fw/bldc_servo_control.h, line 1130 of db1a762).
+    Position, velocity and torque are clamped to the drive's ranges. The gains are fractions of the drive's configured
+    kp and kd. The drive drops the command after WATCHDOG, and moves its target with the commanded velocity. The command
+    disables the limits of the drive's trajectory planning. If kp is 0, it contains no position. The fraction of kd may
+    exceed the fraction of kp. docs/protocol/registers.md forbids this, but the firmware accepts it
+    (fw/bldc_servo_control.h, line 1130 of db1a762).
     """
     at = _count(target.position * TURN / math.tau, drive.position * TURN / math.tau) if target.kp > 0.0 else NOWHERE
     whole = struct.pack("<BBBBBiBBhhBBBBBBBBBB", 0x01, 0x00, POSITION, 0x09, 0x20, at,
                         0x06, 0x21, _count(target.velocity / math.tau / SPEED, 32767.0),
                         _count(target.torque / TORQUE, min(drive.torque / TORQUE, 32767.0)),
                         0x00, 7, 0x23, _share(target.kp, drive.kp), _share(target.kd, drive.kd), most_torque(drive),
-                        NONE, math.ceil(watchdog / TIME - 1e-9), UNLIMITED, UNLIMITED)
-    return to(id, whole + REPORTED)
-
-
-def stop(id: int) -> Frame:
-    """Return the command that stops a drive and clears faults and time-outs."""
-    return to(id, bytes([0x01, 0x00, STOPPED]) + REPORTED)
-
-
-def read(id: int, name: str) -> Frame:
-    register = REGISTERS[name]
-    return to(id, bytes([_READS[register.format]]) + varuint(register.number))
-
-
-def write(id: int, name: str, value: int) -> Frame:
-    register = REGISTERS[name]
-    return to(id, bytes([_READS[register.format] - 0x10]) + varuint(register.number)
-              + struct.pack("<" + register.format, value))
-
-
-def varuint(number: int) -> bytes:
-    """Return an unsigned number as a varuint: seven bits per byte, the lowest bits first."""
-    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + varuint(number >> 7)
-
-
-def state(id: int, data: bytes) -> State:
-    """Return the state that the data contain. Raise ValueError if the data are no state."""
-    if len(data) != _STATE.size or any(data[at:at + 2] != head for at, head in _HEADS.items()):
-        raise ValueError(f"{data.hex()} is no state")
-    mode, counts, warmth, fault = _STATE.unpack(data)
-    if counts == NOWHERE:
-        raise ValueError("a state without a position")
-    code = (fault or mode) if mode == FAULT else mode if mode == TIMEOUT else 0
-    return State(id, counts * math.tau / TURN, 0.0, 0.0, float(warmth), FAULTS.words(code))
+                        NONE, math.ceil(WATCHDOG / TIME - 1e-9), UNLIMITED, UNLIMITED)
+    return Frame(ANSWERS | SOURCE << 8 | id, (whole + REPORTED).ljust(SIZE, PADDING), extended=True, fd=True)
 
 
 def most_torque(drive: DriveType) -> int:

@@ -4,8 +4,8 @@ Ranges: kscalelabs' and LeRobot's tables, Seeed's wiki. Rotor inertias: the arma
 kbot/metadata.json.
 """
 
-from femtorque.codegen.drive.families.robstride.frames import FAULTS, PARAMETERS, TIMEOUT_UNIT, command
-from femtorque.codegen.drive.family import PLACE, DriveType, Errors, Family, Places, Setting
+from femtorque.codegen.drive.families.robstride.frames import FAULTS, TIMEOUT_UNIT, command
+from femtorque.codegen.drive.family import PLACE, DriveType, Errors, Family, Places, Register, Setting
 
 
 def _type(name: str, velocity: float, torque: float, strong: bool = False, inertia: float = 0.0,
@@ -29,10 +29,10 @@ FAMILY = Family(
     ids=(0, 127),
     places=Places(top=0xFFFF),
     settings=(
-        Setting(PARAMETERS["run_mode"], lambda d: 0, mask=0xFF),
-        Setting(PARAMETERS["mech_pos"], lambda d: 0.0, PLACE,
+        Setting(Register("run_mode", 0x7005, "B"), lambda d: 0, mask=0xFF),  # 0: operation control
+        Setting(Register("mech_pos", 0x7019, "f"), lambda d: 0.0, PLACE,
                 words=lambda d: "where its states have it: position range"),
-        Setting(PARAMETERS["can_timeout"], lambda d: d.watchdog / TIMEOUT_UNIT, writes=True,
+        Setting(Register("can_timeout", 0x7028, "I"), lambda d: d.watchdog / TIMEOUT_UNIT, writes=True,
                 words=lambda d: "the file's"),
     ),
     errors=Errors({1 << bit: name for bit, name in enumerate(FAULTS)}, bits=True),
