@@ -1,5 +1,4 @@
-"""Components outside of the chip that faults, scenarios and tests may change at any time. Each of them calls a function
-after a change."""
+"""Components outside of the chip that faults, scenarios and tests may change. Each calls a function after a change."""
 
 from collections.abc import Callable
 from typing import Any, SupportsIndex

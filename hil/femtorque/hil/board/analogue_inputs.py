@@ -14,8 +14,7 @@ from femtorque.hil.plant import Driven
 
 
 class Senses:
-    """Voltages on analogue pins. temperatures: deg C, in the order of [sense]. current_sensors: by joint, if the chip
-    has a converter for these sensors."""
+    """Voltages on analogue pins. temperatures: deg C, in the order of [sense]. current_sensors: by joint."""
 
     def __init__(self, board: Board, chip: Stm32, joints: Served,
                  plant: Driven, power: PowerStage) -> None:

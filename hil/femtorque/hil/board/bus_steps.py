@@ -1,5 +1,4 @@
-"""Simulation steps in C (bus_steps.c) of servos and drives together with the joints that they turn.
-femtorque.hil.board.buses uses these steps, and the coupler passes them to coupled.c."""
+"""Steps in C (bus_steps.c) of servos and drives with the joints that they turn."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,9 +15,8 @@ Places = NDArray[np.int64]
 
 
 class BusSteps:
-    """servos, drives: by the number of their joint. signs, gears, zeros (J,): as in femtorque.hil.board.buses.
-    interval: s for which the voltage of a servo or the torque of a drive is constant. line: the struct in C; None if
-    the plant is not in C. plant: the plant in C, or None."""
+    """servos, drives, signs, gears, zeros: as in femtorque.hil.board.buses. interval: s of constant voltages and
+    torques. line: the struct in C, and plant: the plant, or None if the plant is not in C."""
 
     def __init__(self, servos: Mapping[int, Servo], drives: Mapping[int, Drive], signs: Array, gears: Array,
                  zeros: Array, plant: Driven, interval: float) -> None:
@@ -49,8 +47,7 @@ class BusSteps:
             servo.volts = volts
 
     def move(self, since: float, until: float, voltage: Array, supply: float) -> None:
-        """Simulate from one time to another, s, with voltages (J,) at the motors of the other joints. supply: voltage
-        of the servos, V."""
+        """Simulate from one time to another, s, with voltages (J,) at the other motors. supply: of the servos, V."""
         assert self.plant is not None
         self.supply(supply)
         if not self._lib.bus_steps(self.line, since, until, library()[0].from_buffer("double[]", voltage)):

@@ -139,8 +139,7 @@ class Buses:
             self._torques(h, since + i * h)
 
     def move(self, since: float, until: float, voltage: Array) -> None:
-        """Simulate the plant from one time to another, s, with voltages (J,) at its motors and the torques of its
-        drives."""
+        """Simulate the plant from one time to another, s, with motor voltages (J,) and the drives' torques."""
         if self.steps.line:
             self._switch()
             self.steps.move(since, until, voltage, self._supply())
@@ -174,8 +173,7 @@ class Buses:
         return [(j, on) for j, on in due if on != self.all[j].powered]
 
     def describe(self) -> Any:
-        """Return all servos and drives in C, or None while one of them may be switched on or off. The result is valid
-        until `on_change` is called."""
+        """Return all servos and drives in C until `on_change` is called, or None while one may be switched."""
         if not self.in_c or self._to_switch():
             return None
         self.steps.supply(self._supply())

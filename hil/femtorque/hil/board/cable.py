@@ -1,12 +1,10 @@
-"""A serial cable between a virtual board and a host in the same process. Each end can immediately read the bytes that
-the other end has written, so that runs are repeatable. With a TCP port the operating system would decide when bytes
-arrive."""
+"""A serial cable between a virtual board and a host in one process. Written bytes arrive at once, so runs are
+repeatable; with a TCP port the operating system would choose the time."""
 
 
 class Cable:
-    """name: name of the port in messages. read, write, close: the host's end, which is a
-    femtorque.host.link.link.Device. recv, sendall, close: the board's end, which behaves like a non-blocking socket.
-    After one end has closed the cable, neither end can use the cable."""
+    """name: of the port in messages. read, write, close: the host's end, a femtorque.host.link.link.Device. recv,
+    sendall, close: the board's end, like a non-blocking socket. After one end has closed the cable, it is unusable."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,8 +1,5 @@
-"""The coupler between the chip's time and the steps of a plant.
-
-The coupler brings the plant up to the present time each time the chip's outputs change or an encoder is read. Times
-that differ by less than TOGETHER count as equal.
-"""
+"""The coupler brings a plant up to the chip's time each time the chip's outputs change or an encoder is read. Times
+that differ by less than TOGETHER count as equal."""
 
 import math
 from functools import partial
@@ -27,11 +24,9 @@ GRIP = 0.05  # velocity below which a brake holds a joint, rad/s or m/s; a brake
 
 
 class PlantCoupler:
-    """The coupler for a plant in C, itself in C (coupled.c). Python moves plants that are in Python, and handles
-    closing brakes, drives on buses, and modes.
-
-    After each change, except a change of duties, Python describes the bridges, sensors and encoders to C again. held:
-    true if an external support holds the arm while it is at rest and no motor is driven."""
+    """The coupler in C (coupled.c). Python moves plants in Python, and handles closing brakes, drives on buses, and
+    modes. After each change except of duties, Python describes bridges, sensors and encoders again. held: an external
+    support holds the arm while it is at rest and no motor is driven."""
 
     held = Member(bool)
 
@@ -122,8 +117,7 @@ class PlantCoupler:
     # -- called by C ----------------------------------------------------------
 
     def _describe(self) -> None:
-        """Describe bridges, brakes, sensors and encoders to C. While the outputs change with time, C requests the
-        description again."""
+        """Describe bridges, brakes, sensors and encoders to C. C asks again while outputs change with time."""
         state, wiring = self.state, self._wiring
         wiring.power.describe(state)
         wiring.senses.describe(state.senses)
@@ -151,8 +145,7 @@ class PlantCoupler:
         raise plant.refusal()
 
     def _pass(self, until: float, let_be: int) -> None:
-        """Simulate the plant up to a time, s. let_be: true if an external support holds the arm at rest and no motor is
-        driven."""
+        """Simulate the plant up to a time, s. let_be: a support holds the arm at rest and no motor is driven."""
         since, wiring = self.state.plant_at, self._wiring
         volts = np.array(list(self.state.terminals[0:self._joints]))
         if wiring.brakes.closed(since):

@@ -1,8 +1,5 @@
-"""The current sensors of the boards. The voltages on the sensors' pins come from the makers' documents and from other
-firmware for the same board. These voltages do not come from the board files, because the firmware uses those files.
-
-A positive current leaves the bridge at the first output, flows through the motor, and returns at the second output.
-"""
+"""The boards' current sensors. The voltages on their pins come from the makers' documents and other firmware, not from
+the board files, which the firmware uses. A positive current leaves the bridge at its first output."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,9 +57,8 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 
 
 class CurrentSensor(Adjustable):
-    """A sensor of a motor. C computes the sensor's voltage (coupled.c). backwards: mounted in reverse. gain: remaining
-    fraction of the sensor's gain. stuck: constant voltage on the sensor's pin, V. noise: maximum error of a reading, V,
-    in either direction."""
+    """A motor's sensor, in C (coupled.c). backwards: mounted in reverse. gain: remaining fraction. stuck: constant
+    voltage on the pin, V. noise: maximum error of a reading, V."""
 
     def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
         self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window

@@ -6,12 +6,9 @@ END = 0  # of a COBS frame
 
 
 class Disturbance:
-    """A filter for the bytes of one direction that disturbs frames at random.
-
-    flip, drop, duplicate, swap: probability per frame of one inverted bit, of loss, of arriving twice, and of arriving
-    after the next frame. stalled: while it is true, bytes wait. cut: while it is true, bytes are lost. frames, flipped,
-    dropped: numbers of all frames, corrupted frames and lost frames.
-    """
+    """A filter that disturbs the frames of one direction at random. flip, drop, duplicate, swap: probability per frame
+    of an inverted bit, of loss, of a second arrival, and of arriving after the next frame. stalled: bytes wait. cut:
+    bytes are lost. frames, flipped, dropped: numbers of frames so far."""
 
     def __init__(self, seed: int = 0, flip: float = 0.0, drop: float = 0.0, duplicate: float = 0.0) -> None:
         self.flip, self.drop, self.duplicate = flip, drop, duplicate
@@ -50,8 +47,7 @@ class Disturbance:
         return bytes(out)
 
     def _in_order(self, frame: bytes) -> bytes:
-        """Return the frame, together with a frame that was held back earlier, if there is one. Return nothing while
-        this frame is held back."""
+        """Return the frame, and a frame that was held back, or nothing while this frame is held back."""
         late, self._late = self._late, b""
         if self.swap and not late and frame and self._random.random() < self.swap:
             self._late = frame

@@ -1,12 +1,9 @@
-"""The drives of a mechanism on their buses, without a board, for other programs. The drives turn their joints, and no
-board is simulated.
+"""The drives of a mechanism on their buses, without a board, for other programs. The drives turn their joints.
 
-Each CAN bus has two serial adapters (femtorque.hil.bus.gateway): a terminal and a TCP port. A half-duplex bus of servos
-has a terminal and a TCP port for plain bytes.
-
-python-can opens an adapter with interface="slcan", channel="/dev/pts/N" or channel="socket://127.0.0.1:PORT". Programs
-that read without waiting need the terminal, because with a socket pyserial gives them one byte at a time.
-"""
+A CAN bus has two serial adapters (femtorque.hil.bus.gateway): a terminal and a TCP port. A bus of servos has a terminal
+and a TCP port for plain bytes. python-can opens an adapter with interface="slcan", channel="/dev/pts/N" or
+channel="socket://127.0.0.1:PORT". Programs that read without waiting need the terminal: pyserial gives them single
+bytes of a socket."""
 
 from __future__ import annotations
 
@@ -29,8 +26,7 @@ LONGEST = 0.05  # largest simulated time per step, s; on a slow computer the joi
 
 
 class DrivesAlone:
-    """urls, terminals: of the buses, by name. port: TCP port of the first bus; the next buses use the next port
-    numbers. 0: any port."""
+    """urls, terminals: of the buses, by name. port: of the first bus, 0 for any; the next buses count up from it."""
 
     def __init__(self, mechanism: Mechanism, plant: Driven, port: int = 0) -> None:
         file = mechanism.source or mechanism.name

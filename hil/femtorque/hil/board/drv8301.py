@@ -25,10 +25,8 @@ _WAKE_S, _RESET_S = 10e-3, 20e-6
 
 
 class Drv8301(Adjustable):
-    """A gate driver. The state of the driver is in C (drv8301.c), which answers the frames. enabled: true while EN_GATE
-    is high. octw: true while nOCTW is low; no board reads nOCTW. deaf: true if the driver does not answer, like a
-    broken chip.
-    """
+    """A gate driver. C (drv8301.c) has its state and answers its frames. enabled: EN_GATE is high. octw: nOCTW is low;
+    no board reads it. deaf: the driver does not answer, like a broken chip."""
 
     enabled, octw, deaf = (Member(bool, "_state") for _ in range(3))
 
@@ -55,8 +53,7 @@ class Drv8301(Adjustable):
     # -- its pins -----------------------------------------------------------
 
     def enable(self, seconds: float, high: bool) -> None:
-        """Set the level of EN_GATE. A short low pulse on EN_GATE clears latched faults. A long low pulse on EN_GATE
-        resets all registers."""
+        """Set the level of EN_GATE. A short low pulse clears latched faults; a long low pulse resets all registers."""
         if high == self.enabled:
             return
         if high:
@@ -94,13 +91,11 @@ class Drv8301(Adjustable):
         return not self.enabled or seconds - self._state.since >= _WAKE_S
 
     def drives(self, seconds: float) -> bool:
-        """Return true if the driver's outputs follow its inputs. If the outputs do not follow the inputs, the bridges
-        float."""
+        """Return true if the driver's outputs follow its inputs; otherwise the bridges float."""
         return bool(self._lib.drv8301_awake(self._state, seconds)) and not self._state.shut
 
     def pulls_fault(self, seconds: float) -> bool:
-        """Return true if the driver pulls nFAULT low, because of a fault or because it is powering up. Without supply
-        the driver pulls no line low."""
+        """Return true if the driver pulls nFAULT low, for a fault or while it powers up with supply."""
         return self._state.volts >= _LIFE and self.enabled and not self.drives(seconds) and not self.deaf
 
     # -- its registers ------------------------------------------------------

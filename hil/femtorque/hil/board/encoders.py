@@ -1,5 +1,4 @@
-"""The encoders of a board. Encoders convert the motion of a plant into the chip's timer counts and into the signals on
-index pins."""
+"""The encoders of a board convert the motion of a plant into timer counts and signals on index pins."""
 
 from collections.abc import Callable
 from functools import partial
@@ -42,8 +41,7 @@ class Encoders:
             timer.state.joint = j if plainly else -1
 
     def _counter(self, j: int, wires: Wires) -> Callable[[], int]:
-        """Return a function for the counts of a timer. The counts are 0 while the encoder's pins are not connected to
-        the timer."""
+        """Return a function for the counts of a timer: 0 while the encoder's pins are not connected to it."""
         plant, fault = self._plant, self.faults[j]
 
         def counts() -> int:

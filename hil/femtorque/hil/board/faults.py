@@ -1,8 +1,5 @@
-"""Faults of a board, its arm and its link: actions, and the named faults of `femtorque hil run --fault`.
-
-An action changes a virtual board immediately. Campaigns perform the same actions with other numbers and in other
-states.
-"""
+"""Faults of a board, its arm and its link: actions that change a virtual board immediately, and the named faults of
+`femtorque hil run --fault`. Campaigns perform the same actions with other numbers and in other states."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -184,8 +181,7 @@ def phase_shorted(which: int) -> Act:
 
 
 def intruder(number: int | None, period: float) -> Act:
-    """Send frames with a given identifier. None: reports of the first drive, with all values at the minimum of their
-    ranges."""
+    """Send frames with this identifier. None: reports of the first drive, with minimal values."""
     def act(board: VirtualBoard) -> None:
         drive = _on_can(board)
         frame = drive.report(bytes(7)) if number is None else Frame(number, bytes(8))
@@ -200,8 +196,7 @@ def _babble(board: VirtualBoard) -> None:
 
 
 def _foreign(board: VirtualBoard) -> None:
-    """Send frames with the identifier of the first drive. On a half-duplex bus, connect a second servo that has the
-    number of the first servo."""
+    """Send frames with the first drive's identifier; on a half-duplex bus, connect a servo with the first number."""
     if (own := line(board)) is not None:
         own.servos += (first(board).twin(),)
         return
@@ -314,8 +309,7 @@ FAULTS = {
 
 
 def inject(name: str, board: BoardUnderTest, clock: VirtualClock, middle: float) -> None:
-    """Inject a fault of FAULTS after `middle` seconds, or immediately if it is an early fault. Raises BadInput if the
-    arm does not have the property that the fault needs."""
+    """Inject a fault of FAULTS after `middle` seconds or early. Raises BadInput if the arm lacks its need."""
     fault = FAULTS[name]
     if fault.needs and not NEEDS[fault.needs](board):
         possible = ", ".join(other for other, f in FAULTS.items() if not f.needs or NEEDS[f.needs](board))

@@ -1,5 +1,4 @@
-"""The holding brakes of an arm, which a pin of the board controls. Springs close them. The pin opens the brakes, except
-while the chip is in reset."""
+"""The holding brakes of an arm. Springs close them. A pin opens them, except while the chip is in reset."""
 
 import math
 

@@ -1,5 +1,4 @@
-"""The power stage of a board: motor voltages that follow from bridges, pins, timers, gate drivers and the e-stop
-circuit."""
+"""The power stage of a board: motor voltages from bridges, pins, timers, gate drivers and the e-stop circuit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,9 +13,8 @@ from femtorque.hil.chip import Stm32
 
 
 class PowerStage:
-    """gate_drivers: gate drivers with an SPI, if the board has them. sleeping: bridges that sleep while the enable line
-    is low, if the board has them. motor_wires (J): fraction of a bridge's voltage that reaches its motor; -1 if the two
-    wires are swapped."""
+    """gate_drivers: gate drivers with an SPI. sleeping: bridges that sleep while the enable line is low. motor_wires
+    (J): fraction of a bridge's voltage at its motor; -1 if the two wires are swapped."""
 
     def __init__(self, board: Board, chip: Stm32, joints: Served,
                  bus_voltage: float) -> None:
@@ -71,8 +69,7 @@ class PowerStage:
         return all(driver.settled(now) for driver in self.gate_drivers)
 
     def describe(self, state: Any) -> None:
-        """Describe the motor voltages to C (coupled.c). Until `changed` is called, the voltages depend only on the
-        duties."""
+        """Describe the motor voltages to C (coupled.c). Until `changed` is called, only duties change them."""
         state.bus = self._bus_voltage
         asleep = self.sleeping is not None and not self.sleeping.drives(self._chip.seconds)
         for port in self._chip.gpio.values():
@@ -131,8 +128,7 @@ class PowerStage:
     # -- faults -------------------------------------------------------------
 
     def estop(self, pressed: bool) -> None:
-        """Press the e-stop button (open its circuit) or release it. An open e-stop circuit pulls its pins low, and on
-        some boards also the enable line."""
+        """Press the e-stop button or release it. An open circuit pulls its pins low, and on some boards the enable."""
         if not self._board.outputs:
             return
         self._chip.parts.announce()
@@ -152,8 +148,7 @@ class PowerStage:
         self.changed()
 
     def over_current(self, j: int, fets: int) -> None:
-        """Load transistors of a joint's bridges above the gate driver's current limit. fets: bits of status register
-        1."""
+        """Load the transistors of a joint's bridges above the driver's limit. fets: bits of status register 1."""
         driver = self.gate_driver(j)
         assert driver is not None
         self._chip.parts.announce()

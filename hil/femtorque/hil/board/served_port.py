@@ -1,11 +1,8 @@
-"""The host's end of the link to a virtual board: a TCP port of this machine, a Unix socket of this user, or a cable to
-a host in the same process. The port serves one host at a time.
+"""The host's end of the link to a virtual board: a TCP port, a Unix socket of this user, or a cable in the same
+process. The port serves one host: a new client disconnects other clients.
 
-A web page can make a browser send a request to this port, and can choose the bytes after the HTTP header. Therefore the
-chip gets no byte until the first bytes contain a frame with a correct check sum. When a client connects, other clients
-are disconnected. A port for drives without a board accepts each byte, because these drives move no arm and programs use
-other protocols with them.
-"""
+A web page can make a browser send bytes of its choice to this port. Therefore the chip gets no byte until the first
+bytes contain a frame with a correct check sum. Drives without a board move no arm, so their port accepts each byte."""
 
 import socket
 
@@ -18,8 +15,7 @@ LONGEST = 1024  # largest read, bytes; the longest frame of eight joints has 384
 
 
 class ServedPort:
-    """port: a TCP port number, 0 for any port; or unix:PATH. url: the address for hosts. framed: true if the first
-    bytes of a client must be a frame."""
+    """port: a TCP port (0: any), or unix:PATH. url: for hosts. framed: a client's first bytes must be a frame."""
 
     def __init__(self, port: int | str = 0, framed: bool = True) -> None:
         self._framed = framed

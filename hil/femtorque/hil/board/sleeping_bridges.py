@@ -1,5 +1,4 @@
-"""Bridge modules whose enable input puts them to sleep. The outputs of bridges in sleep float. All bridge modules of a
-board enter and leave sleep together."""
+"""Bridge modules that their enable input puts to sleep, all together. The outputs of sleeping bridges float."""
 
 import math
 
@@ -7,9 +6,8 @@ WAKE_S = 1e-3  # maximum wake-up time: Pololu's example for its G2 drivers, page
 
 
 class SleepingBridges:
-    """wake_s: wake-up time, s. low_asleep: true if bridges in sleep pull their fault line low. According to the data
-    sheets the fault line may be high or low during wake-up (DRV8801: TI's forum, 476973). A DRV81545 pulls the fault
-    line low while it wakes up (SLVSHI4A)."""
+    """wake_s: wake-up time, s. low_asleep: sleeping bridges pull their fault line low. Data sheets allow both levels
+    (DRV8801: TI's forum, 476973). A DRV81545 pulls it low while it wakes up (SLVSHI4A)."""
 
     def __init__(self) -> None:
         self.wake_s, self.low_asleep = WAKE_S, True

@@ -1,7 +1,6 @@
-"""The relay in the supply of the servos, which a pin of the board controls. The pin closes the relay, except while the
-chip is in reset or without power. Omron's G5LE-1 takes at most 10 ms to operate and 5 ms to release (data sheet K100).
-The servos' capacitors are not modelled. Therefore the servos are off immediately when the supply is off.
-"""
+"""The relay in the servos' supply. A pin of the board closes it, except in reset or without power. Omron's G5LE-1 takes
+at most 10 ms to operate and 5 ms to release (data sheet K100). The servos' capacitors are not modelled, so the servos
+are off at once."""
 
 from femtorque.codegen.board import Board
 from femtorque.codegen.mechanism import Mechanism
@@ -12,8 +11,7 @@ OPERATE_S, RELEASE_S = 10e-3, 5e-3
 
 
 class SupplyRelay:
-    """The relay. If the board or the mechanism has no relay, this relay is always closed, and the servos share the
-    motors' supply."""
+    """The relay. If the board has no relay, servos and motors share one supply, and it is always closed."""
 
     def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism) -> None:
         there = board.cutoff is not None and mechanism.safety.cutoff is not None

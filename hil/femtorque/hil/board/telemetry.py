@@ -29,7 +29,7 @@ STEP = re.compile(
 
 @dataclass(frozen=True)
 class Record:
-    """All control ticks since the recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N for prismatic joints).
+    """All control ticks since the recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N if prismatic).
 
     tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J): the image's values at
     the end of the tick; positions are in wire units without whole turns. q, v (T, J): state of the plant at the
@@ -56,8 +56,7 @@ class Record:
 
 
 def remembers(mechanism: Mechanism) -> bool:
-    """Return true if the last bits of ft_step's result depend on earlier poses, as with loops, modes or flexible
-    links."""
+    """Return true if ft_step's last bits depend on earlier poses, as with loops, modes or flexible links."""
     return bool(mechanism.constrained or mechanism.modes or mechanism.flexible)
 
 
@@ -68,10 +67,8 @@ def telemetry_type(joints: int) -> np.dtype:
 
 
 class TickRecorder:
-    """The recorder of ticks, in C (ticks.c). state: its struct in C. look: called after each tick if the plant has
-    several modes. The recorder reads the results from the image's memory, at the addresses that the image's
-    `ft_telemetry` contains.
-    """
+    """The recorder of ticks, in C (ticks.c). It reads the image's memory at the addresses in `ft_telemetry`. state: its
+    struct. look: called after each tick if the plant has several modes."""
 
     _WORDS = 10  # the layout of ft_telemetry_map in ft_port.h
 
@@ -129,8 +126,7 @@ class TickRecorder:
         return rows
 
     def _keep(self) -> None:
-        """Save the rows in Python when the memory in C is full. After a tick, record the data that exist only in
-        Python."""
+        """Save the rows in Python when C's memory is full. After a tick, record the data that only Python has."""
         state = self.state
         last = np.frombuffer(self._bytes()[-self._row.itemsize:], self._row)[0]
         number = int(last["left"]["tick"])
@@ -162,8 +158,7 @@ class TickRecorder:
                       **{name: rows[name].copy() for name in self._row.names or () if name != "left"})
 
     def truth(self, tick: int) -> tuple[Array, Array]:
-        """Return the plant's positions and velocities (J,) at the beginning of a recent tick; NaN if the tick was not
-        recorded."""
+        """Return the plant's q and v (J,) at the beginning of a recent tick; NaN if it was not recorded."""
         rows = np.frombuffer(b"".join([*self._chunks[-1:], self._bytes()]), self._row)[-LATE:]
         found = rows[rows["left"]["tick"] == tick & 0xFFFFFFFF]
         if not len(found):

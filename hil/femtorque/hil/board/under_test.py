@@ -1,5 +1,4 @@
-"""The interface of a board with its plant, for code that plays motions. VirtualClock offers the board's time as the
-clock of a host."""
+"""The interface of a board with its plant, for code that plays motions, and the board's time as a host's clock."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -19,8 +18,7 @@ Array = NDArray[np.float64]
 
 
 class BoardUnderTest(Protocol):
-    """A board with its plant, for code that plays motions and injects faults. The board is virtual, or real and
-    connected by femtorque.hil.play.pil.Relay."""
+    """A board and its plant: virtual, or real and connected by femtorque.hil.play.pil.Relay."""
 
     mechanism: Mechanism
     board: Board

@@ -1,11 +1,8 @@
-"""The virtual board: the exact flash image on a modelled chip. The board drives a plant and communicates over a cable
-or a socket.
+"""The virtual board: the exact flash image on a modelled chip that drives a plant, linked by a cable or a socket.
 
-Time is the chip's. Time passes only in `run` or in a sleep of `VirtualClock`. Therefore results do not depend on the
-computer's speed. With a cable, results are also independent of the computer's network. The components at the chip's
-pins are in femtorque.hil.board.wiring. The coupler (femtorque.hil.board.coupler) keeps the plant's time equal to the
-chip's time.
-"""
+Time is the chip's and passes only in `run` or in a sleep of `VirtualClock`, so results do not depend on the computer's
+speed, nor, with a cable, on its network. femtorque.hil.board.wiring has the components at the pins, and
+femtorque.hil.board.coupler keeps the plant at the chip's time."""
 
 from __future__ import annotations
 
@@ -50,15 +47,13 @@ def number_of(port: int | str) -> int:
 
 
 class VirtualBoard:
-    """A board with its plant. port: of the serial link, a TCP port number or unix:PATH. url: the address for hosts.
-    number: number of its chip, which distinguishes equal boards; None: a number derived from the port.
+    """A board with its plant. port: of the link, a TCP port number or unix:PATH. url: for hosts. number: of its chip;
+    None: derived from the port.
 
-    bus_voltage: voltage of the motors' supply, V. brakes: true if an external support holds the arm at rest while its
-    drivers are off. lit: true if the LED of the state is lit. recording: true while ticks are recorded. ticks: number
-    of ticks so far. worst_cycles: cycles of the longest tick. tips, truth, record: as of `TickRecorder`. telemetry:
-    returns the results of the last tick. voltages, plug_in, brake_closed, and the faults: as of the components that
-    have them.
-    """
+    bus_voltage: of the motors' supply, V. brakes: an external support holds the arm at rest while its drivers are off.
+    lit: the LED of the state is lit. recording: ticks are recorded. ticks: so far. worst_cycles: of the longest tick.
+    tips, truth, record: of `TickRecorder`. telemetry: returns the last tick's results. All other members: of the
+    component that has them."""
 
     bus_voltage, brakes = Member(float, "power"), Member(bool, "coupler", "held")
     lit, recording = Member(bool, "wiring.led"), Member(bool, "_recorder.state")
@@ -116,8 +111,7 @@ class VirtualBoard:
     # -- the plant and its wires --------------------------------------------
 
     def outputs_safe(self) -> bool:
-        """Return true if no motor is driven: bridge drivers are off or all PWM outputs low, and drives on a bus are off
-        or braking."""
+        """Return true if no motor is driven: bridges off or PWM low, and drives on a bus off or braking."""
         return not self.driven()
 
     def driven(self) -> list[int]:
@@ -149,11 +143,9 @@ class VirtualBoard:
         self._agenda.add(max(seconds, self.seconds), action)
 
     def serve(self, speed: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
-        """Run at `speed` times real time until interrupted, or until until() returns true.
-
-        A busy computer delays the host too. Therefore the board does not catch up on time that a busy computer lost.
-        The board waits if a host is connected but its bytes are late. A real board never waits.
-        """
+        """Run at `speed` times real time until interrupted, or until until() returns true. A busy computer delays the
+        host too, so the board does not catch up lost time. The board waits for late bytes of a connected host. A real
+        board never waits."""
         began, start = time.monotonic(), self.seconds
         while not until():
             if self.host_late():
@@ -169,8 +161,7 @@ class VirtualBoard:
                 time.sleep((GRANT - behind) / speed)
 
     def host_late(self) -> bool:
-        """Return true if the board waits for its host now. Each call uses up GRANT seconds of the remaining
-        patience."""
+        """Return true if the board waits for its host now. Each call uses up GRANT s of its patience."""
         if self._patience <= 0.0 or self.seconds - self._heard < LATE * self.mechanism.control.host_timeout_s:
             return False
         self._patience -= GRANT

@@ -1,11 +1,7 @@
-"""The components at the pins of a virtual board's chip.
-
-A part is a thing outside of the chip. A part connects itself to the pins by some of these: `Gpio.drive`,
-`Gpio.sources`, `Gpio.hear`, `Timer.counts`, `Timer.set_break`, a converter's `volts`, `Spi.exchange`, a CAN
-controller's `plug`. The chip calls a
-part when it needs the part. The coupler (femtorque.hil.board.coupler) calls brakes and drives, which move joints too. A
-new kind of part needs a module in this room and a line here.
-"""
+"""The components at the pins of a virtual board's chip. A component connects itself by `Gpio.drive`, `Gpio.sources`,
+`Gpio.hear`, `Timer.counts`, `Timer.set_break`, a converter's `volts`, `Spi.exchange` or a CAN controller's `plug`, and
+the chip calls it. The coupler (femtorque.hil.board.coupler) calls brakes and drives, which move joints too. A new kind
+of component needs a module in this room and a line here."""
 
 from femtorque.codegen.board import Board, served
 from femtorque.codegen.mechanism import Mechanism

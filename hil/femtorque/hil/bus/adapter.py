@@ -1,5 +1,4 @@
-"""A host's adapter on a CAN bus. The adapter sends the given frames in turn and passes on the frames that it
-receives."""
+"""A host's adapter on a CAN bus. The adapter sends the given frames in turn and passes received frames on."""
 
 from collections.abc import Callable
 

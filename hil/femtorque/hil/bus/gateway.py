@@ -1,14 +1,10 @@
-"""A gateway between an adapter on a CAN bus and an external program. The gateway and the program exchange frames as
-lines of text.
+"""A gateway between an adapter on a CAN bus and an external program, which exchange frames as lines of text.
 
-The lines follow LAWICEL's CAN232 manual ("slcan"), with the additional letters of the CANable 2 firmware for CAN FD.
-`t` and `T` are frames with identifiers of 11 and 29 bits, `r` and `R` remote frames, `d` and `D` frames of CAN FD, `b`
-and `B` frames of CAN FD with the faster data phase. The identifier, the DLC and the bytes follow in hexadecimal. A
-carriage return ends the line. The gateway answers the commands that set up an adapter (bit rate, open, close), but they
-have no effect, because the bus has fixed bit rates. The gateway answers an invalid line with a bell character. The
-gateway queues as many frames as the bus carries in a tenth of a second. The gateway answers a frame above this limit
-with a bell character too.
-"""
+The lines follow LAWICEL's CAN232 manual ("slcan"), with the CANable 2's letters for CAN FD. `t` and `T` are frames with
+identifiers of 11 and 29 bits, `r` and `R` remote frames, `d` and `D` frames of CAN FD, `b` and `B` frames of CAN FD
+with the faster data phase. Identifier, DLC and bytes follow in hexadecimal, then a carriage return. Commands that set
+up an adapter (bit rate, open, close) are answered without effect, because the bus has fixed bit rates. A bell answers
+an invalid line, and a frame beyond the queue of a tenth of a second."""
 
 import re
 from collections.abc import Callable
@@ -26,8 +22,7 @@ _OF_LETTER = {letter: (*how, letter.isupper()) for how, letters in KINDS.items()
 
 
 class Gateway:
-    """A gateway between a CAN adapter and an external program. send: called with the text lines of the frames that the
-    adapter receives."""
+    """A gateway between a CAN adapter and a program. send: called with the lines of received frames."""
 
     def __init__(self, adapter: Adapter, send: Callable[[bytes], None]) -> None:
         self._adapter, self._send = adapter, send
@@ -71,8 +66,7 @@ def line_of(frame: Frame) -> bytes:
 
 
 def frame_of(line: str) -> Frame:
-    """Return the line that describes a frame, without the end of the line. Raises ValueError if the line is not a
-    frame."""
+    """Return the frame that a line describes, without the line's end. Raises ValueError for another line."""
     if not _FRAME.fullmatch(line):
         raise ValueError(f"{line!r} is no frame")
     remote, fd, fast, extended = _OF_LETTER[line[0]]

@@ -1,6 +1,5 @@
-"""A half-duplex serial bus ("wire"): the board and the servos send in turn, 8N1. C (half_duplex.c) decides which node
-receives which bytes at which time, and corrupts disturbed bytes. C calls the servos, which are implemented in C or in
-Python."""
+"""A half-duplex serial bus ("wire"), 8N1. C (half_duplex.c) decides which node receives which bytes at which time,
+corrupts disturbed bytes, and calls the servos, in C or in Python."""
 
 import random
 from abc import ABC, abstractmethod
@@ -39,8 +38,7 @@ class OnLine(Protocol):
 
 
 class ServoInPython(ABC):
-    """A servo whose packets Python handles. delay: s from the end of a question, or of the previous answer, to this
-    servo's answer."""
+    """A servo whose packets Python handles. delay: s from a question, or the previous answer, to its answer."""
 
     def __init__(self) -> None:
         ffi = library()[0]
@@ -65,14 +63,12 @@ class ServoInPython(ABC):
 
     @abstractmethod
     def answer(self, packet: bytes, before: bytes) -> bytes:
-        """Return the answer to a question; empty for no answer. before: bytes of other servos that precede the
-        answer."""
+        """Return the answer to a question, or nothing. before: bytes of other servos that precede it."""
 
 
 class OneWire:
-    """A half-duplex bus. error_rate: fraction of packets that noise disturbs. shorted: true if the bus is always low.
-    babbles: true if a node sends without a pause. arrive: called with the bytes for the board, and true if the bytes
-    are disturbed. log: called with the time, s, and each packet."""
+    """A half-duplex bus. error_rate: fraction of disturbed packets. shorted: always low. babbles: a node sends without
+    a pause. arrive: called with the board's bytes, and true if disturbed. log: called with time, s, and packet."""
 
     error_rate, shorted, babbles = Member(float), Member(bool), Member(bool)
 

@@ -94,12 +94,9 @@ def _timing(place: Any) -> BitTiming:
 
 
 class Node(OnWire, ABC):
-    """A node in Python. silent: true if the node receives and never drives the bus.
-
-    C calls `offer` each time the bus becomes free. Each of these events calls a method: lost arbitration, a sent or
-    failed frame, a valid or disturbed frame of another node. The bus updates the error counters before it calls these
-    methods.
-    """
+    """A node in Python. silent: receives and never drives the bus. C calls `offer` each time the bus becomes free, and
+    a method for each lost arbitration, sent or failed frame, and valid or disturbed frame of another node. The bus
+    updates the error counters before these calls."""
 
     silent = False
 
@@ -125,8 +122,7 @@ class Node(OnWire, ABC):
         """Return the frame to send now, or None."""
 
     def sees_itself(self, loop_delay: float) -> bool:
-        """Return true if the node samples its own bits of the data phase correctly. loop_delay: delay of its
-        transceiver, s."""
+        """Return true if the node samples its own data bits correctly. loop_delay: of its transceiver, s."""
         return True
 
     def began(self) -> None:  # noqa: B027, here and below: a node need not handle every event

@@ -1,5 +1,4 @@
-"""A CAN bus ("wire") and its nodes. C (wire.c) decides which node sends, how long the frame takes, which nodes receive
-it, and which errors occur."""
+"""A CAN bus ("wire") and its nodes. wire.c decides who sends, for how long, who receives, and which errors occur."""
 
 import random
 from collections.abc import Callable
@@ -23,10 +22,9 @@ class Passed:
 
 
 class Wire:
-    """A CAN bus ("wire"). error_rate: fraction of frames that noise disturbs. terminators: number of terminating
-    resistors, normally two. shorted: true if nothing can make the bus dominant. held: true if the bus is held dominant.
-    log: called with each frame that has been sent. busy_seconds: total duration of all frames so far. idle: true if no
-    node sends and the bus is not held dominant."""
+    """A CAN bus ("wire"). error_rate: fraction of disturbed frames. terminators: resistors, normally two. shorted:
+    never dominant. held: always dominant. log: called with each sent frame. busy_seconds: of all frames so far. idle:
+    no node sends and the bus is not held."""
 
     error_rate, loop_delay, busy_seconds = Member(float), Member(float), Member(float)
     terminators = Member(int)
@@ -78,8 +76,7 @@ class Wire:
     # -- what nodes ask -----------------------------------------------------
 
     def ask(self, node: OnWire) -> None:
-        """Ask the node for the frame that it would send now. If the bus is free, the frame begins at the node's next
-        bit."""
+        """Ask the node for its present frame. On a free bus the frame begins at the node's next bit."""
         self._do("wire_ask", node.node)
 
     def hold(self) -> None:

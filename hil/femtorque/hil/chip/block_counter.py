@@ -29,9 +29,8 @@ class BlockCounter:
         hook(uc, UC_HOOK_BLOCK, self._lib.before_block, self.state)
 
     def watch(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
-        """Count the cycles for which handlers wait for flash at addresses [start, end). Call this before any code has
-        run. handlers: addresses of the handlers. Returns the row of each handler in C. When the handler has ended, the
-        caller clears `running` of the row."""
+        """Count the cycles for which handlers wait for flash at addresses [start, end), before any code has run.
+        Returns the row of each handler in C. The caller clears its `running` when the handler has ended."""
         hook(self._uc, UC_HOOK_MEM_READ, self._lib.before_read, self.state, start, end - 1)
         self.state.flash_start = start
         for i, (handler, fetch) in enumerate(fetches.items()):

@@ -1,10 +1,7 @@
-"""A Cortex-M4F emulated by Unicorn: memory, exceptions, sleep, faults, and the exact count of executed instructions.
+"""A Cortex-M4F emulated by Unicorn: memory, exceptions, sleep, faults, and the exact count of instructions.
 
-Unicorn translates and runs the instructions. Unicorn models no NVIC, no SysTick and no time. This module adds these
-functions. The model of femtorque.hil.chip.timing counts time in processor cycles, one basic block at a time. Therefore
-events and interrupts happen at block boundaries, and a register that depends on time has its value at the end of the
-block that reads it.
-"""
+Unicorn runs the instructions but has no NVIC, no SysTick and no time. This module adds them. femtorque.hil.chip.timing
+counts processor cycles, one basic block at a time, so events, interrupts and reads of time happen at block ends."""
 
 import mmap
 import struct
@@ -56,11 +53,10 @@ class Handled:
 class CortexM4:
     """The processor and its memory. The chip model attaches peripherals to `bus`.
 
-    vectors: address of the vector table out of reset, where `image` lies. asleep: the processor waits for an interrupt.
-    locked_up: true after a fault inside a fault handler, until a reset. halted: true if a debugger holds the processor,
-    or without power. pc: address of the next instruction. instructions: executed since power-on. counter: of the
-    executed blocks. now: processor cycles since power-on; the length of a cycle changes with the clock.
-    """
+    vectors: address of the vector table out of reset, where `image` lies. asleep: waits for an interrupt. locked_up:
+    after a fault inside a fault handler, until a reset. halted: by a debugger, or without power. pc: address of the
+    next instruction. instructions: since power-on. counter: of executed blocks. now: cycles since power-on; their
+    length changes with the clock."""
 
     asleep, locked_up, halted = Member(bool, "_core"), Member(bool, "_core"), Member(bool, "_core")
     pc, instructions, now = Member(int, "_core"), Member(int, "_count"), Member(int, "_count")
@@ -151,8 +147,7 @@ class CortexM4:
         self.events.attend()
 
     def halt(self, halted: bool) -> None:
-        """Halt the processor as a debugger does, or let it continue. SysTick and the cycle counter halt with the
-        processor (ARMv7-M C1.5, B3.3.1)."""
+        """Halt as a debugger does, with SysTick and the cycle counter (ARMv7-M C1.5, B3.3.1), or continue."""
         if halted != self.halted:
             self.halted = halted
             self.scs.systick.hold(halted)
@@ -192,8 +187,7 @@ class CortexM4:
             self._core.heard[number] = number in numbers
 
     def report_ends(self, function: Any, board: Any) -> None:
-        """Report the end of each handler to a C function, with a pointer to the board. The function and the pointer are
-        given as addresses."""
+        """Report the end of each handler to a C function with a pointer to the board, both given as addresses."""
         ffi = self.parts.ffi
         self._core.on_end = ffi.cast(ffi.typeof(self._core.on_end), int(function))
         self._core.board = ffi.cast("void *", int(board))

@@ -44,8 +44,7 @@ class Nvic:
         self._state.priority[number] = priority & 0xF0  # four bits are implemented
 
     def unpend(self, numbers: Iterable[int]) -> None:
-        """Clear pending exceptions. While a request is asserted and its exception is not active, the exception stays
-        pending."""
+        """Clear pending exceptions. An asserted request whose exception is not active stays pending."""
         active = self.active
         for number in numbers:
             self._state.pending[number] = self._state.lines[number] and number not in active

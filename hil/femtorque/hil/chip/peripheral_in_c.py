@@ -78,8 +78,7 @@ class PeripheralPartlyInC(Peripheral):
 
 
 class PeripheralInC(PeripheralPartlyInC):
-    """A peripheral whose registers are all in C. slot: its number among peripherals of its type in C; state: its struct
-    in C."""
+    """A peripheral with all registers in C. slot: its number within its type; state: its struct."""
 
     KIND: ClassVar[str]
     MEMBER: ClassVar[str]  # of `parts`

@@ -1,10 +1,5 @@
-"""Mistakes that silicon accepts and that the virtual chip refuses on purpose. Each row describes the behaviour of
-silicon.
-
-On silicon each of these mistakes stays unnoticed for a while or for ever. The virtual chip also refuses accesses that
-it does not model. The model also refuses accesses that it does not support. These refusals say nothing about silicon
-and are not in this list.
-"""
+"""Mistakes that silicon accepts, unnoticed for a while or for ever, and that the virtual chip refuses on purpose. Each
+row describes silicon. Refusals of unmodelled accesses say nothing about silicon and are not in this list."""
 
 STRICTER: dict[str, str] = {
     "clock off": "an access to a peripheral whose clock is off; silicon reads zeros and ignores writes",

@@ -1,13 +1,10 @@
 """Memory-mapped peripherals: blocks of 32-bit registers, and the bus that maps addresses to them.
 
-A model may publish the next answer of a register with `say` or `say_cycles`. Until then C (bus.c) answers reads without
-a call of the model. At each write and each other change the model withdraws the published answer. The model publishes
-it again when the model is called next.
+A model may publish a register's next answer with `say` or `say_cycles`. C (bus.c) then answers reads without a call,
+until a write or another change withdraws the answer.
 
-A model refuses accesses to registers and bits that it does not have. The error names address, register and program
-counter. If an image uses hardware that the virtual board does not model, the run must fail with an error. The image
-must not depend on memory that is zero.
-"""
+A model refuses registers and bits that it does not have, with address, name and program counter, so that no image
+depends on hardware that is not modelled."""
 
 from __future__ import annotations
 
@@ -22,8 +19,7 @@ WORD = 0xFFFFFFFF
 
 
 class Unmodelled(Exception):
-    """Raised for a register, a bit or a combination that the virtual board does not model. placed: true if the text
-    names the location in the image."""
+    """Raised for what the virtual board does not model. placed: the text names the location in the image."""
 
     placed = False
 
@@ -39,12 +35,9 @@ class Register:
 
 
 class Peripheral:
-    """A block of registers at `base`. Subclasses name the registers in REGISTERS, by offset.
-
-    A method `read_NAME(self) -> int` or `write_NAME(self, value)` defines the behaviour of a register. A register
-    without these methods only stores its value. If `write_NAME` does not store a value, the register reads as its reset
-    value. Stored values are in `self.value[NAME]`. resets: reset values from the chip's table.
-    """
+    """A block of registers at `base`, which subclasses name in REGISTERS, by offset. A method `read_NAME(self) -> int`
+    or `write_NAME(self, value)` defines a behaviour; other registers only store. `self.value[NAME]` is the stored
+    value, the reset value if `write_NAME` stores none. resets: reset values from the chip's table."""
 
     REGISTERS: dict[int, Register] = {}
     SIZE = 1 << 10  # bytes of addresses
@@ -75,8 +68,7 @@ class Peripheral:
 
     @property
     def clocked(self) -> bool:
-        """True if the peripheral has a clock. The clock controller switches the clocks of peripherals by clock
-        gates."""
+        """True if the peripheral has a clock. The clock controller's gates switch the clocks."""
         return self._clocked
 
     @clocked.setter
@@ -94,8 +86,7 @@ class Peripheral:
     # -- published answers --------------------------------------------------
 
     def say(self, key: str, value: int, until: int = NEVER) -> None:
-        """Publish the value of a register. The published value is valid until a cycle, or until `forget`. Reads of the
-        register must have no side effect."""
+        """Publish a register's value until a cycle or until `forget`. A read must have no side effect."""
         self._say(key, "HELD", value, until)
 
     def say_cycles(self, key: str, since: int) -> None:
@@ -152,8 +143,7 @@ class Peripheral:
 
 
 class BitBand:
-    """Bit-band alias: each bit of the first megabyte of peripherals is a word here (ARMv7-M B3.1, Cortex-M4 TRM
-    3.7)."""
+    """Bit-band alias: a word for each bit of the first megabyte of peripherals (ARMv7-M B3.1, Cortex-M4 TRM 3.7)."""
 
     base = 0x42000000
     SIZE = 32 << 20

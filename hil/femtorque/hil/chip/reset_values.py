@@ -1,12 +1,10 @@
 """Values of a chip's registers after a reset, taken from the vendor's description.
 
-`python -m femtorque.hil.chip.reset_values stm32g4 STM32G474.svd` writes hil/chip/stm32g4/reset_values.txt from a
-CMSIS-SVD file. The text file has one line for each register of PERIPHERALS that is not zero after reset. The files are
-from ST, copied from modm (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd,
-stm32g4/STM32G474.svd). The files of cmsis-svd/cmsis-svd-data, commit 05a9562e, agree in each register that an image
-uses, except that FLASH.ACR of the G4 lacks DBG_SWEN there. CORRECTIONS replaces wrong values of the files. Each
-correction names its source.
-"""
+`python -m femtorque.hil.chip.reset_values stm32g4 STM32G474.svd` writes hil/chip/stm32g4/reset_values.txt: a line for
+each register of PERIPHERALS that is not zero. The CMSIS-SVD files are from ST, copied from modm
+(modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd).
+cmsis-svd/cmsis-svd-data, commit 05a9562e, agrees in each used register, except that its FLASH.ACR of the G4 lacks
+DBG_SWEN. CORRECTIONS replaces wrong values, each with its source."""
 
 import re
 import sys

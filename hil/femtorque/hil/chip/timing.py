@@ -1,9 +1,7 @@
-"""Cost of a basic block: instructions (exact) and cycles (a model).
+"""Cost of a basic block: instructions (exact) and cycles (a model, not measured on silicon).
 
-The cycle model uses the instruction classes of the Cortex-M4 technical reference manual, for memory without wait
-states. Divisions count with their maximum duration. A taken branch refills the pipeline in REFILL cycles. FlashFetch
-adds the cycles of waiting for flash. The cycles and the flash waits come from models and were not measured on silicon.
-"""
+The cycles are those of the Cortex-M4 technical reference manual for memory without wait states, with the maximum of a
+division and REFILL cycles after a taken branch. FlashFetch adds the waits for flash."""
 
 from dataclasses import dataclass
 from functools import cache

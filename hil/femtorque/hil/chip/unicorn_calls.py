@@ -28,8 +28,7 @@ def _check(status: int) -> None:
 
 
 def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int = 0) -> None:
-    """Have Unicorn call a C function with a C pointer at addresses in [start, end]; without a range, at all
-    addresses."""
+    """Have Unicorn call a C function with a C pointer at addresses [start, end], by default at all."""
     pointers = (int(_FFI.cast("uintptr_t", pointer)) for pointer in (function, user))
     status = uclib.uc_hook_add(uc._uch, ctypes.byref(ctypes.c_size_t()), kind, *map(ctypes.c_void_p, pointers),
                                ctypes.c_uint64(start), ctypes.c_uint64(end))
@@ -50,8 +49,7 @@ def map_peripherals(uc: Uc, start: int, size: int, read: Any, write: Any, user: 
 
 
 def map_memory(uc: Uc, start: int, memory: Any, rights: int) -> Any:
-    """Map a buffer of whole pages into the address space. The caller keeps a reference to the result as long as `uc`
-    exists."""
+    """Map a buffer of whole pages. The caller keeps the result as long as `uc` exists."""
     held = _FFI.from_buffer(memory, require_writable=True)
     _check(_LIB.uc_mem_map_ptr(_engine(uc), start, len(memory), rights, held))
     return held

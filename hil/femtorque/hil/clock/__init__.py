@@ -1,5 +1,4 @@
-"""Simulated time as events at processor cycles, in C and in Python. The package also compiles and loads the C of the
-chip and the buses."""
+"""Simulated time as events at processor cycles, in C and in Python. Also loads the C of chip and buses."""
 
 import lazy_loader
 

@@ -20,8 +20,7 @@ class Event:
         self.action: Callable[[], None] | None = action
 
     def __lt__(self, other: Event) -> bool:
-        """Return true if the event is cancelled. Two events have equal keys only if one of them replaces the other
-        event, which has been cancelled."""
+        """Return true if the event is cancelled. Events with equal keys replace each other, so one is cancelled."""
         return self.action is None
 
     def cancel(self) -> None:
@@ -29,13 +28,9 @@ class Event:
 
 
 class Events:
-    """Python's queue of events. The events of the chip's peripherals are in a queue in C. deadline: cycle at which
-    execution must stop for the next event.
-
-    now: the present cycle, which the owner of the queue advances. done: all events up to this cycle have been handled;
-    later events wait until the running block ends. Events of Python and C share one sequence of numbers. If two events
-    have the same cycle, the event with the lower number comes first.
-    """
+    """Python's queue of events. C has the queue of the peripherals' events. One sequence of numbers in both queues
+    orders events at the same cycle. deadline: cycle at which execution must stop. now: the present cycle, which the
+    queue's owner advances. done: all events up to this cycle are handled; later events wait until the block ends."""
 
     now, deadline = Member(int, "_count"), Member(int, "_count")
     done = Member(int, "_count", "began")

@@ -15,8 +15,7 @@ PLACES = 4096  # for registers
 
 @cache
 def library(*more: Path) -> tuple[cffi.FFI, Any]:
-    """Return (ffi, lib). more: C files of another package that call this C. These files are compiled into a second
-    library with the same types."""
+    """Return (ffi, lib). more: C files of another package, compiled into a second library with the same types."""
     own = host_compiler.texts(_HIL / "chip", "*.[ch]") | host_compiler.texts(_HIL / "bus", "*.[ch]")
     if not more:
         return host_compiler.build_by_headers(own)
@@ -24,7 +23,6 @@ def library(*more: Path) -> tuple[cffi.FFI, Any]:
 
 
 def interface() -> dict[str, str]:
-    """Return the headers, and the C sources for time, pins and memory, for other C code that is connected to the
-    chip."""
+    """Return the headers and the C of time, pins and memory, for C that is connected to the chip."""
     return host_compiler.texts(_HIL / "chip", "*.h", "seconds.c", "pins.c", "memory.c") | host_compiler.texts(
         _HIL / "bus", "*.h")

@@ -38,12 +38,8 @@ class ChipRun:
 
 def run_step_on_chip(model: Model, positions: ArrayLike, sources: dict[str, str] | None = None,
                      modes: NDArray[np.uint32] | None = None) -> ChipRun:
-    """Return torques and instructions at s_0..s_N-1 of a motion that is sampled at s_-1..s_N: positions (N+2, J), rad
-    or m.
-
-    sources: the emitted files of this model, if the caller has them. modes (N+1, 2): for a motion with modes, as
-    femtorque.codegen.model.modes.schedule returns them.
-    """
+    """Return torques and instructions at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
+    sources: the emitted files, if the caller has them. modes (N+1, 2): of femtorque.codegen.model.modes.schedule."""
     turns, positions = Turns(model, "single"), np.asarray(positions, float)
     samples = turns.samples(positions)
     chip = ChipLibrary(sources or step_sources(model))
@@ -70,10 +66,8 @@ def torque_on_chip(model: Model, positions: ArrayLike, modes: NDArray[np.uint32]
 
 
 def held(model: Model, q: ArrayLike, wrench: Wrench) -> NDArray[np.float64]:
-    """Return the torques (N, n) of ft_step_wrench, N m or N, at positions q (N, n), rad or m.
-
-    Raises BadInput for the same input as femtorque.codegen.reference.wrench.torque.
-    """
+    """Return the torques (N, n) of ft_step_wrench, N m or N, at q (N, n), rad or m. Raises BadInput as
+    femtorque.codegen.reference.wrench.torque does."""
     place(model.mechanism, wrench.link)
     chip, rows = ChipLibrary(wrench_sources(model) | ENTRY), []
     link = list(moving_links(model)).index(wrench.link)

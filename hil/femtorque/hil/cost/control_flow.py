@@ -1,7 +1,4 @@
-"""The control flow in those functions of an image that the control tick can reach.
-
-The module decodes functions from the image, one instruction after another along the control flow.
-"""
+"""The control flow of an image's functions that the control tick can reach, decoded one instruction after another."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -39,8 +36,7 @@ class Function:
 
 
 def functions(image: Image, roots: Iterable[str], tables: Iterable[str] = TABLES) -> dict[int, Function]:
-    """Return all functions, by address, that can be reached from the roots. Roots that the image does not have are
-    omitted."""
+    """Return all functions, by address, that existing roots can reach."""
     entries = {symbol.address: name for name, symbol in image.symbols.items()}
     pointed = sorted({address for table in tables if table in image.symbols for address in _pointers(image, table)
                       if address in entries})
@@ -116,8 +112,7 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
 
 
 def _entries(i: CsInsn, found: Function) -> int:
-    """Return the number of entries in a branch table. The preceding instructions have compared the index with the index
-    of the last entry."""
+    """Return the length of a branch table from the preceding comparison with its last index."""
     index, compared = i.operands[0].mem.index, [codes.ARM_OP_REG, codes.ARM_OP_IMM]
     for at in sorted((at for at in found.instructions if at < i.address), reverse=True)[:SHORTLY]:
         before = found.instructions[at]

@@ -1,6 +1,5 @@
-"""The flash waits in the control ticks of an image. The model of the chip's flash
-(femtorque.hil.chip.timing.FlashFetch) gets the executed instructions of each tick. The model's caches are empty when a
-tick begins, which is the worst case."""
+"""The flash waits in an image's control ticks, from femtorque.hil.chip.timing.FlashFetch with the executed
+instructions. Caches are empty when a tick begins, which is the worst case."""
 
 from femtorque.hil.board import VirtualBoard
 from femtorque.hil.chip import FIRST_IRQ, FLASH_MEMORIES, FLASH_START, FlashFetch, Handled
@@ -10,8 +9,7 @@ CURRENT = "ft_current_interrupt"  # interrupts a tick
 
 
 class TooLong(Exception):
-    """Raised if a tick takes longer than its limit. cycles: of the tick, including flash waits. waiting: flash
-    waits."""
+    """Raised if a tick takes longer than its limit. cycles: of the tick, with flash waits. waiting: flash waits."""
 
     def __init__(self, cycles: int, waiting: int) -> None:
         super().__init__(f"a tick takes {cycles} cycles")
@@ -19,12 +17,9 @@ class TooLong(Exception):
 
 
 class FlashWatch:
-    """Records the flash waits of a board; created before the board runs. limit: cycles; TooLong is raised at the first
-    tick that takes more.
-
-    stalls: flash waits of each tick so far, including interrupts of the tick, cycles. worst: cycles and stalls of the
-    longest tick. current: cycles of the longest run of the current loops, including stalls.
-    """
+    """Records a board's flash waits; created before the board runs. limit: cycles, above which a tick raises TooLong.
+    stalls: flash waits of each tick with its interrupts, cycles. worst: cycles and stalls of the longest tick. current:
+    cycles of the current loops' longest run, with stalls."""
 
     def __init__(self, board: VirtualBoard, limit: int) -> None:
         self._board, self._limit, core = board, limit, board.chip.core

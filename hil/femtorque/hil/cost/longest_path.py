@@ -1,20 +1,16 @@
-"""The longest path through a control tick, whether it was executed or not: implicit path enumeration (Li and Malik,
-1995).
+"""The longest path through a control tick, whether executed or not: implicit path enumeration (Li and Malik, 1995).
 
-The analysis counts each target of each branch as reachable. Linear programming finds the numbers of runs of the basic
-blocks in a tick that maximise the sum of cycles. A block runs as often as control enters and leaves it, and a function
-runs as often as it is called. Three bounds do not follow from the image:
+Each branch target counts as reachable. Linear programming finds the numbers of runs of the tick's basic blocks with the
+maximum sum of cycles. A block runs as often as control enters and leaves it, a function as often as it is called. Three
+bounds do not follow from the image:
 
-- Code that has run in a tick runs at most as often as in the tick with the most runs. Calls from code that has never
-  run are added.
-- A function is called through a table of pointers at most as often as the most frequent function of the table.
-- A loop whose body has never run has a given number of iterations for each entry, by default the number of joints.
-  Code in the loop that has run may run again in each iteration.
+- Code that has run in a tick runs at most as often as in the tick with the most runs, plus calls from unseen code.
+- A function is called through a table of pointers at most as often as the table's most frequent function.
+- A loop whose body has never run has a given number of iterations per entry, by default the number of joints. Code
+  in the loop that has run may run again in each iteration.
 
-For each block the module uses the cycles of femtorque.hil.chip.timing with the branch taken, and the flash waits with
-empty caches. Therefore a path costs more in this analysis than on the virtual board. A path does not include the
-interrupts of the tick.
-"""
+A block costs the cycles of femtorque.hil.chip.timing with the branch taken, and the flash waits of empty caches. On
+the virtual board it costs less. The tick's interrupts are not included."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -74,12 +70,9 @@ class _Block:
 
 def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory, turns: int, unseen: bool = False,
             tables: Iterable[str] = control_flow.TABLES) -> int:
-    """Return the cycles of the longest path through the exception handlers, each of which counts once. Handlers that
-    the image does not have are omitted. unseen: count only the cycles of code that no tick has run, and find the path
-    with the maximum of these cycles.
-
-    turns: iterations of loops whose body has never run. tables: as in control_flow.functions.
-    """
+    """Return the cycles of the longest path through these handlers, if the image has them, each counted once. unseen:
+    maximise, and return, only the cycles of code that no tick has run. turns: iterations of loops whose body has never
+    run. tables: as in control_flow.functions."""
     roots = [name for name in roots if name in image.symbols]
     if not roots:
         return 0
@@ -99,8 +92,7 @@ def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory,
 
 
 def _blocks(function: Function) -> list[_Block]:
-    """Return the blocks of a function. A call ends a block, because after the call the processor must fetch the next
-    code again."""
+    """Return the blocks of a function. A call ends a block, because the next code must be fetched again."""
     leaders = {function.address, *(target for ways in function.ways.values() for target in ways)}
     found: list[_Block] = []
     ended, before = True, None
@@ -250,9 +242,8 @@ class _Loop:
 
 
 def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
-    """Return all loops; outer loops come before inner loops. A loop is a strongly connected component. If the edges to
-    the loop's headers are removed, the remaining strongly connected components are its inner loops (Steensgaard,
-    1993)."""
+    """Return all loops, outer before inner. A loop is a strongly connected component; without the edges to its headers,
+    the remaining components are its inner loops (Steensgaard, 1993)."""
     found: list[_Loop] = []
     left = [(n, after, edge) for n, after, edge in edges if n is not None]
     while left:
@@ -277,9 +268,8 @@ def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
 
 def _bound_loops(p: _Programme, blocks: list[_Block], edges: list[tuple[int | None, int, int]], runs: list[int],
                  extra: dict[int, int], turns: int) -> None:
-    """Bound the number of runs of blocks in loops. A block runs as often as was observed, and again in each unobserved
-    iteration of a surrounding loop. For each entry, a loop has `turns` iterations that were not observed. A block of a
-    loop does not run unless the loop is entered."""
+    """Bound the runs of blocks in loops: as often as observed, and again in each unobserved iteration of a surrounding
+    loop, of which an entry has `turns`. No block of a loop runs unless the loop is entered."""
     more: list[dict[int, float]] = [{extra[block.function]: -float(block.most)} for block in blocks]
     for loop in reversed(_loops(edges)):  # inner loops first
         new = {latch for latch in loop.latches if not blocks[latch].most}

@@ -1,10 +1,8 @@
 """Measures an image on the virtual board: instructions and cycles of the step and of the whole control tick.
 
-The image homes, arms, plays a short motion of all its joints, and disarms. Then the image runs worst_tick_tour.py,
-which includes the worst tick. Instructions are exact. Two models compute the cycles and the flash waits
-(hil/chip/timing.py). Code that no tick has executed counts with the cost of its longest path
-(hil/cost/longest_path.py). The run of the current loops counts once for each time that it interrupts the tick.
-"""
+The image homes, arms, plays a short motion of all joints, disarms, and runs worst_tick_tour.py. Instructions are exact;
+models give the cycles and flash waits (hil/chip/timing.py). Unexecuted code counts with its longest path
+(hil/cost/longest_path.py), and the current loops with each interruption of the tick."""
 
 import math
 from collections.abc import Callable
@@ -39,8 +37,7 @@ Progress = Callable[[int, int, str], None]  # done, total, what
 
 def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,
             on_progress: Progress = lambda done, total, what: None) -> Cost:
-    """Measure a built image. Raises Refused if the image does not finish the motion, or if a tick may take longer than
-    a control period."""
+    """Measure a built image. Raises Refused if its motion does not finish or a tick may exceed its period."""
     assert mechanism.board is not None
     board_file = load_board(mechanism.board.use)
     budget = board_file.chip.sysclk_hz // mechanism.control.rate_hz
@@ -74,8 +71,7 @@ def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,
 
 def _played(board: VirtualBoard, mechanism: Mechanism, feedforward: bool,
             on_progress: Progress) -> tuple[Result, tuple[str, ...]]:
-    """Play the short motion and the tour. Returns the result of the motion, and the parts of the tour that were
-    omitted."""
+    """Play the short motion and the tour. Returns the result, and the omitted parts of the tour."""
     total = 1 + len(PARTS)
     on_progress(0, total, "a short motion")
     result = play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward)
@@ -87,8 +83,7 @@ def _played(board: VirtualBoard, mechanism: Mechanism, feedforward: bool,
 
 
 def _unseen(board: VirtualBoard, turns: int) -> tuple[int, int]:
-    """Return the cycles of the longest paths through code that a board has not executed, for its tick and for a run of
-    its current loops."""
+    """Return the cycles of the longest paths through unexecuted code, for a tick and for the current loops."""
     image, memory, seen = board.image, FLASH_MEMORIES[board.board.chip.name], Seen()
     seen.add(board.chip.core, control_flow.functions(image, control_flow.HANDLERS).values())
     tick = longest(image, control_flow.TICK, seen, memory, turns, unseen=True)

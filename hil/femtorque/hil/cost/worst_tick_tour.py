@@ -1,9 +1,6 @@
-"""A short tour that makes a board execute its worst tick, for any mechanism. The board records during the whole tour.
-
-One of three events causes the worst tick. The board reacts to a command, a stop or a fault while a hand guides the arm.
-The board arms as soon as it has found a zero. A motion misses its timing. tests/hil/cost/test_tick_budget.py compares
-the result with a longer tour.
-"""
+"""A short tour, recorded throughout, in which a board executes its worst tick, for any mechanism. The causes: a
+command, a stop or a fault while a hand guides the arm; arming at a zero that was just found; a motion that misses its
+timing. tests/hil/cost/test_tick_budget.py compares a longer tour."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,8 +34,7 @@ BAD = 2**30  # distance of two knots that no joint can follow, wire units
 
 
 class Life:
-    """A board whose motors have no power, and its host. motion: returns a motion from rest to rest that starts at a
-    pose (J,)."""
+    """A board with unpowered motors, and its host. motion: returns a motion from rest to rest that starts at (J,)."""
 
     def __init__(self, board: VirtualBoard, mechanism: Mechanism, motion: Callable[[Array], Knots],
                  feedforward: bool = True) -> None:
@@ -129,8 +125,7 @@ class Life:
         self.wait(MOMENT)
 
     def is_armed_where_it_finds_a_zero(self) -> None:
-        """If a joint searches for its index, arm the board just before an index. The other joints are homed at their
-        present positions."""
+        """If a joint seeks its index, home the other joints where they are and arm just before an index."""
         plant, joints = self.board.plant, self.mechanism.streamed
         seekers = [j for j, joint in enumerate(joints) if joint.encoder and joint.encoder.zero == "index"]
         if not seekers or not isinstance(plant, rigid.Plant):
@@ -148,8 +143,7 @@ class Life:
         self.wait(MOMENT)
 
     def changes_modes(self) -> None:
-        """Change to each mode soon after the start of a motion, in poses that are compatible with the mode and in poses
-        that are not."""
+        """Change to each mode soon after a motion starts, in poses that fit the mode and in poses that do not."""
         for mode in range(1, len(self.mechanism.modes)):
             self.begins(mode)
             self.session.wait(lambda: self.session.in_state("HOLD", "FAULT"), 1.0, "does not stop before its knots end")
@@ -175,8 +169,7 @@ class Life:
         return from_wire(self.session.status.target, self.session.configuration.joints)
 
     def begins(self, mode: int = 0) -> None:
-        """Buffer a motion without its last knots, and start the motion. mode: mode of all knots except the first
-        eight."""
+        """Buffer a motion without its last knots and start it. mode: of all knots except the first eight."""
         motion, first = self.motion(self.held()), self.session.status.ack
         if mode:
             motion = replace(motion, mode=np.where(np.arange(len(motion)) < 8, 0, mode))

@@ -45,8 +45,7 @@ def ranges(name: str) -> Ranges:
 
 def make(name: str, wire: Wire, number: int, reply: int | None, own: Ranges, bitrate: float,
          data_bitrate: float | None) -> Drive:
-    """Return a new drive on a bus. reply: identifier of the drive's answers; None if the family fixes it. own: ranges
-    of this drive."""
+    """Return a new drive on a bus. reply: of its answers; None if the family fixes it. own: its ranges."""
     return _parts(name, Virtual)[0].make(Plug(wire, number, reply, own, bitrate, data_bitrate))
 
 

@@ -1,5 +1,4 @@
-"""The functions that drives and servos have in common: before they act, they simulate the plant and their motor up to
-the present time."""
+"""Drives and servos simulate the plant and their motor up to the present time before they act."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +27,7 @@ class CaughtUp:
         self._struct.catch_up = self._caught
 
     def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
-        """Register a C function that does the same as `call`. address, of: addresses of the function and of its
-        argument."""
+        """Register a C function that does the same as `call`. address, of: of the function and its argument."""
         self._catch_up = call
         self._struct.catch_up = self._of_struct.cast("void (*)(void *)", address)
         self._struct.of = self._of_struct.cast("void *", of)

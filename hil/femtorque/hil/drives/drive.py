@@ -62,8 +62,7 @@ class Drive(CaughtUp, OnWire, ABC):
     # -- parts of a family --------------------------------------------------
 
     def handle(self, frame: Frame) -> Frame | None:
-        """Execute a frame that C leaves to Python, and return the answer. The answer contains the state before the
-        frame."""
+        """Execute a frame that C leaves to Python. Return the answer, with the state before the frame."""
         raise NotImplementedError
 
     @property
@@ -150,8 +149,7 @@ class Drive(CaughtUp, OnWire, ABC):
     # -- the motor ----------------------------------------------------------
 
     def watch(self, each: Callable[[float, float, float, float], None]) -> None:
-        """Call a function after each step with the torque, N m, the duration, s, the start time, s, and the velocity,
-        rad/s."""
+        """Call a function after each step with torque, N m, duration, s, start, s, and velocity, rad/s."""
         self._watched = self._parts.ffi.callback("void(double, double, double, double)", each,
                                                  onerror=self._parts.refuse)
         self.state.stepped = self._watched

@@ -1,5 +1,4 @@
-"""Parameters of a virtual drive. The values come from the maker's papers, the maker's code, or measurements of
-users."""
+"""Parameters of a virtual drive, from the maker's papers, the maker's code, or measurements of users."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -41,8 +40,7 @@ class Maker:
 
 
 def _timing(bitrate: float, sample: Said | None) -> BitTiming:
-    """Return a bit timing with 340 quanta per bit. With 340 quanta, multiples of 1/85, 1/17 and 1/4 of a bit are whole
-    numbers of quanta."""
+    """Return a bit timing with 340 quanta per bit, which 1/85, 1/17 and 1/4 of a bit divide evenly."""
     assert sample is not None, "no sample point"
     before = round(340 * sample.number)
     return BitTiming(1.0 / (340 * bitrate), before, 340 - before, min(340 - before, 68))

@@ -1,5 +1,4 @@
-"""Motor of a drive: inner loop, lag of the current, encoder that does not keep whole turns, and winding temperature.
-motor.c simulates the motor."""
+"""Motor of a drive (motor.c): inner loop, current lag, encoder without whole turns, winding temperature."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -57,8 +56,7 @@ class Motor:
         self.power_up(0.0)
 
     def power_up(self, angle: float) -> None:
-        """Switch the power on while the output is at this angle, rad. The encoder measures only the angle within one
-        turn."""
+        """Switch the power on at this angle of the output, rad. The encoder knows only the angle in a turn."""
         self.stop()
         state = self.state
         state.torque = state.measured = 0.0

@@ -134,8 +134,7 @@ class Servo(CaughtUp, ABC):
 
 
 def built(folder: Path, prefix: str, names: Mapping[str, object], **more: float) -> tuple[cffi.FFI, Any]:
-    """Return (ffi, lib) of a family's C. The header `numbers.h` contains the numeric constants of a module, and
-    `more`."""
+    """Return (ffi, lib) of a family's C. `numbers.h` has the module's numeric constants and `more`."""
     numbers = {name: value for name, value in names.items() if name.isupper() and isinstance(value, int | float)}
     numbers |= {"PERIOD": PERIOD} | more
     header = "".join(f"#define {prefix}_{name} {value!r}\n" for name, value in numbers.items())

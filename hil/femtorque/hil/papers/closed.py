@@ -1,5 +1,4 @@
-"""Closed loops (Isobe, Eq. 16) on the virtual board: the error of Isobe's torques without constraint forces, and the
-cost of adding these forces."""
+"""Closed loops (Isobe, Eq. 16) on the virtual board: the error without constraint forces, and their cost."""
 
 from dataclasses import replace
 

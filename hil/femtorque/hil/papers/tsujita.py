@@ -90,8 +90,7 @@ def slew(short: bool) -> Finding:
 
 
 def spin_up(short: bool) -> Finding:
-    """Return the spin-up to 0.9 and 1.5 times the first frequency of the clamped link, by the emitted step and by the
-    geometrically exact link."""
+    """Return the spin-up to 0.9 and 1.5 clamped first frequencies, by the emitted step and the exact link."""
     mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     figure, numbers = canvas(11.0, 4.0), []
     runs = ((0.9, 14.0, 0.02),) if short else ((0.9, 14.0, 0.02), (1.5, 23.3, 0.02))
@@ -113,8 +112,7 @@ def spin_up(short: bool) -> Finding:
 
 @dataclass(frozen=True)
 class March:
-    """Return the hub's torques (ticks,), N m, at t (ticks,), s, of the geometrically exact link, the emitted step and a
-    rigid link."""
+    """Hub torques (ticks,), N m, at t (ticks,), s: geometrically exact link, emitted step, rigid link."""
 
     t: Array
     exact: Array

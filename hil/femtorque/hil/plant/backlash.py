@@ -73,8 +73,7 @@ class BacklashPlant(Driven):
 
     @property
     def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the joint numbers (n,) of the motors and of the outputs in the inner plant; without backlash they are
-        equal."""
+        """Return the joint numbers (n,) of motors and outputs in the inner plant; equal without backlash."""
         return self._gears, self._outputs
 
     @property
@@ -100,8 +99,7 @@ class BacklashPlant(Driven):
 
     @hand.setter
     def hand(self, hand: Callable[[BacklashPlant], Array] | None) -> None:
-        """Set the hand. The hand's torque on an output is added to both joints of the output, so that it reacts on the
-        previous link."""
+        """Set the hand. The hand's torque acts on both joints of an output, and so on the previous link."""
         self._hand = hand
 
         def on_both(inner: rigid.Plant) -> Array:

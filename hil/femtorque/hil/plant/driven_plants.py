@@ -42,8 +42,7 @@ class Driven(ABC):
         self._steps(seconds, np.asarray(voltage, float), np.zeros(self.n))
 
     def hold(self, seconds: float, voltage: ArrayLike) -> None:
-        """Advance the time while brakes hold the joints and `voltage` (n,) V is at the motors' terminals: only the
-        currents change."""
+        """Advance the time while brakes hold the joints, with `voltage` (n,) V at the motors: only currents change."""
         self.motors.hold(seconds, np.asarray(voltage, float))
 
     @abstractmethod
@@ -51,8 +50,7 @@ class Driven(ABC):
         """Stop all joints at once."""
 
     def push(self, seconds: float, torque: ArrayLike) -> None:
-        """Advance the time with ideal joint torques (n,) N m (N for prismatic joints), while the motors' terminals
-        float."""
+        """Advance the time with ideal joint torques (n,) N m (N if prismatic) and floating motor terminals."""
         self._steps(seconds, np.full(self.n, np.nan), np.asarray(torque, float))
 
     def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
@@ -86,8 +84,7 @@ class Stepped(Driven):
         self.handle.torque = library()[0].cast("double *", arm.torque)
 
     def _callback(self, kind: str, call: Callable[..., Any]) -> Any:
-        """Return a C callback for a Python function. If the function raises an exception, C gets 0, and `refusal`
-        returns the exception."""
+        """Return a C callback of a Python function. After an exception C gets 0, and `refusal` returns it."""
 
         def fail(_: type, failure: BaseException, __: object) -> None:
             self._failure = failure

@@ -70,8 +70,7 @@ class FlexibleArmPlant(Stepped):
         return np.linalg.solve(self.flexible.K, self.flexible.system(y)[1][self.n :])
 
     def _laid_out(self, plant: FlexiblePlant) -> Any:
-        """Return the C model: a planar arm whose link has a constant length, with deflections measured from the
-        root."""
+        """Return the C model: a planar arm, a link of constant length, deflections measured from the root."""
         ffi, _ = library()
 
         def doubles(values: Array) -> Any:

@@ -165,8 +165,7 @@ class FlexiblePlant:
         self.rigid_EI = self.keeps_length * EI * l * np.tile(weight, elements)
 
     def stiffened(self, U: Array) -> tuple[Array, float]:
-        """Return the forces (n,) and the energy, J, by which bending U (n,) differs from K U, the beam with small
-        deflections."""
+        """Return forces (n,) and energy, J, by which bending U (n,) differs from small deflections, K U."""
         k, s = self.bend @ U, self.lean @ U
         each = self.rigid_EI * k * s
         return self.bend.T @ (each * s) + self.lean.T @ (each * k), 0.5 * float(each @ (k * s))
@@ -184,8 +183,7 @@ class FlexiblePlant:
         return origins, axes, R
 
     def system(self, y: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the mass matrix (J + n, J + n), the forces of motion, gravity and elasticity (J + n,), and the tip's
-        position and velocity."""
+        """Return the mass matrix (J + n, J + n), all forces (J + n,), and the tip's position and velocity."""
         J, n = self.J, self.n
         q, U, qd, Ud = y[:J], y[J : J + n], y[J + n : 2 * J + n], y[2 * J + n :]
         origins, axes, R = self.places(q)
@@ -235,8 +233,7 @@ class FlexiblePlant:
         return tip, np.concatenate([_turning(axes, origins, tip[None])[0], bent], axis=1)
 
     def driven(self, torque: Array, spring: float = 0.0) -> Array:
-        """Return the generalised forces (J + n,) of joint torques (J,) and of a motor at the joint of the outer spring,
-        N m."""
+        """Return the forces (J + n,) of joint torques (J,) and of a motor at the outer spring's joint, N m."""
         return np.concatenate([torque, torque[-1] * self.hub_N + spring * self.spring])
 
     def contact(self, y: Array) -> Array:
@@ -310,8 +307,7 @@ def _carried(hub: Body, mass: float, com: Array, inertia: Array) -> Points:
 
 
 def _leaning(s: Array, l: float) -> Array:
-    """Return the slopes (P, 4) of the cubic through an element's ends, at fractions s (P,) of the element's length
-    l."""
+    """Return the slopes (P, 4) of the cubic through an element's ends, at fractions s (P,) of its length l."""
     lift = 6.0 * (s - s**2) / l
     return np.stack([-lift, 1.0 - 4.0 * s + 3.0 * s**2, lift, 3.0 * s**2 - 2.0 * s], axis=1)
 

@@ -1,5 +1,4 @@
-"""Refuses mechanisms whose friction model the plant does not support: the plant has only viscous and Coulomb
-friction."""
+"""Refuses mechanisms whose friction model the plant does not have: only viscous and Coulomb friction."""
 
 from collections.abc import Iterable
 
@@ -8,8 +7,7 @@ from femtorque.codegen.mechanism import Joint
 
 
 def plain(joints: Iterable[Joint], what: str) -> None:
-    """Raise Refused if the friction decreases with the velocity or increases with the load. what: name of the plant, in
-    words."""
+    """Raise Refused if friction falls with velocity or grows with load. what: name of the plant, in words."""
     for joint in joints:
         if joint.friction.stribeck or joint.friction.load:
             raise Refused(f"joint {joint.name}: its friction.stribeck and load are not in the virtual plant of {what}, "

@@ -27,8 +27,7 @@ def tips_of(plant: Driven) -> dict[str, float]:
 
 
 def shapes_of(plant: Driven) -> dict[str, tuple[float, float, float, float]]:
-    """Return {flexible link: deflection and slope of its end, first in y and then in z of its root, m and rad}; empty
-    for rigid plants."""
+    """Return {flexible link: deflection and slope of its end in y, then in z of its root, m and rad}."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     if isinstance(whole, FlexibleArmPlant):
         link, bent = next(link.name for link in whole.mechanism.links if link.beam), whole.x[whole.n:]

@@ -93,8 +93,7 @@ def measure(case: Case, log: Path | None = None) -> DemoRun:
 
 
 def cases(sweep: bool) -> list[Case]:
-    """Return the cases PD and feed-forward + PD at 1 kHz with full gains. sweep: return the cases at all rates and
-    gains."""
+    """Return PD and feed-forward + PD at 1 kHz with full gains. sweep: at all rates and gains."""
     rates, factors = (list(RATES), FACTORS) if sweep else ([EXAMPLE.name], FACTORS[:1])
     return [Case(file, factor, ff) for file in rates for factor in factors for ff in (False, True)]
 
@@ -155,8 +154,7 @@ def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force:
 
 
 def _copied(example: Path, folder: Path) -> Path:
-    """Copy an example into a folder and return the copy's path. Raises BadInput if the folder contains a different file
-    with this name."""
+    """Copy an example into a folder and return its path. Raises BadInput for a different file of this name."""
     copy = folder / example.name
     if copy.exists() and copy.read_bytes() != example.read_bytes():
         raise BadInput(copy, "file", None, "is there already and is not the example, so it is never replaced",

@@ -138,8 +138,7 @@ def _effort(mechanism: Mechanism, design: Design, own: Motor, size: float, gear:
 
 
 def choose_motors(mechanism: Mechanism, design: Design, motion: Trajectory) -> tuple[Array, Array]:
-    """Return the sizes (n,) and gear ratios (n,) with minimum energy. Raises Refused if no choice satisfies the
-    limits."""
+    """Return the sizes and gear ratios (n,) with minimum energy. Raises Refused if none satisfies the limits."""
     demand = Demand(mechanism, design, motion, SEARCH_TICK)
     n, first = demand.n, demand.load(*_split(demand.start)).energy.sum()
 
@@ -219,8 +218,7 @@ def choose_gains(mechanism: Mechanism, design: Design, motion: Trajectory, trial
 
 
 class _Best:
-    """An objective that stores the best point that satisfies the constraint, because COBYLA may end slightly outside
-    the constraint."""
+    """An objective that stores the best point within the constraint, as COBYLA may end slightly outside."""
 
     def __init__(self, objective: Callable[[Array], float], room: Callable[[Array], float]) -> None:
         self.objective, self.room = objective, room

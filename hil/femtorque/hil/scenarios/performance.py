@@ -1,5 +1,4 @@
-"""Plays a scenario by its name on the virtual board or a real board: the runs that the board supports, and the
-verdict."""
+"""Plays a scenario by its name on the virtual board or a real board: the possible runs, and the verdict."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -73,8 +72,7 @@ def _named(chosen: Scenario, only: str) -> PlannedRun:
 
 
 def _why_not(case: PlannedRun, board: str | None) -> str:
-    """Return the reason why a run cannot be played on this board, or "". A real board has only the image with
-    feed-forward."""
+    """Return why this board cannot play a run, or "". A real board has only the image with feed-forward."""
     if case.design:
         return "its motors have to be chosen first, as `femtorque reproduce` does"
     if board is not None and not case.feedforward:

@@ -76,8 +76,7 @@ class Short(Table):
 
 
 class Solid(Table):
-    """A shape with a density, fixed in a link. A link can have several solids. Lengths are in m. A mesh file has a
-    length unit of `scale` m."""
+    """A shape with a density, fixed in a link. Lengths are in m; a mesh file's unit is `scale` m."""
 
     link: str
     shape: Literal["box", "cylinder", "tube", "sphere", "mesh"]
@@ -94,8 +93,7 @@ class Solid(Table):
 
 
 class Scene(Table):
-    """An MJCF file with objects that the arm may touch, and a body in the file that each run moves by at least `moved`
-    m."""
+    """An MJCF file with objects near the arm, and a body in it that each run moves by at least `moved` m."""
 
     file: str
     body: str

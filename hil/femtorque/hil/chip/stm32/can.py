@@ -1,5 +1,4 @@
-"""The functions that the families' CAN controllers have in common. A controller is a peripheral of a chip and a node of
-a bus, in C (can.c)."""
+"""The families' CAN controllers: peripherals of a chip and nodes of a bus, in C (can.c)."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -45,8 +44,7 @@ class CanController(PeripheralInC, OnWire):
         getattr(self.parts.lib, self.RESET)(self.parts.ffi.addressof(self.state))
 
     def plug(self, wire: Wire, *pins: Pin) -> None:
-        """Connect the controller to a CAN bus. While one of these pins is not switched to the controller, the
-        controller is disconnected from the bus."""
+        """Connect the controller to a CAN bus. While a pin is not switched to the bus, the controller is off."""
         self.wire, can = wire, self.state.can
         can.wire, can.pins = wire.state, len(pins)
         can.pin[0:len(pins)] = [(port.slot, pin, function) for port, pin, function in pins]

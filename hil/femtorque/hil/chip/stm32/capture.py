@@ -1,5 +1,4 @@
-"""The timers capture the edges of the slow oscillator LSI. Each eighth edge captures the count (RM0090 18.3.5, RM0440
-30.4.6)."""
+"""Timers capture the count at each eighth edge of the slow oscillator LSI (RM0090 18.3.5, RM0440 30.4.6)."""
 
 from collections.abc import Callable
 
@@ -11,8 +10,7 @@ _CEN = 1
 
 
 class LsiCapture:
-    """Input captures of one channel. period(): processor cycles from one edge of LSI to the next. The phase of the
-    edges is arbitrary."""
+    """Input captures of one channel. period(): cycles between edges of LSI, whose phase is arbitrary."""
 
     def __init__(self, events: Events, period: Callable[[], float]) -> None:
         self.events, self._period = events, period

@@ -38,18 +38,13 @@ ROM = struct.pack("<II", SRAM_START + 0x2000, SYSTEM_START + 9) + bytes.fromhex(
 
 
 def unique(number: int) -> bytes:
-    """Return the 96-bit unique device ID: position on the wafer, wafer number, lot number in ASCII (RM0090 39.1, RM0440
-    48.1)."""
+    """Return the 96-bit unique device ID: wafer position, wafer number, lot in ASCII (RM0090 39.1, RM0440 48.1)."""
     return struct.pack("<HHB7s", number & 0xFFFF, number >> 16, 0x1F, b"VIRTUAL")
 
 
 class Stm32(ABC):
-    """The chip. hse_hz: frequency of the crystal; None if the crystal has failed. number: distinguishes this chip from
-    others.
-
-    UNIQUE: address of the chip's unique device ID. TIMERS: base address, true if on APB2, and clock gate, by name.
-    PORT_BASE, PORT_GATE: base address and clock gate register of the ports.
-    """
+    """The chip. hse_hz: of the crystal; None if it has failed. number: distinguishes chips. UNIQUE: address of the
+    unique device ID. TIMERS: base, true if on APB2, and clock gate, by name. PORT_BASE, PORT_GATE: of the ports."""
 
     FAMILY: ClassVar[Chip]
     REGIONS: ClassVar[tuple[Region, ...]]
@@ -111,8 +106,7 @@ class Stm32(ABC):
 
     @abstractmethod
     def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
-        """Return the serial links by name. Return also the links, DMA controllers and other peripherals by their clock
-        gates."""
+        """Return the serial links by name, and links, DMA and other peripherals by their clock gates."""
 
     def _timer(self, name: str, base: int, cycles: Callable[[], float]) -> Timer:
         return self.TIMER(name, base, self.core.events, self.FAMILY.timers[name], cycles)
@@ -124,8 +118,7 @@ class Stm32(ABC):
     # -- the chip's own supply ----------------------------------------------
 
     def supply(self, volts: float) -> None:
-        """Set the voltage of the supply, V. While the supply is below the power-down threshold, the chip is in
-        reset."""
+        """Set the supply voltage, V. Below the power-down threshold the chip is in reset."""
         self.detector.set(volts)
         if volts < POWER_DOWN and self.powered:
             self.powered, self.unpowered_at = False, self.seconds
@@ -136,8 +129,7 @@ class Stm32(ABC):
 
     @property
     def out_of_specification(self) -> bool:
-        """True if the processor runs faster than the data sheet allows at this supply voltage. Above this clock the
-        results of the processor are undefined."""
+        """True if the processor's clock is above the data sheet's limit at this supply voltage."""
         return self.detector.volts < self.FULL_SPEED_VOLTS and self.rcc.hclk > self.LOW_VOLTAGE_HZ
 
     def _supply_is_low(self, low: bool) -> None:
@@ -260,8 +252,7 @@ class Stm32(ABC):
         self.detector.look()
 
     def _scramble_memory(self) -> None:
-        """Fill memory with arbitrary bytes, as after power-on. All runs use the same bytes, so that runs are
-        repeatable."""
+        """Fill memory with arbitrary bytes, as after power-on. The bytes are the same in all runs."""
         random = np.random.default_rng(0x5EED)
         for region in self.REGIONS:
             if region.writable:

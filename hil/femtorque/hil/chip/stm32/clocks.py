@@ -16,12 +16,9 @@ HSEON, HSERDY, CSSON, PLLON, PLLRDY = 1 << 16, 1 << 17, 1 << 19, 1 << 24, 1 << 2
 
 
 class ClockController(Peripheral):
-    """Oscillators, PLL, clock tree and gates. hse_hz: frequency of the crystal, Hz; None on a board without a crystal.
-
-    HSION, HSIRDY: bits of CR. SOURCES: ready bits by the value of CFGR.SW. APB_SHIFTS: bit positions of the two APB
-    prescalers in CFGR. LIMITS_HZ: maximum of HCLK, APB1 and APB2. RESET_FLAGS: bits of CSR by cause; CLEAR_FLAGS: the
-    bit that clears these flags.
-    """
+    """Oscillators, PLL, clock tree and gates. hse_hz: of the crystal, Hz; None without one. HSION, HSIRDY: bits of CR.
+    SOURCES: ready bits by CFGR.SW. APB_SHIFTS: positions of the APB prescalers in CFGR. LIMITS_HZ: of HCLK, APB1, APB2.
+    RESET_FLAGS: bits of CSR by cause, which CLEAR_FLAGS clears."""
 
     HSION: ClassVar[int]
     HSIRDY: ClassVar[int]
@@ -88,8 +85,7 @@ class ClockController(Peripheral):
         return self.hclk // APB_DIVIDERS[self.value["CFGR"] >> self.APB_SHIFTS[1] & 7]
 
     def timer_hz(self, second: bool) -> int:
-        """Return the clock of the timers on APB1, or on APB2 if `second` is true: twice the bus clock, or HCLK if the
-        bus clock equals HCLK."""
+        """Return the clock of the timers on APB1 (APB2 if `second`): twice the bus clock, or HCLK if both are equal."""
         bus = self.apb2 if second else self.apb1
         return bus if bus == self.hclk else 2 * bus
 
@@ -159,8 +155,7 @@ class ClockController(Peripheral):
         self._apply()
 
     def fail_hse(self) -> None:
-        """Stop the crystal. If the clock security system is enabled, it then activates the break of the timers, pends
-        the NMI and switches to HSI."""
+        """Stop the crystal. Clock security, if enabled, breaks the timers, pends the NMI and selects HSI."""
         self.hse_alive = False
         self.forget()
         self._sources_changed()
@@ -195,8 +190,7 @@ class ClockController(Peripheral):
 
     # reset flags
     def flag_reset(self, cause: str) -> None:
-        """Record the cause of a reset in the reset flags. Each reset also sets the flag of the reset pin, because every
-        reset pulls this pin low."""
+        """Record the cause of a reset. The pin's flag is always set, because each reset pulls the pin low."""
         self.reset_flags |= self.RESET_FLAGS[cause] | self.RESET_FLAGS["pin"]
         if cause == "power":
             self.reset_flags |= self.RESET_FLAGS["brownout"]

@@ -10,12 +10,8 @@ IWDG, WWDG = 1 << 12, 1 << 11
 
 
 class DebugUnit(Peripheral):
-    """Settings for the time during which the processor is halted or sleeps. These settings keep their values over a
-    system reset. Power-on clears them.
-
-    WATCHDOG_FREEZE: the register with the watchdogs' freeze bits; FREEZE: register and bit of each timer (ST's SVD
-    files).
-    """
+    """Settings for a halted or sleeping processor, kept over a system reset and cleared by power-on. WATCHDOG_FREEZE:
+    register with the watchdogs' freeze bits; FREEZE: register and bit of each timer (ST's SVD files)."""
 
     WATCHDOG_FREEZE: ClassVar[str]
     FREEZE: ClassVar[dict[str, tuple[str, int]]]

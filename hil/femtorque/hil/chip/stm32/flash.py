@@ -1,7 +1,5 @@
-"""The flash interface that the families have in common: keys, locks, and durations of erasing and programming.
-
-The model omits the processor's wait for a busy bank, write protection and read protection.
-"""
+"""The families' flash interface: keys, locks, and durations of erasing and programming. Not modelled: waiting for a
+busy bank, write protection, read protection."""
 
 import math
 from abc import abstractmethod
@@ -20,8 +18,7 @@ ERASED = b"\xff"
 
 
 class FlashInterface(Peripheral):
-    """hz: frequency of the processor. options: option bytes, which keep their values over a reset. ERRORS: bits of
-    SR."""
+    """hz: frequency of the processor. options: option bytes, kept over a reset. ERRORS: bits of SR."""
 
     ERRORS: ClassVar[int]
     options: int

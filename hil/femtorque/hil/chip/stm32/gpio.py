@@ -79,8 +79,7 @@ class Gpio(PeripheralInC):
         return (self.value["PUPDR"] >> 2 * pin & 3) == 1
 
     def driven(self, pin: int) -> bool:
-        """Return the state of an output pin for a component outside of the chip. While the pin is not an output, a
-        resistor pulls it low."""
+        """Return the level of a pin for outside components. A resistor pulls a pin low that is no output."""
         return self.mode(pin) == 1 and bool(self.value["ODR"] >> pin & 1)
 
     def read_IDR(self) -> int:

@@ -1,6 +1,5 @@
-"""The converter functions that the families have in common. An injected sequence is started by software or a timer. The
-channels of the sequence are converted one after another. Each channel is sampled during a window. At the end of the
-sequence the converter sets the results, the flags and an interrupt request. C runs it (converter.c)."""
+"""The families' converters, in C (converter.c). Software or a timer starts an injected sequence. Its channels are
+sampled, each in a window, and converted in turn; then results, flags and interrupt request are set."""
 
 from __future__ import annotations
 
@@ -31,9 +30,8 @@ class ConverterClock(Peripheral):
 
 
 class Injected(PeripheralInC):
-    """A converter. volts(channel): voltage on the channel's pin, V; during the call `window` is the time (from, to),
-    cycles, in which the channel is sampled. interrupt: number of its interrupt request, or -1. dead: true if the
-    converter has failed and converts nothing. busy: true during a sequence."""
+    """A converter. volts(channel): voltage on the pin, V; meanwhile `window` is the sampling time (from, to), cycles.
+    interrupt: number of its request, or -1. dead: failed, converts nothing. busy: during a sequence."""
 
     dead, interrupt, busy = Member(bool), Member(int), Member(bool, "state.end", "armed")
     SIZE = 1 << 8

@@ -16,8 +16,7 @@ class Probe:
         self.chip = chip
 
     def attach(self) -> None:
-        """Connect. Raises NoAnswer if the image has disabled SWD, or if the processor sleeps and the debug clocks have
-        stopped."""
+        """Connect. Raises NoAnswer if SWD is disabled, or in sleep if the debug clocks have stopped."""
         debug = self.chip.debug
         if self.chip.debug_closed:
             raise NoAnswer("the access port was switched off: FLASH_ACR.DBG_SWEN is 0")

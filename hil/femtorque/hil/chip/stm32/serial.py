@@ -1,6 +1,5 @@
-"""The functions that the families' serial links, and the DMA streams of the links, have in common. C runs both
-(link.c). This module contains the registers, the refusals, and the connection to half-duplex buses. The model supports
-only the interrupts for idle line and errors, and refuses other interrupts."""
+"""The families' serial links with their DMA streams, in C (link.c). This module has the registers, the refusals, and
+the connection to half-duplex buses. Only the interrupts for idle line and errors are modelled."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -23,12 +22,8 @@ _LEAST_ROOM = 1024  # initial capacity for bytes on the line; C asks for more ca
 
 class Serial(PeripheralPartlyInC):
     """A link with 8 data bits, no parity, one stop bit. Each family names its registers and the bit UE. STEPS: of BRR
-    per clock.
-
-    interrupt: number of its interrupt request, or -1. dma_cycles: cycles for which a byte waits in the data register
-    for DMA. On silicon a DMA transfer takes some cycles, and more while the bus is busy (AN4031, total transfer time).
-    Here the default is 0.
-    """
+    per clock. interrupt: number of its request, or -1. dma_cycles: cycles for which a byte waits for DMA, 0 by default;
+    on silicon some, and more on a busy bus (AN4031, total transfer time)."""
 
     interrupt, dma_cycles = Member(int), Member(int)
 
@@ -87,14 +82,12 @@ class Serial(PeripheralPartlyInC):
     # -- the wire -----------------------------------------------------------
 
     def line_in(self, data: bytes, errors: int = 0) -> None:
-        """Send bytes from the other node of the link, one after another from now on. errors: flags FE, NE of each
-        byte."""
+        """Send the other node's bytes one after another from now on. errors: FE, NE of each byte."""
         self.parts.do("link_line_in", self._here, data, len(data), errors)
 
     def plug(self, line: OneWire, *pins: Pin) -> None:
-        """Connect the link to a half-duplex bus. While one of these pins is not switched to the link, the link is
-        disconnected from the bus. pins: the link's pins. For a link with a transceiver: the pins of the transceiver's
-        input, its driver enable, and its output."""
+        """Connect the link to a half-duplex bus, except while one of these pins is not switched to it. pins: the
+        link's; with a transceiver: its input, its driver enable, and its output."""
         self.state.pins = len(pins)
         self.state.pin[0:len(pins)] = [(port.slot, pin, function) for port, pin, function in pins]
         self._line = line  # keeps its state

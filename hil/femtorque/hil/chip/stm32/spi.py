@@ -12,8 +12,7 @@ _DATA = 0x0C
 
 
 class Spi(PeripheralInC):
-    """The SPI master. exchange(word, mode): returns the word of the selected slave; mode: CPOL and CPHA as bits 1 and
-    0."""
+    """The SPI master. exchange(word, mode): returns the slave's word; mode: CPOL and CPHA as bits 1 and 0."""
 
     REGISTERS = {0x00: Register("CR1", 0, 0x0FFF), 0x04: Register("CR2", 0, 0), 0x08: Register("SR", TXE, 0),
                  _DATA: Register("DR", 0, 0xFFFF)}

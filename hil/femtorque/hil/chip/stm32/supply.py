@@ -1,8 +1,6 @@
-"""The chip's supply: voltage, voltage detector (PVD), and external interrupt line 16.
-
-Thresholds are typical values from the F405's data sheet (embedded reset and power control block characteristics). The
-G474's thresholds are the same within 0.05 V, but its setting 7 is an external input.
-"""
+"""The chip's supply: voltage, voltage detector (PVD), and external interrupt line 16. Thresholds are typical values
+from the F405's data sheet (embedded reset and power control block characteristics). The G474's differ by at most 0.05
+V, but its setting 7 is an external input."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
-"""Timers (RM0090 sections 17 to 19, RM0440 sections 28 to 30): time base with repetition, PWM, break, encoder mode.
-
-Timers run in C (timer.c). This module handles rare operations: refusals, starts and stops, modes, and the debug
-unit."""
+"""Timers (RM0090 17 to 19, RM0440 28 to 30): time base with repetition, PWM, break, encoder mode. They run in C
+(timer.c). This module has refusals, starts and stops, modes, and the debug unit."""
 
 from __future__ import annotations
 
@@ -24,8 +22,7 @@ _FORCED_LOW, _PWM1, _PWM2 = 4, 6, 7
 
 
 class _Heard:
-    """A function that C calls, or None. what: name of the callback in C. bit: bit of `hears`. given: true if C passes a
-    value to the function."""
+    """A function that C calls, or None. what: the callback in C. bit: of `hears`. given: C passes a value."""
 
     def __init__(self, what: str, bit: str, given: bool = False) -> None:
         self._what, self._bit, self._given = what, bit, given
@@ -43,17 +40,13 @@ class _Heard:
 
 
 class Timer(PeripheralInC):
-    """A timer. kind: type of the timer: its width, outputs, encoder mode and centred counting. Timers with a repetition
-    counter also have break and MOE.
+    """A timer. kind: its width, outputs, encoder mode and centred counting; with a repetition counter also break and
+    MOE. The board reads `duty(channel)` and `outputs_on`, provides `counts` and sets the break pin by `set_break`. The
+    timer informs the board before outputs change or a count is read.
 
-    The board reads outputs by `duty(channel)` and `outputs_on`. The board provides encoder counts by `counts` and sets
-    the break pin by `set_break`. Before outputs change or an encoder's count is read, the timer informs the board.
-
-    on_trigger: called with the cycle of each update that appears on the trigger output (TRGO, CR2.MMS = update).
-    triggers: number of the converter that the trigger starts, or -1. on_update: called at each update, if set. request:
-    called with 1 or 0 when the update interrupt request changes. updates_at_bottom: true for silicon whose repetition
-    starts in the other direction.
-    """
+    on_trigger: called with the cycle of each update on the trigger output (TRGO, CR2.MMS = update). triggers: converter
+    that it starts, or -1. on_update: called at each update, if set. request: called with 1 or 0 when the update
+    interrupt request changes. updates_at_bottom: true for silicon whose repetition starts in the other direction."""
 
     triggers = Member(int)
 

@@ -1,5 +1,4 @@
-"""The independent watchdog (RM0090 section 21, RM0440 section 43). The watchdog runs from a separate 32 kHz oscillator
-and resets the chip."""
+"""The independent watchdog (RM0090 21, RM0440 43), clocked by a 32 kHz oscillator, resets the chip."""
 
 from collections.abc import Callable
 
@@ -11,8 +10,7 @@ _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 
 
 class Watchdog(Peripheral):
-    """The watchdog. on_bite: called when the watchdog has expired. Only a reset stops it. C handles the writes that
-    feed the watchdog (`watchdog` of parts.h)."""
+    """The watchdog. on_bite: called when it has expired. Only a reset stops it. `watchdog` of parts.h feeds it."""
 
     REGISTERS = {0x0: Register("KR", 0, 0xFFFF), 0x4: Register("PR", 0, 7), 0x8: Register("RLR", 0, 0xFFF),
                  0xC: Register("SR", 0, 0)}
@@ -69,7 +67,6 @@ class Watchdog(Peripheral):
 
 
 class WatchdogG4(Watchdog):
-    """A watchdog with a window. The window keeps its reset value, which disables the window (RM0440 section 43.4.5).
-    The model refuses other windows."""
+    """A watchdog with a window, which must keep the reset value that disables it (RM0440 43.4.5)."""
 
     REGISTERS = Watchdog.REGISTERS | {0x10: Register("WINR", 0xFFF, 0)}

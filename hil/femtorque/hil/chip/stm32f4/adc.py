@@ -15,8 +15,7 @@ _FASTEST_HZ = 36_000_000
 
 
 class AdcCommon(ConverterClock):
-    """The converters' common registers. deaf: true if the model ignores writes, as a peripheral without a clock
-    does."""
+    """The converters' common registers. deaf: the model ignores writes, like a peripheral without a clock."""
 
     REGISTERS = {0x00: Register("CSR", 0, 0), 0x04: Register("CCR", 0, 0x00030000)}
     deaf = False

@@ -56,7 +56,6 @@ class BxCan(CanController):
 
 
 class Filters(BxCan):
-    """CAN1, with the filter banks of both controllers (32.7.4). Banks below FMR.CAN2SB belong to CAN1, the others to
-    CAN2."""
+    """CAN1 with the filter banks of both controllers (32.7.4). Banks below FMR.CAN2SB belong to CAN1."""
 
     REGISTERS = _registers() | _filter_registers()

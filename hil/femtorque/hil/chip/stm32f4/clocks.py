@@ -17,8 +17,7 @@ _LOW_VOLTAGE_HZ = 144_000_000  # maximum HCLK with PWR_CR.VOS = 0
 
 
 class Flash(FlashInterface):
-    """The flash interface: wait states, caches, sectors and option bytes. options: option bytes as delivered (RM0090
-    section 3.9.5)."""
+    """The flash interface: wait states, caches, sectors, option bytes. options: as delivered (RM0090 3.9.5)."""
 
     REGISTERS = {0x00: Register("ACR", 0, 0x1F07), 0x04: Register("KEYR"), 0x08: Register("OPTKEYR"),
                  0x0C: Register("SR"), 0x10: Register("CR", LOCK, 0x8301037F), 0x14: Register("OPTCR")}

@@ -18,9 +18,8 @@ _SLOW_HZ = 80_000_000  # HPRE must divide the clock during the switch to a faste
 
 
 class Flash(FlashInterface):
-    """The flash interface: wait states, caches, two banks of pages, option bytes and the bit that disables the debug
-    port. Writing 0 to DBG_SWEN disables SWD (Klipper's pull request 5927). options: option bytes as delivered (RM0440
-    section 3.4.1)."""
+    """The flash interface: wait states, caches, two banks of pages, option bytes, and DBG_SWEN, which disables SWD if 0
+    is written (Klipper's pull request 5927). options: as delivered (RM0440 3.4.1)."""
 
     REGISTERS = {0x00: Register("ACR", 0, 0x71F0F), 0x08: Register("KEYR"), 0x0C: Register("OPTKEYR"),
                  0x10: Register("SR"), 0x14: Register("CR", LOCK | _OPTLOCK, 0xCB038BFF), 0x20: Register("OPTR")}
@@ -42,8 +41,7 @@ class Flash(FlashInterface):
             self.value["OPTR"] = value
 
     def write_CR(self, value: int) -> None:
-        """Handle a write that sets the locks, erases, programs option bytes or loads option bytes. The locks are
-        cleared only by the keys."""
+        """Handle a write that locks, erases, or programs or loads option bytes. Only the keys unlock."""
         if self.value["CR"] & LOCK:
             return
         locked = self.value["CR"] & _OPTLOCK
@@ -89,8 +87,7 @@ class Power(Peripheral):
     locked: Callable[[], bool] = staticmethod(lambda: False)
 
     def level(self) -> int | None:
-        """Return the setting PLS of the voltage detector, or None while the detector is off. The setting 7 selects an
-        external input."""
+        """Return the setting PLS of the voltage detector; None while it is off. 7 selects an external input."""
         return self.value["CR2"] >> 1 & 7 if self.value["CR2"] & 1 else None
 
     def write_CR2(self, value: int) -> None:
@@ -109,8 +106,7 @@ class Power(Peripheral):
 
 
 class SystemConfiguration(Peripheral):
-    """SYSCFG. CFGR2.PVDL connects the voltage detector to the break inputs of the timers, and locks the threshold until
-    a reset."""
+    """SYSCFG. CFGR2.PVDL connects the voltage detector to the timers' break and locks its threshold until a reset."""
 
     REGISTERS = {0x1C: Register("CFGR2", 0, 0xF)}
     on_change: Callable[[], None] = staticmethod(lambda: None)
@@ -149,8 +145,7 @@ class Rcc(ClockController):
         return self.value["PLLCFGR"] & 3 == 3
 
     def _pll_hz(self, lets_out: int = 24, divides: int = 25) -> int:
-        """Return the frequency of an output of the PLL. lets_out, divides: its enable bit and divider bits in
-        PLLCFGR."""
+        """Return the frequency of a PLL output. lets_out, divides: its enable bit and divider in PLLCFGR."""
         pll = self.value["PLLCFGR"]
         m, n, divider = (pll >> 4 & 15) + 1, pll >> 8 & 0x7F, 2 * (pll >> divides & 3) + 2
         vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else self.hsi_hz) / m
@@ -159,8 +154,7 @@ class Rcc(ClockController):
         return round(vco_in * n / divider)
 
     def fdcan_hz(self) -> int:
-        """Return the frequency of the FDCAN clock that CCIPR.FDCANSEL selects: the crystal, output Q of the PLL, or
-        APB1. The frequency is 0 if the crystal has died."""
+        """Return the FDCAN clock of CCIPR.FDCANSEL: the crystal (0 if dead), output Q of the PLL, or APB1."""
         chosen = self.value["CCIPR"] >> 24 & 3
         if chosen == 1:
             return self._pll_hz(20, 21)

@@ -10,8 +10,7 @@ from femtorque.hil.clock import ChipState
 
 
 class MessageRam(PeripheralPartlyInC):
-    """Message RAM. Only writes of whole words are allowed. Reads may have any size. The content is arbitrary after
-    power-on."""
+    """Message RAM. Writes are whole words; reads have any size. The content is arbitrary after power-on."""
 
     def __init__(self, base: int, parts: ChipState) -> None:
         self._words, self._count = parts.state.message_ram, parts.lib.FDCAN_RAM_WORDS

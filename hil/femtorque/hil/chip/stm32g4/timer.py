@@ -11,8 +11,7 @@ _CLOCKS = (0, 2, 4, 8, 2 * 6, 2 * 8, 4 * 6, 4 * 8, 8 * 6, 8 * 8, 16 * 5, 16 * 6,
 
 
 class FilteredTimer(Timer):
-    """A timer with a filter at its break input. Break sources within the chip (clock security, voltage detector) bypass
-    the filter."""
+    """A timer with a filter at its break input, which clock security and the voltage detector bypass."""
 
     REGISTERS = {**Timer.REGISTERS, 0x44: Register("BDTR", 0, 0xFFF7F)}
     LOCKED = {level: bits | (_BKF if level else 0) for level, bits in Timer.LOCKED.items()}  # RM0440's note at BKF

@@ -44,8 +44,7 @@ BENDING = np.array([[2.0, -1.0], [-1.0, 2.0]])  # times l / (6 EI): end slopes p
 
 @dataclass(frozen=True)
 class Cell:
-    """The mass around node number `node` at x, up to `end`: mass, com (3,), inertia (3, 3) about com, in the link
-    frame."""
+    """The mass around node `node` at x, up to `end`: mass, com (3,), inertia (3, 3) about com, in the link frame."""
 
     node: int
     x: float
@@ -171,13 +170,11 @@ class Beams:
         self.damping = np.array([e.damping for e in elements])[:, None]
 
     def moments(self, x: Array, v: Array) -> Array:
-        """Return the generalised moments (E, 5) that are conjugate to the strains at points x and velocities v (P, 3),
-        N m."""
+        """Return the moments (E, 5), N m, conjugate to the strains at points x and velocities v (P, 3)."""
         return self._moments(self.forms.factors(x), v)
 
     def forces(self, x: Array, v: Array, share: ArrayLike = 1.0) -> Array:
-        """Return the elastic and damping forces on the points (P, 3). share (E,): the fraction of each element that is
-        counted."""
+        """Return the elastic and damping forces on the points (P, 3). share (E,): counted fraction of each element."""
         factors = self.forms.factors(x)
         moments = np.asarray(share, float).reshape(-1, 1) * self._moments(factors, v)
         return -self.forms.forces(factors, moments.ravel())

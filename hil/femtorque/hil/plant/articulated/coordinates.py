@@ -1,10 +1,7 @@
-"""Coordinates along mechanisms: the angle of a hinge, the translation of a slide.
-
-Each coordinate is a function of two bilinear forms (elements.coordinate). The angle of a hinge is atan2 of sine and
-cosine. The translation of a slide is one form, and its second form is zero. The paper calls this "applying the torque
-about the hinge axis in the local frame". The torque times the gradient of a coordinate is equal and opposite on the two
-solids, and its power is torque times velocity.
-"""
+"""Coordinates along mechanisms: the angle of a hinge, the translation of a slide. Each is a function of two bilinear
+forms (elements.coordinate): atan2 of sine and cosine, or the first form of a slide. The paper calls this "applying the
+torque about the hinge axis in the local frame". A torque acts by the coordinate's gradient, equal and opposite on the
+two solids, with the power torque times velocity."""
 
 from __future__ import annotations
 
@@ -50,8 +47,7 @@ class Coordinates:
         return np.concatenate([first, np.where(self.turning, cos, 0.0) / square])
 
     def curvature(self, forms: Array, curvatures: Array) -> Array:
-        """Return the second time derivatives (n,) of the coordinates from the forms and the second derivatives of the
-        forms, (2 n,) each."""
+        """Return the coordinates' second derivatives (n,) from the forms and their second derivatives (2 n,)."""
         n = len(self)
         weighted = self.weights(forms) * curvatures
         return weighted[:n] + weighted[n:]

@@ -35,8 +35,7 @@ GROUND_AXES: tuple[Combination, ...] = tuple(
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame that is fixed in solid number `solid`: origin (3,) and axes (3, 3, one per column) in the frame of that
-    solid."""
+    """A frame fixed in solid number `solid`: origin (3,) and axes (3, 3, one per column) in the solid's frame."""
 
     solid: int
     origin: Array
@@ -86,8 +85,7 @@ def rows(element: Element, solids: Sequence[Solid]) -> list[Row]:
 
 
 def coordinate(element: Element, solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
-    """Return the forms of the coordinate along a mechanism: cosine and sine of a hinge, or the translation of a
-    slide."""
+    """Return the forms of the coordinate along a mechanism: cosine and sine of a hinge, or the slide's translation."""
     a, b = (directions(frame, solids) for frame in (element.a, element.b))
     if element.type == "hinge":
         return [(a[0], b[0]), (a[1], b[0])]

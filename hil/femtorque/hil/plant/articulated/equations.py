@@ -91,8 +91,7 @@ class Equations:
         return distances, others
 
     def turning(self, v: Array) -> Array:
-        """Return the accelerations (n,) of the coordinates that velocities v (size,) cause when no point
-        accelerates."""
+        """Return the coordinates' accelerations (n,) that velocities v (size,) cause when no point accelerates."""
         s, system = self.structure, self.structure.system
         return system.coordinates.curvature(self.forms[s.m:], system.forms.curvature(system.velocities(v))[s.m:])
 

@@ -55,14 +55,12 @@ class Forms:
         return self.U[:, :, None] * w[:, None, :] + self.W[:, :, None] * u[:, None, :]
 
     def forces(self, factors: tuple[Array, Array], conjugate: Array) -> Array:
-        """Return the sum of conjugate (K,) times gradient: the forces (P, 3) that do the same work as `conjugate` does
-        on the forms."""
+        """Return the sum of conjugate (K,) times gradient: the forces (P, 3) that do the same work."""
         u, w = factors
         return self.U.T @ (conjugate[:, None] * w) + self.W.T @ (conjugate[:, None] * u)
 
     def curvature(self, v: Array) -> Array:
-        """Return the second time derivatives (K,) of the forms at velocities v (P, 3) when no point accelerates: Cdot
-        v."""
+        """Return the forms' second derivatives (K,) at velocities v (P, 3) when no point accelerates: Cdot v."""
         u, w = self.factors(v)
         return 2.0 * np.einsum("kc,kc->k", u, w)
 

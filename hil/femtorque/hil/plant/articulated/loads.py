@@ -24,8 +24,7 @@ class Loads:
             self.stiffness, self.rest = springs
 
     def potential(self, z: Array, q: Array) -> float:
-        """Return the potential energy, J; it is zero with all masses at the origin and with springs and beams
-        unloaded."""
+        """Return the potential energy, J; zero with all masses at the origin and no load on springs and beams."""
         s = self.structure
         result = -float(s.weight @ z) + 0.5 * float(self.stiffness @ (q - self.rest) ** 2)
         if self.beams is not None:

@@ -87,8 +87,7 @@ class Plant(Stepped):
                 for k, joint in enumerate(self.joints) if joint.mimic]
 
     def _held(self, mechanism: Mechanism, assembly: tree.Assembly, places: Array) -> tuple[Element, ...]:
-        """Return the rows that fix the mode's root link to the ground. Mechanisms get these rows if they have a mode
-        whose root is not the base."""
+        """Return the rows that fix the mode's root link to the ground, if a mode has a root other than the base."""
         if not self._loose:
             return ()
         place = assembly.link_places[mechanism.modes[0].root]

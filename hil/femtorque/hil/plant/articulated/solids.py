@@ -35,8 +35,7 @@ TRIANGLE_TOLERANCE = 1e-6  # fraction of the trace: rounding of a printed tensor
 
 @dataclass(frozen=True)
 class Solid:
-    """points (4, 3): positions of masses of M/4 each, in the solid's frame. note: the change that the reduction needed,
-    or empty."""
+    """points (4, 3): positions of masses of M/4, in the solid's frame. note: the reduction's change, or empty."""
 
     name: str
     mass: float
@@ -63,8 +62,7 @@ class Solid:
         return self._affine() @ np.append(np.asarray(place, float), 1.0)
 
     def along(self, direction: ArrayLike) -> Array:
-        """Return coefficients (4,), with sum zero, of the body-fixed vector `direction` (3,), given in the solid's
-        frame."""
+        """Return coefficients (4,) with sum zero of the body-fixed vector `direction` (3,) in the solid's frame."""
         return self._affine() @ np.append(np.asarray(direction, float), 0.0)
 
     def _affine(self) -> Array:

@@ -50,6 +50,5 @@ def largest_step(equations: Equations, loads: Loads) -> float:
 
 
 def _largest(compliance: Array, blocks: list[Array]) -> float:
-    """Return the maximum eigenvalue of the compliance times the block-diagonal matrix: the maximum of B' K B relative
-    to the mass."""
+    """Return the maximum eigenvalue of compliance times block-diagonal matrix: of B' K B relative to the mass."""
     return float(np.max(np.linalg.eigvals(compliance @ block_diag(*blocks)).real, initial=0.0))

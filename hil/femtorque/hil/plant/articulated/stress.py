@@ -75,8 +75,7 @@ class Station:
 
 
 class Members:
-    """The links with a section. values (stations, 5): axial force, shear, torsion, bending and stress at the last
-    record."""
+    """The links with a section. values (stations, 5): axial force, shear, torsion, bending and stress."""
 
     def __init__(self, system: System, links: Sequence[Link], stations: Sequence[Station],
                  beams: Beams | None, flexible: Sequence[tuple[int, int]]) -> None:
@@ -219,8 +218,7 @@ def _stations(k: int, link: Link, mechanism: Mechanism, assembly: Assembly) -> l
 
 
 def _hung(link: Link, fixed: list[str], mechanism: Mechanism, assembly: Assembly) -> list[tuple[str, Array]]:
-    """Return the elements that are attached to a link or to a link fixed to it, each with its position along the link,
-    m."""
+    """Return the elements attached to a link or to links fixed to it, with their positions along it, m."""
     place, found = assembly.link_places[link.name], []
     for element in assembly.joints + assembly.loops:
         for side, frame in zip(assembly.sides[element.name], (element.a, element.b), strict=True):
@@ -232,8 +230,7 @@ def _hung(link: Link, fixed: list[str], mechanism: Mechanism, assembly: Assembly
 
 def _carried(link: Link, fixed: list[Link], s: float, axis: Array, mechanism: Mechanism, assembly: Assembly
              ) -> Iterator[tuple[Link | Payload | beam.Cell, Place]]:
-    """Return the masses that a link carries on the far side of s, with their positions: fixed links or their first
-    cells, and payloads."""
+    """Return the masses that a link carries beyond s, with positions: fixed links or first cells, and payloads."""
     for other in fixed:
         yield other if other.beam is None else beam.cells(other)[0], assembly.link_places[other.name]
     for payload in mechanism.payloads:

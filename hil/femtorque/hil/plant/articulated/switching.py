@@ -36,8 +36,7 @@ def pose(solid: Solid, x: Array) -> tuple[Array, Array]:
 
 
 def hold(place: Place, solid: Solid, x: Array) -> Element:
-    """Return the element that fixes a link's frame to the ground at its present pose. place: pose of the frame in a
-    solid with points x."""
+    """Return the element that fixes a link's frame to the ground. place: pose in a solid with points x."""
     R, p = pose(solid, x)
     return Element(GROUND, "fixed", Frame(0, p + R @ place.p, R @ place.R), Frame(place.solid, place.p, place.R))
 
@@ -64,8 +63,7 @@ def _combinations(old: Solid, new: Solid) -> Array:
 
 
 def _shared(mass: float, points: Array, speeds: Array, whole: float, places: Array) -> Array:
-    """Return the velocities (4, 3) of a rigid solid of mass `whole` at `places`. The momentum equals that of `mass` at
-    `points`."""
+    """Return velocities (4, 3) at `places` of a solid of mass `whole` with the momentum of `mass` at `points`."""
     centre = places.mean(axis=0)
     r = places - centre
     inertia = 0.25 * whole * (np.sum(r * r) * np.eye(3) - r.T @ r)

@@ -41,8 +41,7 @@ class Coupling:
         return float(values[self.follower] - self.ratio * values[self.leader] - self.offset)
 
     def across(self, by_coordinate: Array) -> Array:
-        """Return the rows (n, ...) of the coordinates, in the same combination as the coupling makes of the
-        coordinates' values."""
+        """Return the coordinates' rows (n, ...) combined as the coupling combines the coordinates' values."""
         combined: Array = by_coordinate[self.follower] - self.ratio * by_coordinate[self.leader]
         return combined
 
@@ -206,8 +205,7 @@ def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLik
 def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
             rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
             extra_rows: Sequence[Row] = (), couplings: Sequence[Coupling] = ()) -> tuple[System, Array]:
-    """Return the system with all its rows, including dependent rows, and degrees of freedom (size,) at which loops may
-    be open."""
+    """Return the system with all rows, also dependent ones, and z (size,), whose loops may be open."""
     named = {element.name: element for element in elements}
     along = [named[name] for name in coordinates]
     every = [row for element in elements for row in rows(element, solids)] + list(extra_rows)
@@ -238,8 +236,7 @@ def closed(system: System, z: Array, near: ArrayLike | None = None, held: Sequen
 
 
 def _close_held(system: System, z: Array, near: ArrayLike | None, held: Sequence[str], within: float = CLOSED) -> Array:
-    """Return z closed. If possible, the coordinates in `held` are unchanged; otherwise they change as little as
-    possible."""
+    """Return z closed, with the coordinates in `held` unchanged or changed as little as possible."""
     if held and near is not None:
         chosen = [system.coordinate_names.index(name) for name in held]
         try:

@@ -88,8 +88,7 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool =
     beams: list[beam.Element] = []
 
     def place(link: str, xyz: ArrayLike) -> Place:
-        """Return the frame of the solid that carries the point `xyz` of a link. A flexible link has one frame per
-        cell."""
+        """Return the frame of the solid that carries a link's point `xyz`. A flexible link has a frame per cell."""
         return next(p for end, p in links[link] if np.asarray(xyz, float)[0] <= end)
 
     def mount(link: Link, root: Place) -> None:
@@ -156,8 +155,7 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool =
 
 
 def scaled(mechanism: Mechanism, factor: float) -> Mechanism:
-    """Return the mechanism with the masses and inertias of its bodies multiplied by a factor. The rotors are
-    unchanged."""
+    """Return the mechanism with bodies' masses and inertias multiplied by a factor; rotors are unchanged."""
     links = tuple(replace(link, mass=factor * link.mass, inertia=factor * link.inertia) for link in mechanism.links)
     payloads = tuple(replace(load, mass=factor * load.mass, inertia=factor * load.inertia)
                      for load in mechanism.payloads)

@@ -1,5 +1,4 @@
-"""Damiao's drives. Ranges: openarm_can, dm_motor_constants.hpp; damiao-motor 1.0.6 has the same values (core/motor.py,
-_MOTOR_LIMIT_PARAM)."""
+"""Damiao's drives, with the ranges of openarm_can, dm_motor_constants.hpp, and damiao-motor 1.0.6 (core/motor.py)."""
 
 from femtorque.hil.drives.families.damiao.drive import Damiao
 from femtorque.hil.drives.fields import Ranges

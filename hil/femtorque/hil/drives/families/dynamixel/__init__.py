@@ -8,8 +8,7 @@ from femtorque.hil.drives.virtual import ServoPlug, VirtualServos
 
 
 def _made(p: ServoPlug) -> Dynamixel:
-    """Return a servo with factory settings and the owner's settings. At the joint's zero the servo reports the zero
-    position of its settings."""
+    """Return a servo with factory and owner's settings, which reports its zero position at the joint's zero."""
     model, offset = MODELS[p.model], p.setting.offset
     away = (p.setting.zero - offset - TURN // 2) * math.tau / TURN
     servo = Dynamixel(p.clock, p.number, model, p.bitrate, -away, p.supply, p.ohm)

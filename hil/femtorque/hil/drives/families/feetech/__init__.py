@@ -10,8 +10,7 @@ _VOLTS = {"sts3215-7v4": 7.4, "sts3215-12v": 12.0}  # nominal voltage, V: data s
 
 
 def _made(p: ServoPlug) -> Sts3215:
-    """Return a servo with factory settings and the owner's settings. At the joint's zero the servo reports the zero
-    position of its settings."""
+    """Return a servo with factory and owner's settings, which reports its zero position at the joint's zero."""
     away = (p.setting.zero + p.setting.offset - TURN // 2) * math.tau / TURN
     servo = Sts3215(p.clock, p.number, _VOLTS[p.model], -away, p.supply, p.ohm)
     offset = abs(p.setting.offset) | (0x800 if p.setting.offset < 0 else 0)

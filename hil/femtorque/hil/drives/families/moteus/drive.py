@@ -69,8 +69,7 @@ _COMES_WITH = {
 
 
 class Moteus(Drive):
-    """A moteus. home: state of its position reference; 2 with an encoder at its output. version: version of its
-    register map."""
+    """A moteus. home: its position reference, 2 with an encoder at its output. version: of its register map."""
 
     kind, maker = "moteus", MAKER
     hot_code = FAULTS["over temperature"]

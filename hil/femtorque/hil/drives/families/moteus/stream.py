@@ -28,8 +28,7 @@ def packed(fields: tuple[Field, ...]) -> bytes:
 
 
 class Stream:
-    """The diagnostic stream of one drive. records: records by name. settings: configured numbers by name, which may
-    change."""
+    """The diagnostic stream of one drive. records: by name. settings: configured numbers by name."""
 
     def __init__(self, records: dict[str, tuple[Field, ...]], settings: dict[str, float]) -> None:
         self.records, self.settings = records, settings

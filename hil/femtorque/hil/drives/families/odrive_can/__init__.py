@@ -1,5 +1,4 @@
-"""ODrive drives with motors, configured as docs/drives.md recommends. The value of the motor's maximum torque is
-chosen."""
+"""ODrive drives with motors, configured as docs/drives.md recommends. The motor's maximum torque is chosen."""
 
 from femtorque.hil.drives.families.odrive_can.drive import ODrive
 from femtorque.hil.drives.fields import Ranges

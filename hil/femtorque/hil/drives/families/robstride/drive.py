@@ -72,8 +72,7 @@ class RobStride(Drive):
         return Frame(STATE << 24 | RUN << 22 | self.id << 8 | self.host, data + bytes(1), extended=True)
 
     def _parameter(self, kind: int, data: bytes, state: Frame) -> Frame | None:
-        """Answer a read with the value, and a write with the drive's state. Bit 16 of the answer marks a missing
-        parameter."""
+        """Answer a read with the value, a write with the state. Bit 16 marks a missing parameter."""
         index = int.from_bytes(data[:2], "little")
         value = {POSITION: self.motor.position, VELOCITY: self.motor.velocity}.get(index, self.parameters.get(index))
         if value is None:
