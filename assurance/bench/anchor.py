@@ -72,7 +72,8 @@ def emulation() -> float:
 
 
 class Pace:
-    """A measurement of a board's speed, with emulations between its runs. work: s of its runs and between them."""
+    """A measurement of a board's speed, with emulations between its runs. work: time of the runs and between the runs,
+    s."""
 
     def __init__(self, board: VirtualBoard) -> None:
         emulation()  # compiles the emulated code once before the measurement
@@ -119,11 +120,11 @@ def spent(*command: object, folder: Path = ROOT, **environment: str) -> float:
 
 @dataclass(frozen=True)
 class Script:
-    """A text for Python with which a command's time is compared. reference: s on the reference computer."""
+    """A text for Python with which a command's time is compared."""
 
     name: str
     text: str
-    reference: float
+    reference: float  # time on the reference computer, s
 
     def beside(self, command: Callable[[], float], runs: int) -> tuple[float, float]:
         """Return a command's mean time, s, and its ratio to the script's, which runs before and after each run."""

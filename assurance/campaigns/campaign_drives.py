@@ -187,7 +187,8 @@ def _short(seconds: float, again: float = 0.0, times: int = 1) -> Strike:
 
 
 def _without_supply(seconds: float, boot: float = 0.0) -> Strike:
-    """Return the injection that switches off the first drive's supply. boot: s until the drive is on the bus again."""
+    """Return the injection that switches off the first drive's supply. boot: time until the drive is on the bus again,
+    s."""
     return on(faults.every(faults.becomes(faults.first, boot=boot),
                            faults.becomes(faults.first, seconds, supplied=False)))
 
@@ -310,8 +311,9 @@ def injections(name: str) -> Iterator[Injection]:
 
 
 def of_board(own: float, told: float, halted: float | None = None) -> Iterator[Injection]:
-    """Yield faults of the board. own: s until drives that the board cannot reach have stopped. told: s until all
-    further drives have stopped. halted: s until drives have stopped after a halt by a debugger, if this is not `own`.
+    """Yield faults of the board. own: time until drives that the board cannot reach have stopped, s. told: time until
+    all further drives have stopped, s. halted: time until drives have stopped after a halt by a debugger, s, if this is
+    not `own`.
     """
     for moment in DRIVEN:
         for name, strike, within in (("no supply", board_dies, own),

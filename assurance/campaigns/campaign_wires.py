@@ -49,7 +49,8 @@ def refused(key: str, value: object, rule: str, hint: str = "") -> Never:
 
 
 def light_arm(own: DriveType, effort: float, gains: Gains, friction: Friction | None = None) -> Mechanism:
-    """Return the drives' arm, but light and with three servos. friction: None keeps the arm's friction."""
+    """Return the drives' arm, but light and with three servos. friction: friction of every joint; None for the arm's
+    friction."""
     source = load_mechanism(MECHANISMS / "damiao_arm.toml")
 
     def on_servo(number: int, joint: Joint, start: float) -> Joint:

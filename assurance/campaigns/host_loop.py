@@ -116,7 +116,7 @@ def packed(r: Ranges, c: Command) -> bytes:
 
 @dataclass(frozen=True)
 class Ran:
-    """Time series of a run, every millisecond. target, q (T, J): rad."""
+    """Time series of a run, every millisecond. target, q (T, J): target and measured positions, rad."""
 
     seconds: Array  # (T,): since the beginning of the motion
     target: Array

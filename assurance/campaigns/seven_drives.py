@@ -178,10 +178,10 @@ def _rounded(joint: Joint, told: dict[str, float]) -> tuple[dict[str, float], fl
 
 @dataclass(frozen=True)
 class Compared:
-    """Runs by name. ways: of WAYS, LIVE and FLOORS."""
+    """Runs by name."""
 
     mechanism: Mechanism
-    ways: dict[str, Way]
+    ways: dict[str, Way]  # results of WAYS, LIVE and FLOORS
     stalled: dict[str, Way]  # HOST and OURS with a stalled host
 
 

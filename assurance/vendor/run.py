@@ -42,11 +42,11 @@ ALWAYS = ("hal", "hal_cortex", "hal_rcc", "hal_rcc_ex", "hal_pwr", "hal_pwr_ex",
 
 @dataclass(frozen=True)
 class Family:
-    """A chip family. device, drivers: ST's repositories. prefix: of the drivers' files."""
+    """A chip family. device, drivers: ST's repositories."""
 
     device: str
     drivers: str
-    prefix: str
+    prefix: str  # prefix of the drivers' files
     part: str  # ST's macro name
     model: type[Stm32]
     hse_hz: int

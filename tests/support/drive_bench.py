@@ -16,7 +16,8 @@ STEP = 100e-6
 
 
 class DriveBench:
-    """A drive on a test bench. inertia: kg m^2. load: torque on the inertia, N m, by its angle, rad."""
+    """A drive on a test bench. inertia: inertia at the output, kg m^2. load: function from the output's angle, rad, to
+    the torque on it, N m."""
 
     def __init__(self, make: Callable[[Wire], Drive], inertia: float = 0.05,
                  load: Callable[[float], float] = lambda q: 0.0) -> None:

@@ -25,8 +25,8 @@ ANSWER = Layout(tuple(Field(name, 16) for name in ("position", "velocity", "torq
 
 @dataclass
 class FakeDrive:
-    """A simulated drive. position, velocity: rad, rad/s at the output, set by the test. torque: torque of the last
-    command, N m."""
+    """A simulated drive. position, velocity: motion of the output, rad and rad/s, which the test sets. torque: torque
+    of the last command, N m."""
 
     drive: Drive
     position: float = 0.0

@@ -132,13 +132,13 @@ class Board:
         """Return a context manager for live targets, with `send`, `chunk`, `status` and `wait`. The board is armed if
         needed. When the context ends, the joints come to rest at the last target and are held.
 
-        delay: s from the time of a target until the joints reach the target. frame: s from one target to the next.
-        None: use the mechanism file's value. By default the delay is 10 ms plus two frames, and the board measures the
-        frame from the time stamps. Targets may be far from the present pose, late, irregular or missing. The board
-        keeps its limits of position, velocity, acceleration and jerk, and the status names the limits that acted. If
-        targets stop for longer than the file's timeout, the joints come to rest. The next target starts a motion from
-        the pose in which the joints came to rest. The joints also come to rest if this computer is busy for longer than
-        `host_timeout_s`. Raises BadInput, and Refused with the board's reason.
+        delay: time from the time stamp of a target until the joints reach the target, s. frame: time from one target to
+        the next, s. None: use the mechanism file's value. By default the delay is 10 ms plus two frames, and the board
+        measures the frame from the time stamps. Targets may be far from the present pose, late, irregular or missing.
+        The board keeps its limits of position, velocity, acceleration and jerk, and the status names the limits that
+        acted. If targets stop for longer than the file's timeout, the joints come to rest. The next target starts a
+        motion from the pose in which the joints came to rest. The joints also come to rest if this computer is busy for
+        longer than `host_timeout_s`. Raises BadInput, and Refused with the board's reason.
 
         >>> with Board.connect("auto", "my_arm.toml") as board, board.follow() as f:
         ...     for q in policy():

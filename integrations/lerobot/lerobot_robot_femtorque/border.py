@@ -20,7 +20,8 @@ POSITION = ".pos"
 
 @dataclass(frozen=True)
 class Border:
-    """Conversion (J,): LeRobot's value is scale times the joint's position plus shift. lower, upper: rad or m."""
+    """Conversion (J,): LeRobot's value is scale times the joint's position plus shift. lower, upper: limits of the
+    joints, rad or m."""
 
     names: tuple[str, ...]
     scale: Array

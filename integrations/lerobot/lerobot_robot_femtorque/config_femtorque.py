@@ -9,9 +9,10 @@ from lerobot.robots.config import RobotConfig
 @RobotConfig.register_subclass("femtorque")
 @dataclass(kw_only=True)
 class FemtorqueConfig(RobotConfig):
-    """mechanism: of the firmware. port: as in `femtorque --port`. gripper: the joint with a range of 0 to 100; empty:
-    none. use_velocity_and_torque: also observe `.vel` and `.torque`. delay: as in `femtorque follow`; None: the file's.
-    park: pose by joint, LeRobot's units, at which disconnect() releases the arm; empty: the arm is held."""
+    """mechanism: mechanism file of the firmware. port: port as in `femtorque --port`. gripper: the joint with a range
+    of 0 to 100; empty without a gripper. use_velocity_and_torque: true to observe `.vel` and `.torque`. delay: delay as
+    in `femtorque follow`; None for the file's delay. park: pose by joint, in LeRobot's units, at which disconnect()
+    releases the arm; empty to leave the arm held."""
 
     mechanism: str
     port: str = "auto"

@@ -8,9 +8,9 @@ from lerobot.teleoperators.config import TeleoperatorConfig
 @TeleoperatorConfig.register_subclass("femtorque_leader")
 @dataclass(kw_only=True)
 class FemtorqueLeaderConfig(TeleoperatorConfig):
-    """FemtorqueConfig's mechanism, port and gripper. friction: per cent of Coulomb friction to compensate, 0 to 80."""
+    """FemtorqueConfig's mechanism, port and gripper."""
 
     mechanism: str
     port: str = "auto"
     gripper: str = "gripper"
-    friction: int = 0
+    friction: int = 0  # per cent of Coulomb friction to compensate, 0 to 80

@@ -207,7 +207,7 @@ def _felt(hz: float, observed: float, count: float, inertia: float, losses: floa
     """Return the noise of the estimated external torque, N m or N (standard deviation), over 10^5 ticks. Positions have
     random errors within a count.
 
-    The observer and a filter of 20 Hz process these errors. inertia: kg m^2 or kg. losses: N m s/rad or N s/m.
+    The observer and a filter of 20 Hz process these errors. inertia is in kg m^2 or kg, losses in N m s/rad or N s/m.
     """
     pole, low = math.exp(-2.0 * math.pi * observed / hz), 1.0 - math.exp(-2.0 * math.pi * 20.0 / hz)
     predicted = velocity = felt = 0.0

@@ -11,9 +11,9 @@ from tests.support.plugged import Hand, plugged_in
 
 @pytest.fixture
 def brought_up(here, monkeypatch, tmp_path):
-    """Run `femtorque bringup` on a file with this text, by default the existing file. hand: who moves the joints.
-    spoil: injects faults. plant, world: as in plugged_in. Returns the report by joint, the file's mechanism afterwards,
-    and the board."""
+    """Run `femtorque bringup` on a file with this text, by default the existing file. hand: the person who moves the
+    joints. spoil: injects faults. plant, world: arguments of plugged_in. Returns the report by joint, the file's
+    mechanism afterwards, and the board."""
     file = tmp_path / "arm.toml"
 
     def look(text, *options, hand=Hand, spoil=lambda board: None, plant=None, world=None):

@@ -53,7 +53,7 @@ def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_rightly(bro
 
 
 def told(**setting: int) -> SimpleNamespace:
-    """Return a report of three connected drives. setting: by joint, the setting that differs from the file."""
+    """Return a report of three connected drives. setting: the setting that differs from the file, by joint."""
     seen = messages.DRIVE_STATES["SEEN"][0]
     of = [setting.get(name, 0) for name in ("shoulder", "elbow", "wrist")]
     return SimpleNamespace(state=[seen] * 3, error=[0] * 3, setting=of, value=[0] * 3, answers=[0] * 3)

@@ -36,7 +36,7 @@ def upright(safety: Safety) -> Mechanism:
 
 @contextmanager
 def holding(mechanism: Mechanism, folder: str | None = None) -> Iterator[tuple[VirtualBoard, Session]]:
-    """Connect a board in HOLD with its arm at rest. folder: of the image, by default the mechanism's name."""
+    """Connect a board in HOLD with its arm at rest. folder: folder of the image, by default the mechanism's name."""
     elf = build.build_image(mechanism, rig.ROOT / "build" / (folder or mechanism.name)).elf
     with rig.connected(mechanism, elf, armed=True) as (board, session):
         rig.pump(board, session, 20)

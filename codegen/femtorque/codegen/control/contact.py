@@ -118,7 +118,8 @@ def threshold(joint: Joint, effort: float, noise: float) -> Contact:
 
 
 def hidden(joint: Joint, effort: float) -> float:
-    """Return the largest change of dry friction, N m or N, when a resting joint's load reverses. effort: N m or N."""
+    """Return the largest change of dry friction, N m or N, when a resting joint's load reverses. effort: the joint's
+    effort, N m or N."""
     rubs = joint.friction
     return OF_DRY * (rubs.coulomb + (rubs.stribeck + rubs.load * effort))
 

@@ -67,7 +67,7 @@ class SettingConstants:
 
 
 def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
-    """Return the data that the check of a drive's settings needs. watchdog: s.
+    """Return the data that the check of a drive's settings needs. watchdog: time-out of the drive's watchdog, s.
 
     A servo's position limits are encoder counts within one turn.
     """

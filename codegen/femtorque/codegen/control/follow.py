@@ -93,7 +93,7 @@ def follow_rows(mechanism: Mechanism, speeds: Sequence[float]) -> list[FollowCon
 
 
 def follow_row(joint: Joint, limits: Limits, dt: float) -> FollowConstants:
-    """Return one joint's row for these limits. dt: s of a tick."""
+    """Return one joint's row for these limits. dt: duration of a tick, s."""
     v, a = (x * (1.0 - INSIDE) for x in (limits.velocity, limits.acceleration))
     near_a = limits.jerk * dt * (1.0 - INSIDE)
     j = max(near_a - ROUNDED * a, 0.5 * near_a) / dt

@@ -47,7 +47,8 @@ class LabConstants:
 
 
 def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: float, count: float) -> LabConstants:
-    """Return the constants of one joint for the lab modes. speed, effort: its limits. count: rad or m per count."""
+    """Return the constants of one joint for the lab modes. speed, effort: limits of the joint. count: size of an
+    encoder count, rad or m."""
     hz, safety, slides = float(mechanism.control.rate_hz), mechanism.safety, joint.type == "prismatic"
     home = joint.home or Home()
     jog_velocity = safety.jog_speed * speed

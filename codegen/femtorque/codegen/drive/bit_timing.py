@@ -42,10 +42,10 @@ def timings(clock_hz: int, bitrate: int, prescaler: int, before: int, behind: in
             compensated: int | None = None, latest: float | None = None) -> list[BitTiming]:
     """Return all bit timings within these limits that give exactly this bit rate, the best first. The best timing has
     the sample point nearest to the recommended one. Among equal timings, the timing with the shortest quanta comes
-    first. All nodes of a bus need equal bit rates, so this list has only exact timings. compensated: for a data phase,
-    the largest prescaler with which the controller compensates the delay of its transceiver. Timings with a prescaler
-    up to this limit come first in the list. Timings with a larger prescaler must have their sample point after the
-    delay. latest: desired sample point instead of CiA's. No timing samples later.
+    first. All nodes of a bus need equal bit rates, so this list has only exact timings. compensated: largest data-phase
+    prescaler with which the controller compensates the delay of its transceiver. Timings with a prescaler up to this
+    limit come first in the list. Timings with a larger prescaler must have their sample point after the delay. latest:
+    desired sample point instead of CiA's. No timing samples later.
     """
     found, wanted = [], sample_point(bitrate) if latest is None else latest
     for divider in range(1, prescaler + 1):

@@ -47,7 +47,8 @@ def bits(frame: Frame) -> Bits:
 
 
 def most_bits(size: int, extended: bool = False, fd: bool = False, id: int | None = None) -> Bits:
-    """Return an upper bound for any contents: a stuffed bit after each fourth bit. id: of CAN FD; None: any id."""
+    """Return an upper bound for any contents: a stuffed bit after each fourth bit. id: identifier of a CAN FD frame;
+    None for any identifier."""
     if not fd:
         plain = (39 if extended else 19) + 8 * size + 15
         return Bits(plain + (plain - 1) // 4 + TAIL)

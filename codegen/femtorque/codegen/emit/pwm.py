@@ -256,9 +256,9 @@ def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, 
 
 
 def _jump(mechanism: Mechanism, joint: Joint, full: float) -> float:
-    """Return a current step from one PWM period to the next, A, that cannot occur in an intact winding. full: A at a
-    duty of 1. The bus voltage and an equal back-EMF together give the fastest change. The limit is three times this
-    change, because at 20 kHz or in saturation the inductance is less than in the file. The limit is at least the
+    """Return a current step from one PWM period to the next, A, that cannot occur in an intact winding. full: current
+    at a duty of 1, A. The bus voltage and an equal back-EMF together give the fastest change. The limit is three times
+    this change, because at 20 kHz or in saturation the inductance is less than in the file. The limit is at least the
     sensor's noise.
     """
     assert mechanism.board is not None and joint.motor is not None
@@ -274,7 +274,8 @@ def _pulse_periods(mechanism: Mechanism) -> tuple[int, int]:
 
 
 def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, float]:
-    """Return duty and current, A, of the pulse that tests a sensor's sign and gain at rest. count: A per count.
+    """Return duty and current, A, of the pulse that tests a sensor's sign and gain at rest. count: current per count,
+    A.
 
     The current is the mean of the readings that the test of the pulse uses. A duty takes effect at the update that
     follows the reading at which the firmware wrote it.

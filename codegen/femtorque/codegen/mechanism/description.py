@@ -350,7 +350,7 @@ class Safety:
 
 @dataclass(frozen=True)
 class Follow:
-    """Settings for live targets. delay, frame: s; None: measured."""
+    """Settings for live targets. delay, frame: times in s; None if the board measures them."""
 
     delay: float | None = None  # 0: targets are followed without a delay, and must contain velocities
     timeout: float = 0.25  # time without a target until FOLLOW ends, s

@@ -59,7 +59,7 @@ class Elements:
 
 
 def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0) -> Elements:
-    """Return the two-node elements of a uniform beam. length: m. mass: kg. shear: EI / GA_s, m^2; 0 without shear.
+    """Return the two-node elements of a uniform beam. length in m, mass in kg. shear: EI / GA_s, m^2; 0 without shear.
 
     The shapes are exact if loads act only at the nodes. Deflection is cubic and slope quadratic in x, with phi = 12 EI
     / (GA_s l^2) between them (Przemieniecki, 1968, section 5.6). The mass matrix is that of Friedman and Kosmatka,

@@ -77,8 +77,8 @@ def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True)
 class Levers:
-    """Lever arms in global axes, m. joint (..., n, 3): from the parent's joint to joint i. For a body on the ground,
-    `joint` is zero, and no function uses it."""
+    """Lever arms in global axes, m. joint (..., n, 3): vector from the parent's joint to joint i. For a body on the
+    ground, `joint` is zero, and no function uses it."""
 
     com: Array  # vector from joint i to the centre of gravity of body i
     joint: Array

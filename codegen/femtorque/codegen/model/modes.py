@@ -90,8 +90,8 @@ def rpy_of(R: Array) -> Array:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A section of a motion in one mode. places: for every streamed joint of the mode's model, its index among the
-    streamed joints of the whole mechanism.
+    """A section of a motion in one mode. places: index of each streamed joint of the mode's model among the streamed
+    joints of the whole mechanism.
     """
 
     mode: str

@@ -407,11 +407,10 @@ def moved_by(moment: Array) -> Array:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Additional motion of a point, or of a first moment, that results from shortening. acceleration (..., 3): in the
-    root frame."""
+    """Additional motion of a point, or of a first moment, that results from shortening."""
 
     at: Array  # (...): displacement u along x
-    acceleration: Array
+    acceleration: Array  # (..., 3): acceleration in the root frame
 
     @staticmethod
     def of(u: list[Array], w: Array, e: Array) -> Drawn:

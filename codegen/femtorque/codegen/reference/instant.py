@@ -18,9 +18,9 @@ Array = NDArray[np.float64]
 
 def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None) -> Array:
     """Return torques (..., J), N m or N, of the streamed joints at positions, velocities and accelerations (..., J).
-    mode: by default the first mode. Joints that the mode does not have get 0. Raise BadInput for wrong shapes and
-    unknown modes. Raise Refused for flexible links, whose torque depends on the past motion, and for a state that
-    closed loops cannot reach."""
+    mode: name of a mode; by default the first mode. Joints that the mode does not have get 0. Raise BadInput for wrong
+    shapes and unknown modes. Raise Refused for flexible links, whose torque depends on the past motion, and for a state
+    that closed loops cannot reach."""
     alone = in_one_mode(mechanism, mode)
     rows, shape = rows_of(mechanism, q, v, a)
     places = places_of(mechanism, alone)

@@ -35,7 +35,7 @@ class Function:
 
 
 class Expr:
-    """A node of the graph. name: of the value, or of its negative if `negated`."""
+    """A node of the graph. name: name of the value; if `negated`, name of the value's negative."""
 
     __slots__ = ("graph", "index", "name", "negated")
     args: tuple[Expr, ...] = ()

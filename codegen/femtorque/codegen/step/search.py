@@ -62,7 +62,8 @@ def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
 
 
 def instant_of(model: Model, form: type[InstantTorque], shared: Sequence[Members] = ()) -> InstantTorque:
-    """Return the graph of torques at an instant with the fewest instructions. form: with motion, or at rest."""
+    """Return the graph of torques at an instant with the fewest instructions. form: torques in motion, or torques at
+    rest."""
     def made(tree: Tree) -> InstantTorque:
         return form(model, tree, shared)
 

@@ -138,7 +138,8 @@ class CompiledPath:
         self.ffi, self.lib = build(_sources(mechanism, step), declarations, precision, LIGHTLY)
 
     def torque(self, knots: Knots) -> NDArray[Any]:
-        """Return tau_ID (N, J), N m or N, at the middles of all ticks of a motion. knots: in wire units."""
+        """Return tau_ID (N, J), N m or N, at the middles of all ticks of a motion. knots: the motion's knots in wire
+        units."""
         q = np.asarray(knots.position, np.int64)
         if self.turns.integer is np.int64:
             q = q << 32

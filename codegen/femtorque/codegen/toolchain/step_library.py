@@ -190,8 +190,9 @@ class CompiledStep:
             raise Refused(f"{self.model.mechanism.name}: the loops cannot be followed from their start to the motion's")
 
     def run(self, samples: NDArray[Any], modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
-        """Return torques (N, J), N m or N, of N steps, one per sample (N,) of Turns.samples. modes (N, 2): as in
-        `schedule`. Raise Refused if closed loops reach a singular pose, or a mode's constraints contradict the motion.
+        """Return torques (N, J), N m or N, of N steps, one per sample (N,) of Turns.samples. modes (N, 2): modes as
+        `schedule` returns them. Raise Refused if closed loops reach a singular pose, or a mode's constraints contradict
+        the motion.
         """
         tau: NDArray[Any] = np.empty((len(samples), len(self.turns.units)), self.turns.real)
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))
@@ -211,7 +212,7 @@ class CompiledStep:
 
     def torque(self, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
         """Return torques (N, J), N m or N, at s_0..s_N-1. positions (N+2, J), rad or m: samples of a motion at
-        s_-1..s_N. modes (N+1, 2): as in femtorque.codegen.model.modes.schedule.
+        s_-1..s_N. modes (N+1, 2): modes as femtorque.codegen.model.modes.schedule returns them.
         """
         positions = np.asarray(positions, np.float64)
         self.start(positions[0])

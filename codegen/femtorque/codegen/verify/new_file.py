@@ -317,7 +317,8 @@ def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: So
 
 
 def _fewer(moving: list[dict[str, Any]], most: int) -> str:
-    """Return a hint on how to reduce the number of moving joints to `most`. moving: from the base outwards."""
+    """Return a hint on how to reduce the number of moving joints to `most`. moving: moving joints from the base
+    outwards."""
     away = [str(joint["name"]) for joint in moving[most:]]
     if len(away) > FEW:
         return f"keep so many by --chain A:B, or lock {len(away)} with --lock JOINT"

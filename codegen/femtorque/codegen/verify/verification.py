@@ -42,7 +42,8 @@ SCHEME, SCHEME_HZ = 1e-5, 1000.0  # bound over the peak, for 1 ms ticks; grows w
 
 
 class ChipRun(Protocol):
-    """A run of the step on the chip. tau (N, J): N m or N. instructions (N,): number of instructions in every tick."""
+    """A run of the step on the chip. tau (N, J): torques, N m or N. instructions (N,): number of instructions in every
+    tick."""
 
     @property
     def tau(self) -> NDArray[np.float32]: ...

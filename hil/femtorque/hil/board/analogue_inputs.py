@@ -14,7 +14,8 @@ from femtorque.hil.plant import Driven
 
 
 class Senses:
-    """Voltages on analogue pins. temperatures: deg C, in the order of [sense]. current_sensors: by joint."""
+    """Voltages on analogue pins. temperatures: deg C each, in the order of [sense]. current_sensors: sensors by joint.
+    """
 
     def __init__(self, board: Board, chip: Stm32, joints: Served,
                  plant: Driven, power: PowerStage) -> None:
@@ -32,8 +33,8 @@ class Senses:
                 self._sensor_channels[sampling.channels[pin]] = j
 
     def describe(self, states: Any) -> None:
-        """Describe the voltages on analogue pins to C. states: of the converters, by converter and channel. The first
-        converter samples motor currents. The last converter samples the bus voltage and the temperatures."""
+        """Describe the voltages on analogue pins to C. states: states of the converters, by converter and channel. The
+        first converter samples motor currents. The last converter samples the bus voltage and the temperatures."""
         first, last = self._chip.converters[0], self._chip.converters[-1]
         for number, j in self._sensor_channels.items():
             self._describe_sensor(states[first.slot][number], j)

@@ -15,8 +15,8 @@ Places = NDArray[np.int64]
 
 
 class BusSteps:
-    """servos, drives, signs, gears, zeros: as in femtorque.hil.board.buses. interval: s of constant voltages and
-    torques. line: the struct in C, and plant: the plant, or None if the plant is not in C."""
+    """For servos, drives, signs, gears and zeros see femtorque.hil.board.buses. interval: time of constant voltages and
+    torques, s. line, plant: the struct and the plant in C; None if the plant is not in C."""
 
     def __init__(self, servos: Mapping[int, Servo], drives: Mapping[int, Drive], signs: Array, gears: Array,
                  zeros: Array, plant: Driven, interval: float) -> None:

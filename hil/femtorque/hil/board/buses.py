@@ -54,10 +54,10 @@ def _plug_line(wire: HalfDuplex, chip: Stm32, line: OneWire) -> None:
 
 
 class Buses:
-    """wires, lines: CAN buses and half-duplex buses, by name. drives, servos, all: by the number of their joint. signs,
-    gears (J,): direction of a drive's output, and turns of the output per turn of the joint. zeros (J,): angle of the
-    output at the joint's zero, rad. clock: creates the clock of a bus. plug: connects the other nodes to a bus.
-    supplied: returns true while the servos have power."""
+    """wires, lines: CAN buses and half-duplex buses, by name. drives, servos, all: devices by the number of their
+    joint. signs, gears (J,): direction of a drive's output, and turns of the output per turn of the joint. zeros (J,):
+    angle of the output at the joint's zero, rad. clock: creates the clock of a bus. plug: connects the other nodes to a
+    bus. supplied: returns true while the servos have power."""
 
     def __init__(self, clock: Callable[[], EventClock], mechanism: Mechanism, joints: Served, plant: Driven,
                  supply: Callable[[], float], plug: Plug, supplied: Callable[[], bool] = lambda: True) -> None:

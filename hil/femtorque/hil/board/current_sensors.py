@@ -27,7 +27,8 @@ class InLine:
 
 @dataclass(frozen=True)
 class LowShunt:
-    """A shunt in series with the low switch of a motor's second half bridge. timer, output: of this half bridge."""
+    """A shunt in series with the low switch of a motor's second half bridge. timer, output: timer and output of this
+    half bridge."""
 
     timer: str
     output: int

@@ -26,7 +26,8 @@ LONGEST = 0.05  # largest simulated time per step, s; on a slow computer the joi
 
 
 class DrivesAlone:
-    """urls, terminals: of the buses, by name. port: of the first bus, 0 for any; the next buses count up from it."""
+    """urls, terminals: the buses' addresses by name. port: TCP port of the first bus, 0 for any; later buses use the
+    next ports."""
 
     def __init__(self, mechanism: Mechanism, plant: Driven, port: int = 0) -> None:
         file = mechanism.source or mechanism.name

@@ -38,7 +38,7 @@ class OnLine(Protocol):
 
 
 class ServoInPython(ABC):
-    """A servo whose packets Python handles. delay: s from a question, or the previous answer, to its answer."""
+    """A servo whose packets Python handles. delay: s, from a question or previous answer to its answer."""
 
     def __init__(self) -> None:
         ffi = library()[0]
@@ -110,8 +110,8 @@ class OneWire:
     # -- the board's side ---------------------------------------------------
 
     def sent(self, data: bytes, seconds: float, before: float = 0.0, after: float = 0.0) -> None:
-        """Send bytes of the board. Each byte takes the given number of seconds. before, after: s for which the board's
-        driver is on before the first byte and after the last byte."""
+        """Send bytes of the board. Each byte takes the given number of seconds. before, after: time for which the
+        board's driver is on before the first byte and after the last byte, s."""
         self._lib.one_wire_sent(self.state, data, len(data), seconds, before, after)
         self._parts.check()
 

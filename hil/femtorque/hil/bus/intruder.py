@@ -9,7 +9,8 @@ RETURNS = 5.3e-3  # time between checks for bus off, s; not a multiple of the bo
 
 
 class Intruder(TimedNode):
-    """The intruder. period: s between frames; 0: as fast as the bus accepts them. timing, fast: bit timings."""
+    """The intruder. period: time between frames, s; 0 for as many frames as the bus accepts. timing, fast: bit timings.
+    """
 
     def __init__(self, wire: Wire, frame: Frame, period: float, timing: BitTiming,
                  fast: BitTiming | None = None) -> None:

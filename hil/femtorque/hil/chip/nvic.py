@@ -11,9 +11,9 @@ _FAULTS = (MEM_MANAGE, BUS_FAULT, USAGE_FAULT)
 
 
 class Nvic:
-    """The interrupt controller, whose state is in C. pending, enabled, priority: by exception number. lines: interrupt
-    requests that peripherals assert, also by number. The chip implements the upper four of a priority's 8 bits.
-    group_shift: AIRCR.PRIGROUP."""
+    """The interrupt controller, whose state is in C. pending, enabled, priority: states by exception number. lines:
+    interrupt requests that peripherals assert, by exception number. The chip implements the upper four of a priority's
+    8 bits. group_shift: AIRCR.PRIGROUP."""
 
     group_shift = Member(int, "_state")
 

@@ -9,7 +9,7 @@ CURRENT = "ft_current_interrupt"  # interrupts a tick
 
 
 class TooLong(Exception):
-    """Raised if a tick takes longer than its limit. cycles: of the tick, with flash waits. waiting: flash waits."""
+    """Raised if a tick takes longer than its limit. cycles: cycles of the tick. waiting: flash waits among them."""
 
     def __init__(self, cycles: int, waiting: int) -> None:
         super().__init__(f"a tick takes {cycles} cycles")

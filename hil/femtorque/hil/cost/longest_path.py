@@ -72,7 +72,7 @@ def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory,
             tables: Iterable[str] = control_flow.TABLES) -> int:
     """Return the cycles of the longest path through these handlers, if the image has them, each counted once. unseen:
     maximise, and return, only the cycles of code that no tick has run. turns: iterations of loops whose body has never
-    run. tables: as in control_flow.functions."""
+    run. tables: tables of function pointers, as in control_flow.functions."""
     roots = [name for name in roots if name in image.symbols]
     if not roots:
         return 0

@@ -94,19 +94,20 @@ class Motor:
 
     def stand(self, electric: float, damping: float) -> None:
         """Hold the present phase voltages constant while the output turns. electric: electrical angle per angle of the
-        output. damping: N m s/rad, from the back-EMF across the winding's resistance."""
+        output. damping: damping by the back-EMF across the winding's resistance, N m s/rad."""
         s = self.state
         s.still, s.still_at, s.electric, s.damping = s.torque + damping * s.measured, s.angle, electric, damping
         self.standing = True
 
     def hold(self, pos_gain: float, vel_gain: float, integrator: float, wound_up: float | None) -> None:
-        """Close a position loop around a velocity loop. pos_gain: 1/s; vel_gain: N m s per turn; integrator: N m per
-        turn. wound_up: factor on the integral in each period at the torque limit. If the value is None, the gains of
-        the command apply."""
+        """Close a position loop around a velocity loop. pos_gain, vel_gain, integrator: gains, 1/s, N m s per turn, N m
+        per turn. wound_up: factor on the integral in each period at the torque limit. If the value is None, the gains
+        of the command apply."""
         s = self.state
         s.pos_gain, s.vel_gain, s.integrator, s.wound_up = pos_gain, vel_gain, integrator, wound_up or 0.0
         s.holding = wound_up is not None
 
     def fade(self, limit: float, gain: float) -> None:
-        """Reduce the torque near a velocity limit, turns/s. gain: N m s per turn; 0 disables the reduction."""
+        """Reduce the torque near a velocity limit, turns/s. gain: torque per excess of velocity, N m s per turn; 0
+        disables the reduction."""
         self.state.fade_limit, self.state.fade_gain, self.state.fading = limit, gain, gain != 0.0

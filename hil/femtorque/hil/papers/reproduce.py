@@ -29,17 +29,16 @@ class Paper:
 
 @dataclass(frozen=True)
 class Subject:
-    """A figure. make: of `short`; None: not reproduced. differs: what is not reproduced, and why. own_data: uses data
-    that the paper does not print."""
+    """A figure."""
 
     name: str
     paper: str
     figure: str
     title: str
-    make: Callable[[bool], Finding] | None
-    differs: str
+    make: Callable[[bool], Finding] | None  # a function of `short`; None if the figure is not reproduced
+    differs: str  # parts that are not reproduced, with the reason
     commands: tuple[str, ...] = ()
-    own_data: bool = True
+    own_data: bool = True  # true if the figure uses data that the paper does not print
 
 
 PAPERS = (

@@ -39,9 +39,9 @@ def backlash_of(drive: Drive) -> float:
 
 
 class BacklashPlant(Driven):
-    """A rigid tree whose servos have backlash. q, v (n,): of the outputs. current (n,): of the servos' motors.
-    backlash: at the output of each servo, rad; None: the value of the servo's family. hand: a function of the plant
-    that returns the torques (n,) of a person on the outputs."""
+    """A rigid tree whose servos have backlash. q, v (n,): positions and velocities of the outputs. current (n,):
+    currents of the servos' motors, A. backlash: backlash of each servo's output, rad; None for the value of the servo's
+    family. hand: a function of the plant that returns the torques (n,) of a person on the outputs."""
 
     def __init__(self, mechanism: Mechanism, backlash: float | None = None) -> None:
         self.mechanism, self.joints = mechanism, mechanism.moving

@@ -43,11 +43,11 @@ class Result:
 
     tracking_rms, tracking_max: desired minus true position of the plant, rad or m per joint, over the ticks in motion.
     measured_rms, measured_max: desired minus measured position over the same ticks. instructions_tick_mean,
-    instructions_tick: of the tick interrupt in motion, mean and worst. All three are 0 if no model counts them.
-    cycles_tick: worst tick in motion. The image of a real board counts the cycles. On a virtual board the chip's model
-    computes them. bit_identical: True if the image's feed-forward torques of the whole motion equal the host's float32
-    bit for bit; None if the motion was interrupted. switched: (seconds since power-on, mode, the reason why the plant
-    did not follow, or "").
+    instructions_tick: instructions of the tick interrupt in motion, mean and worst. All three are 0 if no model counts
+    them. cycles_tick: worst tick in motion. The image of a real board counts the cycles. On a virtual board the chip's
+    model computes them. bit_identical: True if the image's feed-forward torques of the whole motion equal the host's
+    float32 bit for bit; None if the motion was interrupted. switched: (seconds since power-on, mode, the reason why the
+    plant did not follow, or "").
     """
 
     mechanism: Mechanism
@@ -171,7 +171,8 @@ def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward
                     plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
                     on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None,
                     wait: float = 0.0) -> Result:
-    """Build, boot, home, arm, play, and disarm. fault: of femtorque.hil.board.faults.FAULTS, injected in mid-motion.
+    """Build, boot, home, arm, play, and disarm. fault: a name of femtorque.hil.board.faults.FAULTS, injected in
+    mid-motion.
 
     log: RUN.mcap, as of `stream`. watch: a context around the run, which gets the session and the plant's true state.
     Raises the BadInput and Refused of a build. An aborted motion is reported in the Result.
@@ -221,7 +222,8 @@ def play_motion(board: BoardUnderTest, mechanism: Mechanism, motion: Knots, feed
                 resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
                 log: Path | None = None, source: Path | None = None, watch: Watch | None = None,
                 wait: float = 0.0) -> Result:
-    """Connect, play, disarm, and return the results. pil: a real board. wait: s between arming and the motion."""
+    """Connect, play, disarm, and return the results. pil: true for a real board. wait: time between arming and the
+    motion, s."""
     witness, clock = Witness(board), VirtualClock(board)
     step = step_sources(Model.of(mechanism))  # computed once
     configuration = Configuration.of(mechanism, feedforward, pil, step)

@@ -37,23 +37,23 @@ AFTER = 0.5  # time for which the replay continues after the last bytes of a rec
 
 @dataclass(frozen=True)
 class Tape:
-    """A recording. sent: (s since power-on, bytes). end: s. answers: hash; None if the recording was interrupted."""
+    """A recording."""
 
     path: Path
     digest: str
     number: int
-    sent: tuple[tuple[float, bytes], ...]
-    end: float
-    answers: str | None
+    sent: tuple[tuple[float, bytes], ...]  # bytes with their times since power-on, s, in order
+    end: float  # time of the end, s
+    answers: str | None  # hash of the board's bytes; None if the recording was interrupted
 
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of a replay. same: None without an end of the recording. record: None unless requested."""
+    """Result of a replay."""
 
     seconds: float
-    same: bool | None
-    record: Record | None
+    same: bool | None  # True for equal bytes of the board; None if the recording has no end
+    record: Record | None  # ticks of the replay; None if the caller did not request them
 
 
 class Sliced(VirtualBoard):

@@ -60,7 +60,7 @@ def first_leg(motion: Trajectory) -> Trajectory:
 
 
 def on_board(mechanism: Mechanism, motion: Trajectory, law: str, wait: float = 0.0) -> Result:
-    """Return one run on the virtual board under one of LAWS. wait: s between arming and the motion."""
+    """Return one run on the virtual board under one of LAWS. wait: time between arming and the motion, s."""
     allocation = "partition" if law == "PD + partition" else "closed"
     chosen = replace(mechanism, control=replace(mechanism.control, allocation=allocation))
     folder = BUILD / f"{mechanism.name}-{law.replace(' + ', '-').lower()}"

@@ -64,7 +64,7 @@ class DemoRun:
     """Values of a Result for the table and the figure. The result of a run is too large for the transfer between
     processes.
 
-    target, actual (T, J): rad; actual is the plant's true angle.
+    target, actual (T, J): target angles and the plant's true angles, rad.
     """
 
     case: Case

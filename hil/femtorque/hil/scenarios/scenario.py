@@ -143,8 +143,8 @@ class ContactRun(Table):
 
 
 class Contact(Table):
-    """A wall at y = floor, m. The tip moves along the wall in x and presses on the wall with `press` N. stiffness N/m,
-    damping N s/m: of the wall. gain, sensor_hz: of the force feedback."""
+    """A wall at y = floor, m. The tip moves along the wall in x and presses on the wall with `press` N. stiffness,
+    damping: numbers of the wall, N/m and N s/m. gain, sensor_hz: gain and rate of the force feedback."""
 
     floor: float
     from_: float = Field(alias="from")

@@ -54,9 +54,9 @@ class Flashed:
 
 def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, link: str | None, baud: int = ROM_BAUD,
           progress: Progress = lambda done, total, what: None, bor: bool = False) -> Flashed:
-    """Write an image and ask for the board's identity. port: of the boot loader (uart). link: the running board's port,
-    from which it is sent into its boot loader; "auto": search all ports afterwards; None: do not ask. bor: also set the
-    brown-out level. Raises BadInput, Refused."""
+    """Write an image and ask for the board's identity. port: port of the boot loader (uart). link: the running board's
+    port, at which the board is sent into its boot loader; "auto" to search all ports afterwards; None to ask no board.
+    bor: true to set the brown-out level. Raises BadInput, Refused."""
     assert mechanism.board is not None
     board = load_board(mechanism.board.use)
     chip = board.chip
@@ -354,7 +354,7 @@ def _identity(link: str) -> dict[str, Any] | None:
 
 
 def _confirmed(link: str, digest: str, before: str, unique: str = "") -> dict[str, Any]:
-    """Return the board's identity. unique: of the flashed chip, or ''. Raises Refused for another digest."""
+    """Return the board's identity. unique: number of the flashed chip, or ''. Raises Refused for another digest."""
     if is_auto(link):
         return _anywhere(link, digest, unique)
     after = _identity(link)

@@ -33,7 +33,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Recording:
-    """tick (S,): of the board. values: one (S,) per column, SI; positions within half a turn of zero."""
+    """tick (S,): the board's ticks. values: one array (S,) per column, SI; positions are within half a turn of zero."""
 
     tick: NDArray[np.int64]
     columns: tuple[Column, ...]

@@ -22,7 +22,8 @@ def state(report: Drives, joint: int) -> str:
 
 
 def rates(kept: Sequence[Drives], rate_hz: float) -> list[float] | None:
-    """Return each drive's states per second over all stored DRIVES; None with fewer than two. rate_hz: of ticks."""
+    """Return each drive's states per second over all stored DRIVES; None with fewer than two DRIVES. rate_hz: ticks per
+    second."""
     if len(kept) < 2:
         return None
     first, last = kept[0], kept[-1]

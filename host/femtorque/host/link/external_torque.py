@@ -18,9 +18,10 @@ WEAK = 0.02  # fraction of the largest singular value: directions of a wrench wi
 
 @dataclass(frozen=True)
 class Feeling:
-    """External torques in one report. external, mean (over about half a second), threshold (J,): N m or N; a contact
-    deviates from the mean by the threshold. touched: during a contact. joint: of the last contact; '' before. touches:
-    contacts since reset; wraps. way: AWAY, BACK or STAYS of FELT_TOUCHED; '' if the arm does not react."""
+    """External torques in one report. external (J,): torque, N m or N. mean (J,): mean torque over about half a second.
+    threshold (J,): deviation from the mean that counts as a contact. touched: True during a contact. joint: joint of
+    the last contact; '' before the first contact. touches: number of contacts since reset; wraps. way: AWAY, BACK or
+    STAYS of FELT_TOUCHED; '' if the arm does not react."""
 
     external: Array
     mean: Array

@@ -44,9 +44,9 @@ _PHASE = {number: name for name, (number, _) in messages.FOLLOW_PHASES.items()}
 
 @dataclass(frozen=True)
 class FollowStatus:
-    """State of FOLLOW. phase: of FOLLOW_PHASES. delay, frame, ahead: s. taken, late, lost, refused: targets since
-    FOLLOW began. left_out: targets replaced before they were sent. limits: by joint, those that acted since the last
-    report. behind (J,): rad or m, target minus reference."""
+    """State of FOLLOW. phase: a name in FOLLOW_PHASES. delay, frame, ahead: times, s. taken, late, lost, refused:
+    numbers of targets since FOLLOW began. left_out: number of targets that were replaced before they were sent. limits:
+    limits that acted since the last report, by joint. behind (J,): target minus reference, rad or m."""
 
     phase: str
     delay: float
@@ -63,8 +63,9 @@ class FollowStatus:
 
 @dataclass(frozen=True)
 class BoardStatus:
-    """A STATUS. tick: since reset. positions, targets (J,): rad or m. velocities (J,): rad/s or m/s. torques (J,): N m
-    or N. fault, joint: names, or empty. flags: names (femtorque.codegen.wire.messages.FLAGS)."""
+    """Content of a STATUS. tick: ticks since reset. positions, targets (J,) are in rad or m, velocities (J,) in rad/s
+    or m/s, torques (J,) in N m or N. fault, joint: names; empty without a fault. flags: names of the set flags
+    (femtorque.codegen.wire.messages.FLAGS)."""
 
     tick: int
     state: str
@@ -166,7 +167,7 @@ class Following:
 
     def chunk(self, times: ArrayLike, Q: ArrayLike, V: ArrayLike | None = None, t: float | None = None) -> None:
         """Send up to 50 targets ahead: positions Q (N, J) at times (N,) s from `t`, velocities V (N, J) if known. The
-        new targets replace queued targets from their first time on. t, errors: as in `send`."""
+        new targets replace queued targets from their first time on. For t and the errors see `send`."""
         ahead, rows = _times(times), numbers(Q, WHERE, "Q")
         rates = None if V is None else numbers(V, WHERE, "V")
         if rows.shape != (len(ahead), len(self.joints)) or (rates is not None and rates.shape != rows.shape):

@@ -28,7 +28,8 @@ class Sticks:
 
 
 class PadJog:
-    """A tip's velocity, base frame: left stick along x and y, right stick along z. speed: m/s at full deflection."""
+    """A tip's velocity, base frame: left stick along x and y, right stick along z. speed: velocity at full deflection,
+    m/s."""
 
     over = False
 

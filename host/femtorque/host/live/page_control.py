@@ -156,7 +156,8 @@ class Mover:
 
 
 def by_hand(f: Following, hand: Hand, jog: TipJog, speed: float, until: Callable[[], bool]) -> int:
-    """Send a target whenever the page sends a position. speed: of the tip, m/s. Returns the number of targets."""
+    """Send a target whenever the page sends a position. speed: velocity of the tip, m/s. Returns the number of targets.
+    """
     mover, sent = Mover(jog, speed, f.session.held), 0
     while not until():
         for held in hand.take():

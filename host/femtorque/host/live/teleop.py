@@ -84,7 +84,7 @@ def lead(leader: Session, f: Following, leading: Leading, friction: int, until: 
 
 class Keys:
     """A tip's velocity by keys, base frame: w, s along x; a, d along y; e, c along z; q ends. A key acts for a short
-    time. pressed: returns the keys since its last call. speed: m/s."""
+    time. pressed: returns the keys since its last call. speed: velocity of the tip, m/s."""
 
     def __init__(self, pressed: Callable[[], str], speed: float) -> None:
         self._pressed, self._speed = pressed, speed

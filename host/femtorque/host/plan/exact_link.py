@@ -75,10 +75,9 @@ class Chain:
 
 @dataclass(frozen=True)
 class Swung:
-    """tip (T, 2): m, from the joint. moment (T,): N m, on the joint. force (T, 2): N, on the joint. All are in fixed
-    axes."""
+    """moment (T,), force (T, 2): loads on the joint, N m and N. All are in fixed axes."""
 
-    tip: Array
+    tip: Array  # position of the tip from the joint, m
     moment: Array
     force: Array
 

@@ -43,8 +43,8 @@ def _listed(values: Array) -> str:
 
 
 class Tip:
-    """A point of the arm that is fixed in a link. offset (3,): in the link's frame, m. place (3,): the same point in
-    the frame of the link's body, m."""
+    """A point of the arm that is fixed in a link. offset (3,): the point in the link's frame, m. place (3,): the point
+    in the frame of the link's body, m."""
 
     def __init__(self, mechanism: Mechanism, link: str, offset: ArrayLike = (0.0, 0.0, 0.0),
                  source: object = "") -> None:

@@ -50,7 +50,7 @@ class FlexibleArm:
 class TipMotion:
     """Motion of the joints.
 
-    q, qd, qdd (T, J): of the driven joints, rad. torque (T, J): N m, without friction and rotors.
+    q, qd, qdd (T, J): motion of the driven joints, rad.
     """
 
     times: Array  # times (T,) from 0, with pre-actuation, s
@@ -58,7 +58,7 @@ class TipMotion:
     q: Array
     qd: Array
     qdd: Array
-    torque: Array
+    torque: Array  # torques (T, J) without friction and rotors, N m
     W: Array  # (T, n): elastic coordinates of femtorque.host.plan.chord_beam
     counts: tuple[int, int]  # number of conditions at the start and at the end
 
@@ -97,8 +97,9 @@ def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, en
                press: Timed | None = None, lead: tuple[float, float] = (0.0, 0.0)) -> TipMotion:
     """Return the motion for chord positions chord.at(t) (.., hub + 1), rad, at rest before 0 and after `duration` s.
 
-    press: the tip's force on its surroundings, press.at(t)[0] (..., 3), N, global. lead: s of pre-actuation before and
-    post-actuation after the path. Raises Refused, with the count of roots, if the ends do not determine the motion.
+    press: the tip's force on its surroundings, press.at(t)[0] (..., 3), N, global. lead: time of pre-actuation before
+    and post-actuation after the path, s. Raises Refused, with the count of roots, if the ends do not determine the
+    motion.
     """
     T = int(round(duration / dt)) + 1
     t = np.arange(T, dtype=float) * dt

@@ -21,7 +21,8 @@ _FELT = ("std_msgs/Header header\nstring[] name\nfloat64[] external\nfloat64[] m
 
 @dataclass(frozen=True)
 class FromOutside:
-    """External torques from a log. external, mean, threshold (T, J): N m or N."""
+    """External torques from a log. external, mean, threshold (T, J): torques, their means, and the thresholds of a
+    contact, N m or N."""
 
     t: Array  # times (T,) since the board's reset, s
     external: Array

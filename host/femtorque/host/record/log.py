@@ -89,7 +89,8 @@ class Log:
                  tips: Callable[[int], dict[str, tuple[float, ...]]] | None = None,
                  surroundings: Surroundings | None = None) -> None:
         """path: RUN.mcap. An older log is overwritten, no other file. notes: JSON for the metadata. truth, tips,
-        surroundings: of a simulated plant. wall: ns since 1970. mechanism: to be shown. Raises BadInput."""
+        surroundings: data of a simulated plant. wall: returns ns since 1970. mechanism: the arm to be shown. Raises
+        BadInput."""
         if path.suffix != ".mcap":
             raise BadInput(path, "log", None, "must end in .mcap",
                            f"write {path.with_suffix('.mcap').name}; a .status.csv comes beside it")
@@ -285,8 +286,8 @@ BUS_AGE = 2.0  # maximum age of a position from a bus, ticks; the request for th
 
 
 def _facts(configuration: Configuration, j: int) -> list[float | None]:
-    """Return facts of a joint in the order of FACTS; None: unknown. count: encoder count, rad or m. age, old: maximum
-    and typical age of a position, s. play: of a servo's gear, rad at the joint."""
+    """Return facts of a joint in the order of FACTS; None if unknown. count: size of an encoder count, rad or m. age,
+    old: maximum and typical age of a position, s. play: backlash of a servo's gear at the joint, rad."""
     joint = configuration.joints[j]
     encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
     if encoder is not None and joint.type != "prismatic":

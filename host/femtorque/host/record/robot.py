@@ -30,7 +30,7 @@ _TF = definition(
 
 def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> BinaryIO | None:
     """Return an MCAP of these messages. Return None if there are no measurements or if the loop equations cannot be
-    solved. stamps: ns. positions (T, streamed): rad or m."""
+    solved. stamps: times, ns. positions (T, streamed): joint positions, rad or m."""
     if not len(stamps):
         return None
     try:

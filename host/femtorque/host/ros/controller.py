@@ -69,7 +69,8 @@ class Mover(Protocol):
 
 
 class Controller:
-    """Some joints with their topic and actions. columns: in the arm's arrays. grips: also offers gripper_cmd."""
+    """Some joints with their topic and actions. columns: the joints' columns in the arm's arrays. grips: true if the
+    controller also offers gripper_cmd."""
 
     def __init__(self, arm: Mover, node: Node | RclpyNode, name: str, joints: Sequence[Joint], columns: list[int],
                  grips: bool, say: Callable[[str], None]) -> None:

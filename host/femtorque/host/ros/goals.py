@@ -29,8 +29,9 @@ ERASED = -1.0  # replaces the default tolerance by no tolerance (control_msgs/ms
 
 @dataclass
 class Goal:
-    """path, place (2, K): tolerances of position, rad or m, and velocity, during and after the motion; infinity: none.
-    grace: s after the motion to reach the goal. result: None until the end."""
+    """path, place (2, K): tolerances of position, rad or m, and velocity, during and after the motion; infinity for no
+    tolerance. grace: time after the motion to reach the goal, s. result: the goal's result; None until the goal's end.
+    """
 
     uuid: bytes
     accepted: Any

@@ -15,7 +15,7 @@ STEP = 1e-4  # step of the difference quotient for dependent joints' velocities,
 
 
 class Joints:
-    """names: of all moving joints. The board streams J of these joints, in the mechanism's order."""
+    """names: names of all moving joints. The board streams J of these joints, in the mechanism's order."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         alone = in_mode(mechanism)

@@ -33,11 +33,11 @@ def key(domain: int, topic: str, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Node:
-    """Names of one node's keys. domain: ROS_DOMAIN_ID; session: zenoh's number; name: in the root namespace."""
+    """Names of one node's keys."""
 
-    domain: int
-    session: str
-    name: str
+    domain: int  # ROS_DOMAIN_ID
+    session: str  # zenoh's number of the session
+    name: str  # name in the root namespace
 
     def token(self) -> str:
         return f"{ADMIN}/{self.domain}/{self.session}/0/0/{NODE}/%/%/{mangled(self.name)}"

@@ -35,7 +35,7 @@ class Invalid(Exception):
 
 @dataclass(frozen=True)
 class Motion:
-    """times (N,): s, from 0, or from a negative time if the motion begins later. positions, velocities (N, J).
+    """times (N,): times from 0, s, or from a negative time if the motion begins later. positions, velocities (N, J).
     accelerations (N, J), or None. added: number of points that the sender did not give."""
 
     times: Array
@@ -95,8 +95,8 @@ def seconds(stamp: Any) -> float:
 def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait: float = 0.0) -> Motion:
     """Return the motion of a trajectory_msgs/JointTrajectory, in any order of joints. Joints not listed stay.
 
-    here: positions and velocities (J,), from which the motion starts if the first point is later. wait: s until the
-    beginning. Raises Invalid.
+    here: positions and velocities (J,), from which the motion starts if the first point is later. wait: time until the
+    beginning, s. Raises Invalid.
     """
     names = [joint.name for joint in joints]
     given = list(message.joint_names)

@@ -56,7 +56,7 @@ class Motion:
     pushed: Array | None = None  # (T, n): disturbance torques as fractions of the torque limit
 
     def data(self, lengths: dict[str, float] | None = None) -> dict[str, Any]:
-        """Return the motion as JSON data, with time from 0. lengths: of flexible links, m."""
+        """Return the motion as JSON data, with time from 0. lengths: lengths of flexible links, m."""
         keep, begin = self._kept(), float(self.t[0])
         rows = {name: None if (values := getattr(self, name)) is None else rounded(values[keep])
                 for name in ("desired", "measured", "true", "shares", "pushed", "path")}

@@ -14,7 +14,7 @@ MOST = 4000  # maximum number of points of a curve; in a longer curve each stret
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve of a plot. x, y: of its points."""
+    """One curve of a plot. x, y: coordinates of the curve's points."""
 
     name: str
     colour: str  # a colour of femtorque.codegen.common.colours

@@ -54,7 +54,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Tracking:
-    """Tracking of one joint in motion. rms, worst: rad or m."""
+    """Tracking of one joint in motion. rms, worst: errors, rad or m."""
 
     joint: str
     unit: str

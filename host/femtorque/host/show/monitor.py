@@ -51,7 +51,8 @@ def snapshot(session: Session) -> dict[str, Any]:
 
 
 def _of_drives(session: Session, report: Drives) -> dict[str, Any]:
-    """Return the last DRIVES as plain data. rate: states per second, or null. age: ticks. says: as in the view."""
+    """Return the last DRIVES as plain data. rate: states per second, or null. age: age in ticks. says: text as in the
+    view."""
     conf = session.configuration
     hz = drives.rates(session.drives_kept, conf.rate_hz)
     of_joints = [{

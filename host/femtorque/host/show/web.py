@@ -93,7 +93,8 @@ class Feed:
 
 
 def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = None, hand: Hand | None = None) -> str:
-    """Return one board's page. token: for its requests. arm: femtorque.host.scene.description. hand: moves the arm."""
+    """Return one board's page. token: token for the page's requests. arm: data of femtorque.host.scene.description.
+    hand: moves the arm."""
     states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
     return template("monitor.html", "femtorque.host.show", page=True).render(
         about=what, states=states, history=HISTORY, token=token, scene=arm, scripts=scripts() if arm else "",
@@ -103,8 +104,8 @@ def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = Non
 @contextmanager
 def serving(session: Session, port: int, again: Again | None = None, arm: dict[str, Any] | None = None,
             truth: Truth | None = None, around: Around | None = None, hand: Hand | None = None) -> Iterator[str]:
-    """Serve pages in a context, and yield their address. arm: femtorque.host.scene.description; truth, around: of a
-    simulated plant. hand: moves the arm. Raises BadInput if the port is taken."""
+    """Serve pages in a context, and yield their address. arm: data of femtorque.host.scene.description. truth, around:
+    data of a simulated plant. hand: moves the arm. Raises BadInput if the port is taken."""
     feed = Feed(session, again, truth, around, hand)
     wishes = [name for name, there in (("again", again), ("hand", hand)) if there]
     # a random path that other users of this computer cannot guess

@@ -43,10 +43,10 @@ class Cycle:
     """The state of a system and its time integration.
 
     z, v (size,): degrees of freedom and velocities. gamma (size,): accelerations without the drives. q, velocities
-    (n,): coordinates, unwrapped from `near` (n,), and their velocities. applied (size,): forces. multipliers (K,): of
-    the mechanisms' rows, without the drives. torque (n,): torque that does not come from the motors. viscous, coulomb
-    (n,): coefficients. total (n,): torque of all drives at the end of the last step, including friction. arm: the C
-    struct (point_steps.h).
+    (n,): coordinates, unwrapped from `near` (n,), and their velocities. applied (size,): forces. multipliers (K,):
+    multipliers of the mechanisms' rows, without the drives. torque (n,): torque that does not come from the motors.
+    viscous, coulomb (n,): coefficients. total (n,): torque of all drives at the end of the last step, including
+    friction. arm: the C struct (point_steps.h).
     """
 
     z, v, gamma, applied, multipliers = Row(), Row(), Row(), Row(), Row()

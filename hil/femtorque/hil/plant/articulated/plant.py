@@ -40,7 +40,8 @@ class Plant(Stepped):
 
     mass_scale and friction_scale make the plant differ from the mechanism file. start: (n,) joint positions, by default
     those of the file. If loops need another pose, the solver closes them near `start`. The actuated joints keep their
-    positions if possible. A plant with modes starts in the first mode. max_step: s, reduced to the stable step.
+    positions if possible. A plant with modes starts in the first mode. max_step: largest time step, s, which is reduced
+    to the stable step.
     """
 
     cycle: Cycle

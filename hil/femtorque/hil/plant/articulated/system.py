@@ -222,8 +222,8 @@ def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayL
 
 
 def closed(system: System, z: Array, near: ArrayLike | None = None, held: Sequence[str] = ()) -> tuple[System, Array]:
-    """Return the system without dependent rows, and a z at which all loops are closed. near, held: as in `build`.
-    Raises Refused if the loop does not close."""
+    """Return the system without dependent rows, and a z at which all loops are closed. near, held: the arguments of
+    `build`. Raises Refused if the loop does not close."""
     z = _close_held(system, z, near, held, ROUNDED)
     system = _independent(system, z)
     if system.dropped:  # all rows can be satisfied exactly

@@ -169,8 +169,8 @@ def _way(x: Array) -> NDArray[np.int64]:
 
 
 def excite(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: int = 1) -> Excitation:
-    """Return the exciting motion. within (f, 2): ranges of the coordinates. columns: of `base_columns`. Raises Refused
-    if the motors cannot move the arm in these ranges."""
+    """Return the exciting motion. within (f, 2): ranges of the coordinates. columns: result of `base_columns`. Raises
+    Refused if the motors cannot move the arm in these ranges."""
     rng = np.random.default_rng(seed)
     best, score = None, -np.inf
     fewer = OF_CLOSED if unknowns.space.mechanism.constrained else 1

@@ -89,8 +89,8 @@ class Found:
 
 
 def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int64], base: Array) -> Found:
-    """Fit the unknowns to recordings. columns, base: of `base_columns`. Raises Refused if the recordings hold too
-    little motion."""
+    """Fit the unknowns to recordings. columns, base: results of `base_columns`. Raises Refused if the recordings hold
+    too little motion."""
     rows = equations(unknowns, takes)
     recorded = sorted({j for take in takes for j in take.given})
     for j in recorded:

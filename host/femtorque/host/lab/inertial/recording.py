@@ -43,8 +43,8 @@ SAMPLES = 1000  # maximum number of samples in one recording of the board
 
 @dataclass(frozen=True)
 class Recording:
-    """Measurements during one motion. given: by joint number, times (T,), s on the same clock, and equidistant duties
-    (T,); for drives in torque mode torques, N m or N."""
+    """Measurements during one motion. given: times (T,) on the clock of `t`, s, and equidistant duties (T,), by joint
+    number. Drives in torque mode have torques in place of duties, N m or N."""
 
     t: Array  # equidistant times (S,), s
     positions: Array  # positions (S, J), rad or m
@@ -54,8 +54,8 @@ class Recording:
 
 @dataclass(frozen=True)
 class Stops:
-    """Handling of the user's requests to stop. hold: s for which the arm is held after a stop. Within this time the
-    user may resume the motion, or disarm the arm by a second stop."""
+    """Handling of the user's requests to stop. hold: time for which the arm is held after a stop, s. Within this time
+    the user may resume the motion, or disarm the arm by a second stop."""
 
     interrupts: Interrupts | None = None  # None if there is no user
     hold: float = 0.0

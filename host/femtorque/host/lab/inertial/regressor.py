@@ -176,7 +176,7 @@ class Unknowns:
         return np.concatenate([columns, own, more], axis=2)
 
     def loads(self, moves: Moves, columns: Array) -> Array:
-        """Return torques (N, J) of the links, springs included. columns (N, J, 10 S): of the solids."""
+        """Return torques (N, J) of the links, springs included. columns (N, J, 10 S): the solids' columns."""
         size = 10 * len(self.solids)
         changed = np.zeros(size) if self.carried is None else self.carried - self.prior[:size]
         return self.space.torque(*moves) + columns @ changed
@@ -249,7 +249,7 @@ class Unknowns:
 
 def _unit_loads(R: Array, a: Array, w: Array, alpha: Array) -> tuple[Array, Array]:
     """Return force and moment about the frame's origin, each (N, 3, 10), in global axes, per unit of each number of
-    phi. R (N, 3, 3), a (N, 3): in global axes. w, alpha (N, 3): in the body's axes."""
+    phi. R (N, 3, 3) and a (N, 3) are in global axes. w and alpha (N, 3) are in the body's axes."""
     F, Phi = np.zeros((len(R), 3, 10)), np.zeros((len(R), 3, 10))
     W, A = np.tensordot(w, _CROSS, 1), np.tensordot(alpha, _CROSS, 1)
     F[:, :, 0] = a
