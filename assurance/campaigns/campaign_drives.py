@@ -53,8 +53,8 @@ DRIVEN = ("ARM", *MOVED, "FLOAT")
 @dataclass(frozen=True)
 class Kind:
     """A drive family. shared: all drives answer with one identifier, so simultaneous answers disturb each other until
-    the drives are in bus-off. timeout: maximum time in s without commands until a drive stops. None: a drive stops only
-    when its supply is switched off."""
+    the drives are in bus-off. timeout: maximum time without commands until a drive stops, s; None if a drive stops only
+    at power-off."""
 
     types: tuple[str, str, str]  # drive types, from the shoulder on
     codes: dict[str, int]  # error codes of its faults

@@ -38,7 +38,7 @@ OBJCOPY = "alloc,load,data,contents"
 
 @dataclass(frozen=True)
 class Target:
-    """A fuzz target: a mechanism's application and its harness. servos: its header for servos. None: no drives or
+    """A fuzz target: a mechanism's application and its harness. servos: the harness's header for servos; None without
     servos."""
 
     mechanism: Callable[[], Mechanism]

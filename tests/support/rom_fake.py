@@ -17,9 +17,9 @@ COMMANDS = bytes([0x00, 0x01, 0x02, 0x11, 0x21, 0x31, 0x44, 0x63, 0x73, 0x82, 0x
 
 
 class RomFake:
-    """The simulated boot loader at a port. timeout: as in pyserial. flash: the content of the chip's flash. log: the
-    received commands. echo: true if the line sends every byte back. to_chip, to_host: functions that change the bytes
-    of each call.
+    """The simulated boot loader at a port. timeout: time-out as in pyserial, s. flash: the content of the chip's flash.
+    log: the received commands. echo: true if the line sends every byte back. to_chip, to_host: functions that change
+    the bytes of each call.
     """
 
     def __init__(self, chip: Chip, number: int | None = None, protected: bool = False, echo: bool = False) -> None:

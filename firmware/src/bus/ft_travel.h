@@ -22,7 +22,8 @@ typedef struct {
 void ft_travel_forget(ft_travel *t);
 
 /* Process a tick. answered: position (a number of its field) and velocity are
- * new. step: rad of one number. range: the file's range of velocities. */
+ * new. step: angle of one number, rad. range: the file's range of
+ * velocities. */
 void ft_travel_tick(ft_travel *t, bool answered, uint32_t position,
                     float velocity, float step, float range);
 

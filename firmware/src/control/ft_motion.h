@@ -47,7 +47,7 @@ typedef struct {
     uint32_t mode;             /* of the mechanism at s_k */
     uint32_t left;             /* remaining ticks of this mode, up to
                                 * FT_MOTION_AHEAD */
-    int32_t stride;            /* path units of the last step; 0: from rest */
+    int32_t stride;            /* path units of the last step, 0 at rest */
     ft_real bend[FT_JOINTS];   /* part of the next du from a knot between s_k
                                 * and s_(k+1) */
     int32_t at;                /* path units from the tail's knot to s_k */

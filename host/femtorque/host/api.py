@@ -25,9 +25,10 @@ from femtorque.host.show import Findings, write_report
 class Mechanism(description.Mechanism):
     """A validated mechanism: the data of its file, and a script's first steps with it.
 
-    links, joints: in tree order, each with its name. streamed: the joints of a motion, in the order of every array's
-    columns. A motion has all moving joints. If the mechanism has loops, coupled joints or springs, a motion has only
-    the driven joints. name, control, board, modes, loops, payloads: as in the file (docs/mechanism-files.md).
+    links, joints: links and joints in tree order, each with its name. streamed: the joints of a motion, in the order of
+    every array's columns. A motion has all moving joints. If the mechanism has loops, coupled joints or springs, a
+    motion has only the driven joints. name, control, board, modes, loops, payloads: contents of the file
+    (docs/mechanism-files.md).
 
     >>> arm = Mechanism.load("mechanisms/three_link.toml")
     >>> arm

@@ -1,4 +1,4 @@
-"""Servos in Python answer on a half-duplex bus. A family outside of the tree may have servos in Python."""
+"""Servos in Python answer on a half-duplex bus. A servo family outside of this repository may be written in Python."""
 
 from __future__ import annotations
 

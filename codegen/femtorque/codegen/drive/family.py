@@ -114,7 +114,7 @@ class Fitted:
     voltage; least, most, range of counts within the servo's position limits."""
 
     type: DriveType
-    firmware: str = ""  # required version; empty: any version
+    firmware: str = ""  # required version; empty if any version is allowed
     watchdog: float = 0.0  # time without a command after which the drive stops, s
     offset: int = 0
     limit: float = 1.0

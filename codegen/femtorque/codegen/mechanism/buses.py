@@ -136,7 +136,8 @@ def check_supply(joints: Sequence[Joint], volts: float, fail: Fail) -> None:
 
 
 def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:
-    """Return the motor inside a servo, with the gear to the joint. own: the file's motor; None: the catalogue's."""
+    """Return the motor inside a servo, with the gear to the joint. own: the file's motor; None for the catalogue's
+    motor."""
     kind = drive.at_joint.servo
     assert kind is not None
     if own is None:

@@ -13,7 +13,8 @@ from femtorque.codegen.common import BadInput, hint
 @dataclass(frozen=True)
 class Sold:
     """A commercial motor. volts: nominal voltage. R ohm, L H, K N m/A and inertia kg m^2 refer to the motor shaft.
-    continuous A, thermal_s: as in a mechanism file. continuous, thermal_s, inertia: None if the data sheet lacks them.
+    continuous (A) and thermal_s have the meaning of a mechanism file's keys. continuous, thermal_s and inertia are None
+    if the data sheet lacks them.
     """
 
     name: str

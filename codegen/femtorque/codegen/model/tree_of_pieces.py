@@ -22,7 +22,8 @@ SAME = 1e-9  # largest difference between directions, as a fraction of the tip's
 class Piece:
     """A rigid piece. joint: index in Mechanism.moving of the joint that moves the piece; None if the tip of `link`
     moves it. R0 (3, 3), p0 (3,): the joint's frame at position zero, or the root frame of the flexible link, in the
-    parent piece's frame (GROUND: global). axis (3,), mass, com (3,), inertia (3, 3): as in model.Body."""
+    parent piece's frame (GROUND: global). axis (3,), mass, com (3,) and inertia (3, 3) have the meaning of model.Body's
+    fields."""
 
     name: str
     parent: int

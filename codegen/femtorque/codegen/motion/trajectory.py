@@ -176,7 +176,7 @@ class Knots:
     position: NDArray[np.int64]
     rate: NDArray[np.float32]
     acceleration: NDArray[np.float32]
-    mode: NDArray[np.uint8] | None = None  # (N,): number of the mode from each knot on; None: the first mode throughout
+    mode: NDArray[np.uint8] | None = None  # (N,): number of the mode from each knot on; None for the first mode
 
     def __len__(self) -> int:
         return len(self.position)

@@ -151,11 +151,11 @@ class CompiledPath:
 
     def run(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike, held: int = -1,
             mode: ArrayLike | None = None, state: bytes | None = None) -> tuple[NDArray[Any], ...]:
-        """Return (torque, u, target), each (N, J). q: integer positions (K, J). rates and accelerations: rad or m, s.
-        held: ticks at rest at the first knot before the motion, as on a board in HOLD; -1: start half a tick before the
-        first knot. mode (K,): mode from each knot on. state: state of a board's step, from which the run continues;
-        single precision. u: half of the travel from each tick's middle to the next, rad or m. target: integer positions
-        at the ticks' ends. Raise Refused if closed loops or modes stop the motion.
+        """Return (torque, u, target), each (N, J). q: integer positions (K, J). rates and accelerations are in rad or
+        m, and s. held: number of ticks at rest at the first knot before the motion, as on a board in HOLD; -1 to start
+        half a tick before the first knot. mode (K,): mode from each knot on. state: state of a board's step, from which
+        the run continues; single precision. u: half of the travel from each tick's middle to the next, rad or m.
+        target: integer positions at the ticks' ends. Raise Refused if closed loops or modes stop the motion.
         """
         if state is not None and len(state) != self.lib.ft_path_state_bytes():
             raise AssertionError("the board's step keeps other things than this one")

@@ -30,7 +30,7 @@ _BYTES = re.compile(r"\\n(\d+) bytes \((\w+)")
 
 @dataclass
 class CallGraph:
-    """A call graph. frames: stack bytes per function (None: dynamic)."""
+    """A call graph. frames: stack bytes per function; None for a dynamic stack."""
 
     frames: dict[str, int | None] = field(default_factory=dict)
     calls: dict[str, set[str]] = field(default_factory=dict)  # functions that each function calls

@@ -184,9 +184,9 @@ uint8_t one_wire_echo(const one_wire *w, uint8_t byte)
 
 /* Send bytes of the board. If a servo has not answered a question before the
  * next question arrives, it drops the older question. Servos discard bytes that
- * are sent at another baud rate. before, after: s for which the board's driver
- * is on before the first byte and after the last byte. An answer that begins
- * while the board's driver is on is corrupted. */
+ * are sent at another baud rate. before, after: time for which the board's
+ * driver is on before the first byte and after the last byte, s. An answer that
+ * begins while the board's driver is on is corrupted. */
 void one_wire_sent(one_wire *w, const uint8_t *data, uint32_t size,
                    double seconds, double before, double after)
 {

@@ -27,8 +27,8 @@ typedef struct {
 /* A servo on the bus. parts: the chip that gives the time. catch_up: simulates
  * the motor up to the present time; its argument is `of`. late: additional
  * delay of the servo's answers, s. cut: the servo has power but no data line.
- * delay: s from the end of the question, or of the previous answer, to the
- * servo's answer. named: the servo answers next. */
+ * delay: time from the end of the question, or of the previous answer, to the
+ * servo's answer, s. named: the servo answers next. */
 typedef struct servo {
     const servo_ways *ways;
     struct servo *next;
@@ -40,8 +40,8 @@ typedef struct servo {
 } servo;
 
 /* ids: numbers of the servos, in the order of their answers. size: bytes of
- * each answer. gap: s between the servos' bytes in a common answer; negative
- * for separate answers. */
+ * each answer. gap: time between the servos' bytes in a common answer, s;
+ * negative for separate answers. */
 typedef struct {
     double gap;
     uint32_t size;

@@ -30,13 +30,14 @@ typedef struct {
  * calm_below. */
 enum { HANDLE, LEFT_ALONE, HOT, CALM };
 
-/* A drive, as hil/drives/drive.py describes it. answers_in: s from the end of a
- * frame to its answer. commanded: time of the last command, s; NaN without a
- * command. calm_below: N m; 0: never calm. catch_up: simulates the motor up to
- * the present time; its argument is `of`. obey: executes the frame `heard`, and
- * returns true if `reply` contains an answer. The answer contains the state
- * before the frame. stepped: called with the torque of each step, unless it is
- * 0. If a family has more state in C, its struct begins with this struct. */
+/* A drive, as hil/drives/drive.py describes it. answers_in: time from the end
+ * of a frame to its answer, s. commanded: time of the last command, s; NaN
+ * without a command. calm_below: torque below which the drive is calm, N m.
+ * catch_up: simulates the motor up to the present time; its argument is `of`.
+ * obey: executes the frame `heard`, and returns true if `reply` contains an
+ * answer. The answer contains the state before the frame. stepped: called with
+ * the torque of each step, unless it is 0. If a family has more state in C, its
+ * struct begins with this struct. */
 typedef struct drive {
     node node;
     wire *wire;

@@ -67,7 +67,7 @@ static void place(const flexible_model *m, const double *q, const double *v,
 }
 
 /* Compute the velocities (2) of a point per unit velocity of each joint up to
- * its body's joint. r: from the body's origin to the point. */
+ * its body's joint. r: vector from the body's origin to the point. */
 static void lever(const frame *frames, int64_t body, const double *r,
                   double (*jac)[2])
 {

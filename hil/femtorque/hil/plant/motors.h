@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* One motor for each joint. volts: at its terminals; NaN: the terminals
+/* One motor for each joint. volts: voltage at its terminals; NaN if they
  * float. */
 typedef struct {
     int64_t n;

@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /* take: computes steps of h seconds and returns the number of finished steps,
- * which is smaller on failure. q, v, current, volts: of n joints. A motor whose
- * volts is NaN floats. torque: in addition to the motors' torque. */
+ * which is smaller on failure. q, v, current, volts: states of n joints. A
+ * motor whose volts is NaN floats. torque: torque in addition to the motors'
+ * torque. */
 typedef struct {
     void *arm;
     int64_t (*take)(void *arm, double h, int64_t count);

@@ -63,7 +63,7 @@ def pseudo_inertia(phi: Array) -> Array:
 
 
 def is_consistent(phi: Array) -> bool:
-    """Return True if a body with this phi (10,) can exist."""
+    """Return True if a body with the numbers phi (10,) can exist."""
     return bool(np.linalg.eigvalsh(pseudo_inertia(phi))[0] > 0.0)
 
 

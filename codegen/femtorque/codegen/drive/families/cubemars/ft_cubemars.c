@@ -11,7 +11,7 @@ void ft_cubemars_enable(ft_frame *f, const ft_drive_config *c)
     ft_mit_special(f, c, FT_MIT_ENTER);
 }
 
-/* Disable the drive: it leaves the MIT mode. Only this command clears
+/* Disable the drive by leaving the MIT mode. Only this command clears
  * errors. */
 void ft_cubemars_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {

@@ -8,7 +8,7 @@ registers: openarm_can dm_motor_control.cpp, DM_CAN.py.
 from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.family import ALIKE, DriveType, Errors, Family, Firmware, Places, Register, Setting
 
-TIMEOUT_UNIT = 50e-6  # s without a frame until it stops; 0: never
+TIMEOUT_UNIT = 50e-6  # time without a frame until the drive stops, s; 0: never
 REPLY_BESIDE = 0x10  # id of replies minus id of commands, as in openarm_can
 
 

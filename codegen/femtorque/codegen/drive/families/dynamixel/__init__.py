@@ -94,7 +94,7 @@ FAMILY = Family(
                 shows=lambda bits: str(offset(bits)), key=("offset", offset)),
         Setting(Register("PWM limit", 36, "H"), lambda d: FULL * (1.0 if _own(d).ampere else d.limit)),
         Setting(Register("current limit", 38, "H"), _current),  # steps of its current
-        Setting(Register("operating mode", 11, "B"), _mode, writes=True),  # 0: it takes a current, 16: a duty; stored
+        Setting(Register("operating mode", 11, "B"), _mode, writes=True),  # 0 for currents, 16 for duties; stored
         Setting(Register("goal PWM", GOAL_DUTY, "H"), lambda d: FULL if _own(d).ampere else None, writes=True),
         Setting(Register("return delay", 9, "B"), lambda d: 0, writes=True),  # 2 us each before it answers; stored
         Setting(Register("firmware", 6, "B"), _oldest, AT_LEAST, words=lambda d: f"{_oldest(d)} or later", shows=str),

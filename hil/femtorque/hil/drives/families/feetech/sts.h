@@ -7,9 +7,9 @@
 
 /* Times are in s; NaN: no time. stored: registers that keep their values when
  * the power is off. ohm: resistance of the winding. volts: voltage of the
- * supply. angle, velocity: of the output. current: motor current at time `at`,
- * A. coming: the duty that applies from takes_over on. latched: errors that
- * have switched the motor off. driven: time at which the motor last had a
+ * supply. angle, velocity: motion of the output. current: motor current at time
+ * `at`, A. coming: the duty that applies from takes_over on. latched: errors
+ * that have switched the motor off. driven: time at which the motor last had a
  * voltage. centre, phase: as in hil/drives/servo.py. */
 typedef struct {
     servo wired;

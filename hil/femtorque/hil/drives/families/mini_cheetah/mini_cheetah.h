@@ -5,8 +5,8 @@
 #include "drive.h"
 
 /* master: identifier of the replies. size: number of bytes of a reply. warm: a
- * reply ends with temperature and error. early: as in drive.py. seen: last
- * torque measured while the drive commutated, N m. */
+ * reply ends with temperature and error. early: see drive.py. seen: last torque
+ * measured while the drive commutated, N m. */
 typedef struct {
     drive drive;
     double seen;
