@@ -54,7 +54,7 @@ print(planned.words())
 # %% [markdown]
 # ## A board
 # The exact flash image on an emulated chip, with a simulated arm. On the desk it would be
-# `with Board.connect("auto", arm) as board:` - the rest is the same.
+# `with Board.connect("auto", arm) as board:` - all other lines stay the same.
 
 # %%
 with virtual_board(arm) as board:

@@ -72,14 +72,14 @@ static uint32_t wanted(uint32_t i, uint32_t number)
 static uint32_t can_settings(uint32_t i, setting s[STEPS]);
 static uint32_t servo_settings(uint32_t i, setting s[STEPS]);
 
-/* Write the settings of a drive that the checks use. Return the number of these
- * settings. */
+/* Write the settings of a drive that the checks use, and return their
+ * number. */
 static uint32_t settings(uint32_t i, setting s[STEPS])
 {
     return ft_drive[i].bus == WIRE ? servo_settings(i, s) : can_settings(i, s);
 }
 
-/* Return the index of a setting among these settings, or STEPS. */
+/* Return the index of a setting among the drive's settings, or STEPS. */
 static uint32_t where(uint32_t i, uint32_t number)
 {
     setting s[STEPS];

@@ -98,7 +98,7 @@ def random_motion(rng: np.random.Generator, knots: int, joints: int, hz: float, 
     duration = (knots - 1) / hz
     t = np.arange(knots) / hz
     base = oracle.quintic(rng.uniform(-3.0, 3.0, joints), rng.uniform(-3.0, 3.0, joints), duration)
-    # a wave times an envelope that is zero at both ends, as are its first two derivatives
+    # a wave times an envelope that has the value 0 and two derivatives 0 at both ends
     x, w = (t / duration)[:, None], rng.uniform(2.0, 9.0, joints)
     p = np.polynomial.Polynomial([0, 0, 0, 64, -192, 192, -64])  # 64 x^3 (1 - x)^3
     e, e1, e2 = p(x), p.deriv()(x) / duration, p.deriv(2)(x) / duration**2

@@ -740,7 +740,8 @@ def test_that_the_board_tells_how_its_drives_are():
     told, joints = app.told, app.joints
     assert [drives.state(told, j) for j in range(3)] == ["seen", "seen", "faulted"]
     assert tuple(told.warmth) == (30, 30, 30) and told.foreign == 0
-    assert max(told.age) <= 1  # the elbow answers only every other tick, since the others are questions about settings
+    assert max(told.age) <= 1  # the elbow answers only in every second tick; the ticks between are for questions about
+                               # settings
     assert all(90 < n < 260 for n in told.answers) and all(n < 5 for n in told.lost)
     assert drives.words(told, joints, ELBOW) == "its VMAX is 8, and must be 10"
     assert drives.words(told, joints, WRIST) == "rotor too hot"

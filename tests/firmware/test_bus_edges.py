@@ -54,7 +54,8 @@ def test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew
 
 
 def test_that_a_tick_takes_in_so_many_frames_of_a_bus_and_the_next_ones_the_rest():
-    """In a flood of frames, a tick processes TAKEN frames, the next tick the others, and no frame is lost."""
+    """In a flood of frames, a tick processes TAKEN frames, the next tick processes the remaining frames, and no frame
+    is lost."""
     app = ran()
     before = app.counts().foreign
     for strangers, heard_at_once in ((TAKEN - 1, True), (TAKEN, False)):

@@ -29,8 +29,8 @@ static void any_state(void)
 
 /* In every tick, for any frames, each servo of this type gets one goal. The
  * goal is zero unless the servo's frame contains the flag that the motor runs.
- * Assumes: the packet is at the beginning of the buffer. At other positions the
- * code does the same. No byte is stuffed, because no servo has the number 253.
+ * Assumes: the packet is at the beginning of the buffer. The code is the same
+ * for all positions. No byte is stuffed, because no servo has the number 253.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_goals(void)
 {

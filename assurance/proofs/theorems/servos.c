@@ -92,8 +92,8 @@ static uint32_t whole(const uint8_t *p, uint32_t left)
  * packets of a tick fit into the buffer. The first packet contains a duty for
  * each servo. The duty is zero unless the servo's frame contains the flag that
  * the motor runs. A servo that is being switched off is regarded as off.
- * Assumes: the packet is at the beginning of the buffer. At other positions the
- * code does the same.
+ * Assumes: the packet is at the beginning of the buffer. The code is the same
+ * for all positions.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_packets(void)
 {

@@ -151,10 +151,10 @@ static bool well(void)
 
 /* A tick of the step is free of run-time errors, for any motion and state, NaN
  * included. From the state after any tick, the next tick is free of run-time
- * errors too. The same holds for a start at any position, and for recomputing
- * the sines and cosines of frames exactly, in one call or in two. The theorem
- * does not say that the torques are correct or finite. The theorem law_wild
- * concerns torques that are NaN.
+ * errors too. These claims also hold for a start at any position, and for
+ * recomputing the sines and cosines of frames exactly, in one call or in two.
+ * The theorem does not say that the torques are correct or finite. The theorem
+ * law_wild concerns torques that are NaN.
  * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,printed:six_axis */
 void prove_step_tick(void)
 {

@@ -276,9 +276,9 @@ static bool ft_loop_jumps(const ft_loop_config *c, ft_loop *l, float amperes)
     return ft_too_often(&l->jumps, jumps, FT_JUMPS);
 }
 
-/* Count how often a duty has swung from one limit to the other. A duty swings
- * if the winding has much less inductance than the file says. Return whether
- * the duty has swung too often. */
+/* Count how often a duty has swung from one limit to the opposite limit. A duty
+ * swings if the winding has much less inductance than the file says. Return
+ * whether the duty has swung too often. */
 static bool ft_loop_swings(ft_loop *l, bool down)
 {
     bool swung = down != l->down;

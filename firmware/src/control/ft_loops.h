@@ -1,5 +1,5 @@
 /* Closed loops and modes for the application. In a mechanism without loops and
- * modes, these functions do nothing. */
+ * modes, these functions have no effect. */
 #ifndef FT_LOOPS_H
 #define FT_LOOPS_H
 

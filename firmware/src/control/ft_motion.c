@@ -144,9 +144,9 @@ static const ft_opening *take_opening(ft_motion *m, const ft_crossing *step)
     return o;
 }
 
-/* Sample a step across a knot. Return 0 if this function has computed the
- * samples. Unless the pace is 1, this function may have to compute the
- * samples. */
+/* Sample a step across a knot. Return the samples that the main loop has
+ * computed. At a pace other than 1 these samples may be missing. This function
+ * then computes the samples and returns 0. */
 static const ft_opening *sample_across(ft_motion *m, const ft_segment *next,
                                        int32_t boundary, int32_t to)
 {

@@ -850,7 +850,7 @@ static void fault(ft_safety *s, ft_control *c, uint32_t code,
 }
 
 /* Latch a fault at rest. Sensors, drivers and law are still good. Only an arm
- * with brakes distinguishes this fault from others. */
+ * with brakes distinguishes this fault from other faults. */
 static void gentle_fault(ft_safety *s, ft_control *c, uint32_t code,
                          uint32_t joint)
 {

@@ -140,7 +140,7 @@ def test_a_frame_goes_out_and_tells_when_it_has(chip):
 
 @pytest.mark.parametrize(("mode", "order"), [(0, [0x300, 0x100, 0x200]), (TXFP, [0x300, 0x200, 0x100])])
 def test_mailboxes_go_by_identifier_or_in_the_order_of_requests(chip, mode, order):
-    """The first frame is already being sent when the others arrive."""
+    """The first frame is already being sent when the other frames arrive."""
     chip.start(mode=mode)
     chip.load(2, 0x300)
     chip.run(5e-6)

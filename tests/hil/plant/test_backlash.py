@@ -29,8 +29,8 @@ def pushed(plant, torque, seconds=0.3):
 
 
 def test_a_hand_moves_an_output_through_its_backlash_and_no_further_than_friction_lets_it(arm):
-    """A torque below the gear's friction of 0.196 N m turns the output from one limit of the backlash to the other.
-    Only an impact of the output turns the gear."""
+    """A torque below the gear's friction of 0.196 N m turns the output from one limit of the backlash to the opposite
+    limit. Only an impact of the output turns the gear."""
     plant = plant_of(arm)
     assert isinstance(plant, backlash.BacklashPlant)
     start = arm.moving[1].start

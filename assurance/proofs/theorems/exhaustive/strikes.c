@@ -126,7 +126,7 @@ static words since;          /* the words at the last barrier */
 static moment moments[64];   /* the words after each store since then */
 static uint32_t n_moments, actions;
 
-/* Write the values that a word may have. Return the number of these values. */
+/* Write the values that a word may have, and return their number. */
 static uint32_t found(ft_turn of[3], const words *then, const words *later,
                       uint32_t at)
 {

@@ -155,7 +155,7 @@ CHIP = Chip(
                                           0: "level 3 (2.75 to 2.88 V)"}, wanted=0),
     interrupts=82,
     cans=_CANS,
-    low_volt=frozenset(("PA4", "PA5")),  # TTa of the data sheet's pin table; all others are FT
+    low_volt=frozenset(("PA4", "PA5")),  # TTa of the data sheet's pin table; all other pins are FT
     packages={"UFBGA176": Package("STM32F407", signals(_LARGE))},
     platformio_board="genericSTM32F405RG",
 )

@@ -10,7 +10,7 @@ VARIABLE = "FEMTORQUE_FAMILIES"
 
 
 def elsewhere(place: str) -> list[str]:
-    """Return the folders `place` within the folders of the variable. Raise BadInput if one of these has no `place`."""
+    """Return the folders `place` within the folders of the variable. Raise BadInput if a folder has no `place`."""
     found = []
     for folder in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
         path = Path(folder).absolute() / place

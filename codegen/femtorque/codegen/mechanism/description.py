@@ -420,7 +420,7 @@ class Mechanism:
 
     @property
     def constrained(self) -> bool:
-        """Return True if some joints depend on others, through closed loops or mimic relations."""
+        """Return True if some joints depend on other joints, through closed loops or mimic relations."""
         return bool(self.loops) or any(joint.mimic for joint in self.moving)
 
     @property

@@ -131,8 +131,8 @@ class Trajectory:
         """Return positions (ticks + 2, J) at the middles s_-1 .. s_N of ticks of length dt, s, with s_k = (k + 1/2) dt.
 
         The first and the last of these times are outside the motion. There the end pieces continue, even if the motion
-        begins or ends at rest. The chip does the same. If the position were constant there, the momentum of the first
-        tick would have an error of M jerk dt^2 / 24, and the torque an error of this value divided by dt.
+        begins or ends at rest. The chip extrapolates in this way too. If the position were constant there, the momentum
+        of the first tick would have an error of M jerk dt^2 / 24, and the torque an error of this value divided by dt.
         """
         return self._along_pieces((np.arange(ticks + 2, dtype=float) - 0.5) * dt)[0]
 

@@ -206,8 +206,7 @@ def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int
 
 
 def _primary(model: Model, j: int, first: list[int]) -> int | None:
-    """Return the child towards which a body's x axis points: a child in the same group. Without this child, return the
-    first child."""
+    """Return the child towards which a body's x axis points: a child in the body's group, else the first child."""
     children = model.bodies[j].children
     return next((c for c in children if first[c] != c), children[0] if children else None)
 

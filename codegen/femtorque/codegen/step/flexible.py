@@ -622,7 +622,7 @@ class FlexibleLink(Node):
         return not self.root.w.x.is_zero
 
     def _other(self, plane: str) -> int:
-        """Return the first mode of the second plane; of this plane if there is only one."""
+        """Return the first mode of the second plane. With one plane, return the first mode of this plane."""
         return self.planes.get("z" if plane == "y" else "y", self.planes[plane]).first
 
     # ---- outwards

@@ -143,7 +143,8 @@ class PrintedStep(FrameStep):
         return Mat3.of(entry)
 
     def _lever(self, j: int) -> Vec3:
-        """Return l, from the parent's joint to this one in the parent's axes, with a prismatic joint's position."""
+        """Return l, from the parent's joint to joint j in the parent's axes, including the position of a prismatic
+        joint."""
         l = self._vector(j, "l", self.links[j].l)
         if self.links[j].slides:
             l = (l + self._position(j) * self._rows(j).z).bind(f"l{j + 1}")

@@ -114,8 +114,8 @@ def bound(graph: CallGraph, main: str = "ft_reset") -> StackBound:
     """Return the bound: the deepest path of the main program plus each interrupt handler once (functions
     `..._interrupt`).
 
-    All interrupts have different priorities, so each can interrupt the others once. Fault handlers use a separate
-    stack.
+    All interrupts have different priorities, so each interrupt can interrupt each other interrupt once. Fault handlers
+    use a separate stack.
     """
     size, path = stack_depth(graph, main)
     for name in sorted(name for name in graph.frames if name.endswith(INTERRUPT)):

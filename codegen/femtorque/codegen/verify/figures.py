@@ -22,7 +22,7 @@ def check_format(path: Path, key: str = "figure") -> None:
 
 
 def blank(width: float, height: float) -> Figure:
-    """Return a figure without axes, of this size in inches."""
+    """Return a figure without axes. The size is in inches."""
     from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
 
     return Figure(figsize=(width, height), layout="constrained")

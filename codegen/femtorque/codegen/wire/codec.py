@@ -87,7 +87,8 @@ def payload_size(message: Message, joints: int) -> int:
 
 
 def stuffed_size(frame: int) -> int:
-    """Return the most bytes on the line for a frame of this size. COBS adds one per 254 bytes and a final zero."""
+    """Return the maximum number of bytes on the line for a frame of `frame` bytes. COBS adds one per 254 bytes and a
+    final zero."""
     return frame + frame // 254 + 2
 
 

@@ -224,7 +224,7 @@ static int32_t hearers(const wire *w, const node *sender)
 }
 
 /* Mark each node that cannot read the frame and therefore sends an error flag.
- * Return the number of these nodes. */
+ * Return the number of marked nodes. */
 static int32_t loud(const wire *w)
 {
     node *n;

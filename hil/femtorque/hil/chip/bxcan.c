@@ -303,8 +303,8 @@ static int passes(const uint32_t *bank, int wide, int listed, uint32_t k,
 /* Return the FIFO that accepts a frame, or -1. index: index of the matching
  * filter with the highest priority. The index gives priority to wide filters,
  * then to lists over masks, then to lower numbers. Banks below FMR.CAN2SB
- * belong to CAN1, the others to CAN2. The filter numbers also count the banks
- * that are inactive. */
+ * belong to CAN1, all other banks to CAN2. The filter numbers also count the
+ * banks that are inactive. */
 static int32_t match(const bxcan *b, const can_frame *f, uint32_t *index)
 {
     const bxcan *first = b->can.parts->bxcans;

@@ -315,7 +315,8 @@ static void failed(node *n, int32_t error)
 
 /* -- requests -------------------------------------------------------------- */
 
-/* Request elements. Return 0 if the FIFO's next element is not this one. */
+/* Request elements. Return 0 for an element that is not the FIFO's next
+ * element. */
 static int request(fdcan *f, uint32_t value)
 {
     int queue = has(f, TXBC, FDCAN_TFQM);

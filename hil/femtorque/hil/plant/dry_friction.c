@@ -1,9 +1,10 @@
 /* Finds friction torques m with |m| <= bound. Each torque brings its element of
  * velocity + compliance m to rest, or opposes it with the full bound. The
  * solver first changes the whole active set in each round: it decides which
- * joints stick, and in which direction the others slide. In loops the set may
- * not converge, because the joints of a loop can stick in many combinations. If
- * the set does not converge, the solver changes one joint at a time. */
+ * joints stick, and in which direction the other joints slide. In loops the set
+ * may not converge, because the joints of a loop can stick in many
+ * combinations. If the set does not converge, the solver changes one joint at a
+ * time. */
 #include "dry_friction.h"
 
 #include "linear.h"
@@ -166,8 +167,8 @@ static void set_up(problem *w, const double *compliance, const double *guess)
     }
 }
 
-/* Find the optimum of the free joints while the others are fixed. Return 0 on
- * failure. */
+/* Find the optimum of the free joints while the other joints are fixed. Return
+ * 0 on failure. */
 static int want(const problem *w, double *wanted)
 {
     double a[MOST * MOST], b[MOST], x[MOST];

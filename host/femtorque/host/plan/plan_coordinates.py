@@ -69,8 +69,8 @@ class Space:
         return np.asarray(poses, float)[..., list(self.assembly.independent)]
 
     def streamed(self, poses: ArrayLike) -> Array:
-        """Return the positions (..., J) of the mechanism's streamed joints, from poses. Velocities
-        and accelerations are selected in the same way."""
+        """Return the positions (..., J) of the mechanism's streamed joints, from poses. The function also selects
+        velocities and accelerations in this way."""
         return np.asarray(poses, float)[..., [self.names.index(joint.name) for joint in self.whole.streamed]]
 
     def unstreamed(self, positions: ArrayLike) -> Array:

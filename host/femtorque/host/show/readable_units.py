@@ -7,7 +7,7 @@ TRUE = "True: desired - true position of the simulated arm."
 
 
 def readable(largest: float, unit: str) -> tuple[float, str]:
-    """Return factor and unit for values of this size: rad, mrad or µrad; m, mm or µm. Other units stay."""
+    """Return factor and unit for values up to `largest`: rad, mrad or µrad; m, mm or µm. Other units stay."""
     if unit not in ("rad", "m") or not largest > 0.0:
         return 1.0, unit
     return next(((f, p + unit) for f, p in ((1.0, ""), (1e3, "m")) if largest * f >= SMALLEST), (1e6, "µ" + unit))

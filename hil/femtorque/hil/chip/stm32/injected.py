@@ -104,8 +104,8 @@ class Injected(PeripheralInC):
         return True
 
     def _staleness(self) -> float:
-        """If a converter is idle for too long, its first result is wrong. Return this number of idle cycles, or -1 if
-        there is no limit."""
+        """If a converter is idle for too long, its first result is wrong. Return the limit of idle cycles, or -1
+        without a limit."""
         return -1.0
 
     CONVERSION: ClassVar[float]  # clocks from the end of a sample to its result

@@ -1,8 +1,8 @@
 """Mechanisms: elements with two points. Each point belongs to a frame that is fixed in a solid ("MECHANISMS").
 
 The rows of a mechanism are written in its local frame, where they are simple. Frame A is fixed in one solid, and frame
-B in the other. The two frames coincide at the zero position of the mechanism. Axis 3 (z) is the rotation axis of a
-hinge, the direction of a slide or the normal of a plane. A universal joint rotates about axis 3 of A and about axis 1
+B in the second solid. The two frames coincide at the zero position of the mechanism. Axis 3 (z) is the rotation axis of
+a hinge, the direction of a slide or the normal of a plane. A universal joint rotates about axis 3 of A and about axis 1
 of B. Each row is a bilinear form whose value is constant in the assembled mechanism:
 
     fixed      3 coincidence rows, 3 orientation rows

@@ -81,7 +81,7 @@ class Equations:
         return (self.free.Cs @ v[: s.split].reshape(s.S, 12, 1))[:, :, 0], self.C @ v
 
     def curvature(self, v: Array) -> tuple[Array, Array]:
-        """Return Cdot v of these rows."""
+        """Return Cdot v of the rows."""
         s, system = self.structure, self.structure.system
         forms = s.forms.curvature(system.velocities(v))
         distances, others = forms[: 6 * s.S].reshape(s.S, 6), forms[6 * s.S: 6 * s.S + s.m]

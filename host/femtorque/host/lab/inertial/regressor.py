@@ -219,7 +219,7 @@ class Unknowns:
             for joint in self.space.whole.joints))
 
     def mechanism(self, found: Array) -> Mechanism:
-        """Return the mechanism with these identified numbers (P,)."""
+        """Return the mechanism with the identified numbers `found` (P,)."""
         whole, ends = self.space.whole, found[10 * len(self.solids):self.plain].reshape(-1, len(OF_JOINT))
         more = dict[str, dict[str, float]]()
         for term, value in zip(self.terms, found[self.plain:].tolist(), strict=True):

@@ -120,7 +120,7 @@ def threshold(when: Array, wanted: Array, t: Array, moves: Array) -> Contact:
     (N,). moves (2, T): absolute velocities and accelerations at equidistant times t (T,)."""
     step = t[1] - t[0]
     rows = np.column_stack([np.ones(len(wanted)), *(np.interp(when, t, _falling(x, step)) for x in moves)])
-    size = np.maximum(rows.max(axis=0), 1e-9)  # scaled to about 1, which the solver needs
+    size = np.maximum(rows.max(axis=0), 1e-9)  # scale factors, because the solver needs numbers near 1
     found = linprog((rows / size).mean(axis=0), A_ub=-rows / size, b_ub=-wanted,
                     bounds=[(wanted.min(), None), (0.0, None), (0.0, None)], method="highs")
     assert found.x is not None  # a solution exists, since a large constant threshold satisfies all constraints

@@ -9,9 +9,9 @@
  * answered alone. The single answers must have a delay of zero and the firmware
  * version. After too many missing answers the board leaves the servo out of the
  * question, because the parts of later servos would be lost. If a servo's
- * firmware does not know this question, the board uses another one. The board
- * then alternates: for two ticks it asks one half of the servos, for two ticks
- * the second half. Each servo answers with its own packet.
+ * firmware does not know this question, the board sends a different question.
+ * The board then alternates: for two ticks it asks one half of the servos, for
+ * two ticks the second half. Each servo answers with its own packet.
  *
  * The board receives the bytes that it sends, as an echo. If this echo is
  * missing or wrong, a second device transmits or the line is shorted. The board

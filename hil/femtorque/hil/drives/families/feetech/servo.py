@@ -6,7 +6,7 @@ and python-st3215 print it. LeRobot states 250 for the return delay. The packets
 The protections are from that table. Register 19 selects the protections that switch the motor off (44: temperature,
 current, overload). If the duty is 80 % (36) for 2 s (35), the servo reduces the duty to 20 % (34). The motor is
 switched off by a current of 500 x 6.5 mA (28) for 2 s (38), or by more than 70 deg C (13). If the voltage is outside of
-the limits in registers 14 and 15, the servo reports an error and does nothing else.
+the limits in registers 14 and 15, the servo reports an error and has no other reaction.
 
 Five parameters are not published; their values are chosen. The servo reads its encoder and its registers once a
 millisecond (according to the STS3250's data sheet a position update takes 1 ms at most). If the duty is below the
