@@ -1,4 +1,4 @@
-"""Makes docs/'s reference pages from the code's tables: `python docs/generate.py`. A test compares them."""
+"""Makes docs/'s reference pages from the code's tables: `python docs/generate.py`. A test compares pages and tables."""
 
 import inspect
 import json

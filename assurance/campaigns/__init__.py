@@ -1,1 +1,1 @@
-"""Campaigns of faults, and comparisons of drives. Only tests use them."""
+"""Campaigns of faults, and comparisons of drives. Only tests use these campaigns."""

@@ -318,7 +318,8 @@ static void scribble(input *in)
                     how >> 7);
 }
 
-/* Read bytes of the input. Many of them are bytes with which packets begin. */
+/* Read bytes of the input. Many of these bytes are the first bytes of
+ * packets. */
 static void odd_bytes(input *in, uint8_t *to, uint32_t size)
 {
     uint32_t k;

@@ -53,7 +53,7 @@ def test_that_a_joint_is_jogged_at_its_rate_and_stops_when_nobody_asks():
     assert app.state == "HOLD"
     rates = np.concatenate(app.trace[before:])["target_rate"]
     assert np.all(rates[:, [0, 2]] == 0.0)
-    # rest to rest with bounded acceleration: jog_velocity in JOG_RAMP_S
+    # a motion from rest to rest with bounded acceleration: jog_velocity in JOG_RAMP_S
     assert np.abs(np.diff(rates[:, 1])).max() <= 1.001 * (0.1 * 10.0 / 0.25) * 1e-3
     ran_on = np.count_nonzero(after["target_rate"][:, 1]) + 11
     assert 100 - 20 + 125 <= ran_on <= 100 + 125 + 5  # the time-out of the jog, then its deceleration ramp

@@ -202,7 +202,8 @@ def test_completion_offers_existing_names_and_imports_nothing_slow(line, words):
 
 
 def test_help_of_every_verb_imports_no_more_than_the_command_line():
-    """Help is quick without NumPy, drawing and emulator: of the lower packages it may import codegen.common alone."""
+    """Help is quick, because it imports neither NumPy nor drawing nor emulator. The only lower package that it may
+    import is codegen.common."""
     code = ("import contextlib, io, sys\nfrom femtorque import command_line\n"
             "for verb in [[], *map(str.split, command_line.VERBS)]:\n"
             "    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):\n"

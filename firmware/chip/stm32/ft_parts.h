@@ -158,8 +158,8 @@ bool ft_receive_runs(void);
 uint32_t ft_receive_left(void);   /* until the buffer's end */
 bool ft_send_runs(void);
 void ft_send_start(const volatile uint8_t *bytes, uint32_t size);
-bool ft_line_flags_clear(void);   /* clear the idle and error flags; true: an
-                                   * error */
+bool ft_line_flags_clear(void);   /* clear the flags of idle and errors; true:
+                                   * an error */
 
 /* For a plant that the host simulates (FT_PIL). */
 bool ft_pil_due(void); /* true: this SysTick runs a tick */

@@ -155,7 +155,7 @@ void ft_chip_wire_health(uint32_t wire, ft_bus_health *h);
 /* The chip's identity, and its history since power-on. */
 typedef struct {
     uint8_t unique[12];  /* unique to this chip */
-    uint32_t options;    /* option bytes, as the family gives them */
+    uint32_t options;    /* the family's option bytes */
     uint32_t resets;
     uint32_t exception;  /* of the last crash, 0 without a crash */
     uint32_t pc, lr, psr, cfsr, hfsr, address; /* of this crash */

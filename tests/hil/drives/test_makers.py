@@ -1,5 +1,5 @@
-"""The makers' numbers: each number has a source. The tests compare the firmware's numbers with them, and the two share
-no module."""
+"""The makers' numbers: each number has a source. The tests compare the firmware's numbers with the makers' numbers. The
+firmware's tables share no module with the makers' numbers."""
 
 import ast
 from dataclasses import fields

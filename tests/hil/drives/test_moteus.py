@@ -121,7 +121,7 @@ def test_shares_of_its_gains_and_the_largest_torque_are_those_of_the_command():
 
 
 def test_the_target_moves_on_with_the_velocity_of_the_command_until_the_next_one():
-    """The firmware does the same (bldc_servo_position.h, UpdateCommand)."""
+    """The firmware moves the target in this way (bldc_servo_position.h, UpdateCommand)."""
     client = Client(inertia=1e9).enabled()
     client.command(position=0.0, velocity=0.5 / TURN, kp_scale=1.0, kd_scale=0.0, watchdog_timeout=math.nan)
     client.bench.run(20e-3)
@@ -132,7 +132,8 @@ def test_the_target_moves_on_with_the_velocity_of_the_command_until_the_next_one
 
 
 def test_damping_needs_no_stiffness():
-    """The firmware does the same (bldc_servo_control.h, ISR_DoPosition; pid.h). registers.md limits the scale of kd."""
+    """In the firmware, damping needs no stiffness either (bldc_servo_control.h, ISR_DoPosition; pid.h). registers.md
+    limits the scale of kd."""
     client = Client(inertia=1e9)
     client.bench.v = 2.0
     client.enabled().command(position=math.nan, kp_scale=0.0, kd_scale=0.5)

@@ -138,7 +138,7 @@ CHIP = Chip(
     usarts=_USARTS,
     signals=signals(_SIGNALS),
     analogue=_ANALOGUE,
-    # usable conversions of four: the first pin is converted twice
+    # three of the four conversions are usable, because the first pin is converted twice
     sense=Converter("AHB2ENR_ADC12EN", places=3, again=1, conversion_s=(92.5 + 12.5) / 42.5e6),
     sampling=Sampling(_ANALOGUE_2, "AHB2ENR_ADC12EN", "TIM1", ("TIM1", "TIM8", "TIM20"), places=4, clock_hz=42.5e6,
                       latency=3.125, window=24.5, conversion=12.5, interrupt=18),

@@ -30,8 +30,8 @@ COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # velocity below which dry frictio
 class Limits:
     """Joint limits, infinite if the file gives none: rad, rad/s, N m, rad/s^2, rad/s^3 (m and N for prismatic joints).
 
-    `plan` observes the limits of acceleration and jerk. A trajectory that exceeds them is refused. The firmware on the
-    board does not use these two limits.
+    `plan` observes the limits of acceleration and jerk. A trajectory that exceeds the limits is refused. The firmware
+    on the board does not use these two limits.
     """
 
     lower: float = -np.inf

@@ -3,8 +3,8 @@
 Some equations of opened loops and couplings (`femtorque.codegen.model.loop_constraint`) follow from the remaining
 equations. The rank of the Jacobian at the assembled pose and near this pose shows which equations follow from other
 equations. The equations that follow from other equations are dropped. The mobility is the number of *independent*
-joints. All of them are actuated. All remaining joints, passive or redundantly actuated, *depend* on the independent
-joints: J_d dq_d = -J_i dq_i.
+joints. All independent joints are actuated. All remaining joints, passive or redundantly actuated, *depend* on the
+independent joints: J_d dq_d = -J_i dq_i.
 """
 
 from collections.abc import Mapping

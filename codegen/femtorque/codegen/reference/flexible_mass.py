@@ -1,5 +1,4 @@
-"""Mass, stiffness and damping of a mechanism with flexible links at fixed poses, as the model of the sampled loop needs
-them."""
+"""Mass, stiffness and damping of a mechanism with flexible links at fixed poses, for the model of the sampled loop."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

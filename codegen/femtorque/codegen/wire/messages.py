@@ -362,8 +362,8 @@ class Followed(Payload, type=70, to="host"):
 
 @dataclass(frozen=True)
 class Felt(Payload, type=71, to="host"):
-    """Estimated external torques. The board sends them at half the rate of STATUS, if the image detects contacts
-    ([feel] of its mechanism file)."""
+    """Estimated external torques. The board sends external torques at half the rate of STATUS, if the image detects
+    contacts ([feel] of its mechanism file)."""
 
     tick: int = wire("u32", "control ticks since reset, as in STATUS")
     touched: int = wire("u8", "bits of FELT_TOUCHED")
@@ -550,7 +550,7 @@ REACTIONS = {
 }
 
 # class: (faults, allowed reactions, subject). The first reaction is the default. Faults without a class switch the
-# outputs off. The board detects them before the outputs come on, or no other reaction is possible.
+# outputs off. The board detects such a fault before the outputs come on, or no other reaction is possible.
 FAULT_CLASSES = {
     "computing": (("TICK_OVERRUN", "NOT_FINITE", "LOOPS_SINGULAR"), ("coast", "brake"),
                   "the board cannot trust its computed torque"),

@@ -47,7 +47,8 @@ class BusSteps:
             servo.volts = volts
 
     def move(self, since: float, until: float, voltage: Array, supply: float) -> None:
-        """Simulate from one time to another, s, with voltages (J,) at the other motors. supply: of the servos, V."""
+        """Simulate from one time to another, s, with voltages (J,) at the other motors. supply: supply voltage of the
+        servos, V."""
         assert self.plant is not None
         self.supply(supply)
         if not self._lib.bus_steps(self.line, since, until, library()[0].from_buffer("double[]", voltage)):

@@ -47,7 +47,8 @@ class Disturbance:
         return bytes(out)
 
     def _in_order(self, frame: bytes) -> bytes:
-        """Return the frame, and a frame that was held back, or nothing while this frame is held back."""
+        """Return the frame, followed by an earlier frame that was held back. Return nothing if this frame is now held
+        back."""
         late, self._late = self._late, b""
         if self.swap and not late and frame and self._random.random() < self.swap:
             self._late = frame

@@ -1,4 +1,4 @@
-"""The holding brakes of an arm. Springs close them. A pin opens them, except while the chip is in reset."""
+"""The holding brakes of an arm. Springs close the brakes. A pin opens the brakes, except while the chip is in reset."""
 
 import math
 

@@ -69,7 +69,7 @@ class PowerStage:
         return all(driver.settled(now) for driver in self.gate_drivers)
 
     def describe(self, state: Any) -> None:
-        """Describe the motor voltages to C (coupled.c). Until `changed` is called, only duties change them."""
+        """Describe the motor voltages to C (coupled.c). Until `changed` is called, only duties change the voltages."""
         state.bus = self._bus_voltage
         asleep = self.sleeping is not None and not self.sleeping.drives(self._chip.seconds)
         for port in self._chip.gpio.values():

@@ -1,7 +1,8 @@
 """A Cortex-M4F emulated by Unicorn: memory, exceptions, sleep, faults, and the exact count of instructions.
 
-Unicorn runs the instructions but has no NVIC, no SysTick and no time. This module adds them. femtorque.hil.chip.timing
-counts processor cycles, one basic block at a time, so events, interrupts and reads of time happen at block ends."""
+Unicorn runs the instructions but has no NVIC, no SysTick and no time. This module adds these three parts.
+femtorque.hil.chip.timing counts processor cycles, one basic block at a time, so events, interrupts and reads of time
+happen at block ends."""
 
 import mmap
 import struct

@@ -24,7 +24,7 @@ EXECUTING, SUCCEEDED, CANCELED, ABORTED = 2, 4, 5, 6  # action_msgs/msg/GoalStat
 PATH_TOLERANCE, GOAL_TOLERANCE = -4, -5
 REJECTED, UNKNOWN, TERMINATED = 1, 2, 3  # action_msgs/srv/CancelGoal
 KEPT = 100  # number of ended goals whose results stay available
-ERASED = -1.0  # replaces the default tolerance by no tolerance (control_msgs/msg/JointTolerance)
+ERASED = -1.0  # value that removes the default tolerance (control_msgs/msg/JointTolerance)
 
 
 @dataclass

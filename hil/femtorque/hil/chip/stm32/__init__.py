@@ -1,1 +1,1 @@
-"""Peripherals that the STM32 families share, one module each. `chip` combines them."""
+"""Peripherals that the STM32 families share, one module each. `chip` combines the peripherals."""

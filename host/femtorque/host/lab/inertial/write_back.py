@@ -55,7 +55,7 @@ def _numbers(path: Path, result: Result) -> None:
 
 
 def _rotor(joint: Joint, at_joint: float) -> tuple[str, float]:
-    """Return the table with the rotor's inertia, and this inertia."""
+    """Return the name of the file's table with the rotor's inertia, and the inertia for this table."""
     if joint.drive is not None and joint.drive.servo is None:
         return "drive", at_joint / joint.drive.gear**2
     assert joint.motor is not None
