@@ -38,14 +38,13 @@ OBJCOPY = "alloc,load,data,contents"
 
 @dataclass(frozen=True)
 class Target:
-    """A fuzz target: a mechanism's application and its harness. servos: the harness's header for servos; None without
-    servos."""
+    """A fuzz target: a mechanism's application and its harness."""
 
     mechanism: Callable[[], Mechanism]
     harness: Path
     corpus: Path  # inputs that cover all code covered so far, reduced by set-cover merge
     drives: Path | None = None  # the harness's header for drives on CAN; None without drives
-    servos: Path | None = None
+    servos: Path | None = None  # the harness's header for servos; None without servos
 
 
 # its current loops may fail

@@ -63,8 +63,7 @@ void ft_app_tick(void)
 
 class Bench:
     """A board whose motors are blocked. Windings are exact over intervals of constant duty. The board's sensors are
-    simulated. windings: (ohm, henry) per joint. amperes: the current of each joint. history: (s, A) of the shoulder at
-    each sample. told: the last output of the shoulder's sensor, V. worst: the largest current, A."""
+    simulated. windings: (ohm, henry) per joint. amperes: the current of each joint. worst: the largest current, A."""
 
     def __init__(self, folder: Path, name: str = "f405rg-4", motor: dict[str, float] | None = None,
                  drive: str = "current") -> None:
@@ -76,8 +75,8 @@ class Bench:
         self.amperes, self.at, self.worst = [0.0] * len(joints), 0.0, 0.0
         self.back_emf = 0.0  # back-EMF of the shoulder, V
         self.bus = BUS  # V
-        self.history: list[tuple[float, float]] = []
-        self.told = 0.0
+        self.history: list[tuple[float, float]] = []  # time, s, and the shoulder's current, A, at each sample
+        self.told = 0.0  # the last output of the shoulder's sensor, V
         self.drivers = [Drv8301() for _ in (board.gate_driver.selects if board.gate_driver else ())]
         self.sensors = [CurrentSensor(board.name, c.current.pin, chip, self.drivers, lambda: chip.adc.window)
                         for _, c in joints]

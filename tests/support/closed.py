@@ -50,23 +50,21 @@ class Side:
 
 
 class Closed:
-    """A mechanism with closed loops, in its first mode. n: number of moving joints, in the mechanism's order. active:
-    numbers of the driven joints. passive: numbers of all further joints.
-    """
+    """A mechanism with closed loops, in its first mode."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism = mechanism.in_mode(mechanism.modes[0].name if mechanism.modes else None)
         if mechanism.modes and mechanism.modes[0].root != BASE:
             raise ValueError("the spanning tree stands on its base here")
         self.model = pinocchio_of(mechanism)
-        self.n = self.model.nv
+        self.n = self.model.nv  # number of moving joints, in the mechanism's order
         self._links = _placed(mechanism)
         self._frames = [(self._frame(loop.a), self._frame(loop.b)) for loop in mechanism.loops]
         self.data = self.model.createData()
         moving = mechanism.moving
         self.names = [joint.name for joint in moving]
-        self.active = np.flatnonzero([joint.actuated for joint in moving])
-        self.passive = np.flatnonzero([not joint.actuated for joint in moving])
+        self.active = np.flatnonzero([joint.actuated for joint in moving])  # numbers of the driven joints
+        self.passive = np.flatnonzero([not joint.actuated for joint in moving])  # numbers of all further joints
         self.start = np.array([joint.start for joint in moving])
         self._stiffness = np.array([joint.stiffness for joint in moving])
         self._rest = np.array([joint.rest for joint in moving])

@@ -17,16 +17,14 @@ COMMANDS = bytes([0x00, 0x01, 0x02, 0x11, 0x21, 0x31, 0x44, 0x63, 0x73, 0x82, 0x
 
 
 class RomFake:
-    """The simulated boot loader at a port. timeout: time-out as in pyserial, s. flash: the content of the chip's flash.
-    log: the received commands. echo: true if the line sends every byte back. to_chip, to_host: functions that change
-    the bytes of each call.
-    """
+    """The simulated boot loader at a port. flash: the content of the chip's flash. echo: true if the line sends every
+    byte back. to_chip, to_host: functions that change the bytes of each call."""
 
     def __init__(self, chip: Chip, number: int | None = None, protected: bool = False, echo: bool = False) -> None:
         self.chip, self.number, self.protected, self.echo = chip, number or chip.rom_id, protected, echo
-        self.timeout: float | None = None
+        self.timeout: float | None = None  # time-out as in pyserial, s
         self.flash = bytearray(b"\x00" * chip.flash_bytes)  # old content
-        self.log: list[str] = []
+        self.log: list[str] = []  # the received commands
         self.running = False
         self.unique = b"ABCDEFGHIJKL"
         self.to_chip: Callable[[bytes], bytes] = lambda data: data

@@ -80,10 +80,7 @@ def arm(board: str = "f405rg-6", feedforward: bool = True, cutoff: bool = True) 
 
 
 class Served(App):
-    """The application with its servos, run tick by tick. angle: angle of each servo's output, rad, set by the test.
-    spoil: function that changes the bytes that return in a tick. packets: all packets to servos. byte: transmission
-    time of a byte, s.
-    """
+    """The application with its servos, run tick by tick. byte: transmission time of a byte, s."""
 
     byte, framing = BYTE, FAMILY.framing
 
@@ -93,13 +90,13 @@ class Served(App):
         self.clock = OwnClock()
         self.line = OneWire(self.clock, 10.0 / self.byte, self.framing)
         self.volts = SUPPLY
-        self.packets: list[bytes] = []
+        self.packets: list[bytes] = []  # all packets to servos
         self.line.log = lambda seconds, packet: self.packets.append(packet)
         self.came = b""
-        self.spoil = lambda data: data
+        self.spoil = lambda data: data  # function that changes the bytes that return in a tick
         self.line.arrive = lambda data, disturbed: setattr(self, "came", self.came + data)
         self.servos: dict[str, Any] = {}
-        self.angle: dict[str, float] = {}
+        self.angle: dict[str, float] = {}  # angle of each servo's output, rad, set by the test
         for joint in mechanism.streamed:
             if joint.drive is None or joint.drive.servo is None:
                 continue

@@ -18,13 +18,12 @@ PROGRAM = Path(__file__).with_name("granted.py")
 
 class TcpBoard:
     """A server of one board at socket://127.0.0.1:port until the server is closed. Hosts may connect and disconnect.
-    command: the beginning of a host's command line. hold: function that stops the clock while it returns true.
-    """
+    command: the beginning of a host's command line."""
 
     def __init__(self, conf, **keys) -> None:
         self.clock = ManualClock()
         self.board = FakeBoard(self.clock, conf, **keys)
-        self.hold: Callable[[], bool] = lambda: False
+        self.hold: Callable[[], bool] = lambda: False  # function that stops the clock while it returns true
         self._server, self._grants = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
         self.port = f"socket://127.0.0.1:{self._server.getsockname()[1]}"
         self.command = [sys.executable, str(PROGRAM), str(self._grants.getsockname()[1])]

@@ -40,11 +40,11 @@ class Talker(Other):
 
 
 class Waits:
-    """A wait until a node has received a number of sequences of recessive bits. seen: times of these sequences, s."""
+    """A wait until a node has received a number of sequences of recessive bits."""
 
     def __init__(self, wire: Wire, node: Node) -> None:
         self.wire, self.node, parts = wire, node, wire.clock.parts
-        self.seen: list[float] = []
+        self.seen: list[float] = []  # times of these sequences, s
         self._act = parts.ffi.callback("void(void *)", lambda of: self.seen.append(wire.clock.seconds))
         self._state = parts.ffi.new("waiter *", {"act": self._act})
 

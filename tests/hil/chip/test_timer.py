@@ -15,14 +15,14 @@ CENTRED, PRELOADED, ON = 1 << 5, 1 << 7, 1
 
 
 class Bench:
-    """A timer with a clock. what: cycles and values of all its calls."""
+    """A timer with a clock."""
 
     def __init__(self, name: str, cycles_per_clock: float, every_update_is_an_event: bool) -> None:
         self.events = Events()
         kind = family("stm32f4").timers[name]
         self.timer = Timer(name, 0x40010400, self.events, kind, lambda: cycles_per_clock)
         self.timer.clocked = True
-        self.what: list[tuple[int, str, float]] = []
+        self.what: list[tuple[int, str, float]] = []  # cycles and values of all its calls
         self.events.parts.call("before_change",
                                lambda: self.what.append((self.events.now, "outputs", self.timer.duty(1))))
         self.timer.request = lambda asserted: self.what.append((self.events.now, "request", asserted))

@@ -37,15 +37,14 @@ BEFORE = 0.1  # approximate time that `stream` takes to fill the buffer, s
 
 
 class Course(Life):
-    """A board with its host. worst: instructions of the worst tick of each part. flash: costs of all ticks, including
-    the cycles of their flash waits."""
+    """A board with its host."""
 
     def __init__(self, board: VirtualBoard, mechanism: Mechanism) -> None:
         super().__init__(board, mechanism, lambda pose: self.way(self.start, self.there, 0.8))
-        self.flash = FlashWatch(board, 10**9)
+        self.flash = FlashWatch(board, 10**9)  # costs of all ticks, including the cycles of their flash waits
         self.start = np.array([joint.start for joint in mechanism.moving])
         self.there = self.start - REACH * np.sign(self.start)
-        self.worst: dict[str, int] = {}
+        self.worst: dict[str, int] = {}  # instructions of the worst tick of each part
         self.seen: list[str] = []  # states and faults
         self.session.listeners.append(lambda status: self.seen.append(self.session.describe()))
 

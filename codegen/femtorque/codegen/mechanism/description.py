@@ -317,13 +317,12 @@ class Cutoff:
 
 @dataclass(frozen=True)
 class Park:
-    """The pose in which the arm parks. supply_v: supply voltage below which the arm also parks, V; None for no voltage
-    limit."""
+    """The pose in which the arm parks."""
 
     pose: dict[str, float]  # position of every streamed joint by name, rad or m
     speed: float = 0.1  # fraction of FOLLOW's limits
     heat: bool = False  # true if the arm also parks when the board or a motor is too warm
-    supply_v: float | None = None
+    supply_v: float | None = None  # supply voltage below which the arm also parks, V; None for no voltage limit
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def unit_of(prismatic: bool) -> str:
 
 
 class Printer:
-    """Printer of a graph. blocks: live statements in order."""
+    """Printer of a graph."""
 
     def __init__(self, graph: Graph, names: Names | None = None, provenance: Sequence[list[str]] = ()) -> None:
         """Print the graph as C. provenance: the C's comment on each link's parameters."""
@@ -67,7 +67,7 @@ class Printer:
         self.shared = self._shared()
         self.printed: set[Statement] = set()
         self.called: dict[int, str] = {}  # {index: name}, where the name differs from the graph's name
-        self.blocks: list[Block] = []
+        self.blocks: list[Block] = []  # live statements in order
         for number, title in enumerate(graph.blocks):
             lines = [line for s in graph.statements if s in self.live and s.block == number for line in self._lines(s)]
             if lines:

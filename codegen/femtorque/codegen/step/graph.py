@@ -368,10 +368,10 @@ class Graph:
 
 
 class Values:
-    """Values of nodes, in the number type that `leaf` returns. leaf: gives the value of a node without operands."""
+    """Values of nodes, in the number type that `leaf` returns."""
 
     def __init__(self, leaf: Callable[[Expr], Any]) -> None:
-        self.leaf = leaf
+        self.leaf = leaf  # gives the value of a node without operands
         self.known: dict[int, Any] = {}
 
     def of(self, e: Expr) -> Any:

@@ -30,9 +30,9 @@ _BYTES = re.compile(r"\\n(\d+) bytes \((\w+)")
 
 @dataclass
 class CallGraph:
-    """A call graph. frames: stack bytes per function; None for a dynamic stack."""
+    """A call graph."""
 
-    frames: dict[str, int | None] = field(default_factory=dict)
+    frames: dict[str, int | None] = field(default_factory=dict)  # stack bytes per function; None for a dynamic stack
     calls: dict[str, set[str]] = field(default_factory=dict)  # functions that each function calls
 
 

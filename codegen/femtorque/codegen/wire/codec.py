@@ -141,14 +141,14 @@ class Codec:
 
 
 class FrameReader:
-    """A reader that splits a byte stream at zeros and decodes the frames. bad: number of rejected frames."""
+    """A reader that splits a byte stream at zeros and decodes the frames."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self._longest = stuffed_size(OVERHEAD + max(payload_size(m, codec.joints) for m in MESSAGES))
         self._buffer = bytearray()
         self.good = 0
-        self.bad = 0
+        self.bad = 0  # number of rejected frames
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Accept bytes, and yield the valid frames that are now complete."""

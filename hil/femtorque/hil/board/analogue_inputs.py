@@ -14,15 +14,14 @@ from femtorque.hil.plant import Driven
 
 
 class Senses:
-    """Voltages on analogue pins. temperatures: deg C each, in the order of [sense]. current_sensors: sensors by joint.
-    """
+    """Voltages on analogue pins. temperatures: deg C each, in the order of [sense]."""
 
     def __init__(self, board: Board, chip: Stm32, joints: Served,
                  plant: Driven, power: PowerStage) -> None:
         self._board, self._chip, self._joints, self._plant, self._power = board, chip, joints, plant, power
         sense = board.sense
         self.temperatures = Values(25.0 for _ in (sense.temperature.pins if sense.temperature else ()))
-        self.current_sensors: dict[int, CurrentSensor] = {}
+        self.current_sensors: dict[int, CurrentSensor] = {}  # sensors by joint
         self._sensor_channels: dict[int, int] = {}  # joints by the channel of the converter
         sampling = board.chip.sampling
         for j, (joint, channel) in enumerate(joints):

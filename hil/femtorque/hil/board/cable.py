@@ -3,7 +3,7 @@ repeatable; with a TCP port the operating system would choose the time."""
 
 
 class Cable:
-    """name: of the port in messages. read, write, close: the host's end, a femtorque.host.link.link.Device. recv,
+    """name: name of the port in messages. read, write, close: the host's end, a femtorque.host.link.link.Device. recv,
     sendall, close: the board's end, like a non-blocking socket. After one end has closed the cable, it is unusable."""
 
     def __init__(self, name: str) -> None:

@@ -58,13 +58,13 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 
 
 class CurrentSensor(Adjustable):
-    """A motor's sensor, in C (coupled.c). backwards: mounted in reverse. gain: remaining fraction. stuck: constant
-    voltage on the pin, V. noise: maximum error of a reading, V."""
+    """A motor's sensor, in C (coupled.c). backwards: true if the sensor is mounted in reverse. gain: remaining fraction
+    of the gain. noise: maximum error of a reading, V."""
 
     def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
         self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window
         self.backwards, self.gain = False, 1.0
-        self.stuck: float | None = None
+        self.stuck: float | None = None  # constant voltage on the pin, V
         self.noise, self._random = 0.0, Random(1)
 
     def volts(self, amperes: float) -> float:

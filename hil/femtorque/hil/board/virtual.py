@@ -47,13 +47,13 @@ def number_of(port: int | str) -> int:
 
 
 class VirtualBoard:
-    """A board with its plant. port: of the link, a TCP port number or unix:PATH. url: for hosts. number: of its chip;
-    None: derived from the port.
+    """A board with its plant. port: port of the link, a TCP port number or unix:PATH. url: address for hosts. number:
+    number of its chip; None to derive a number from the port.
 
-    bus_voltage: of the motors' supply, V. brakes: an external support holds the arm at rest while its drivers are off.
-    lit: the LED of the state is lit. recording: ticks are recorded. ticks: so far. worst_cycles: of the longest tick.
-    tips, truth, record: of `TickRecorder`. telemetry: returns the last tick's results. All other members: of the
-    component that has them."""
+    bus_voltage: voltage of the motors' supply, V. brakes: true if an external support holds the arm at rest while its
+    drivers are off. lit: true if the LED of the state is lit. recording: true while ticks are recorded. ticks: number
+    of ticks so far. worst_cycles: cycles of the longest tick. tips, truth, record: members of `TickRecorder`.
+    telemetry: returns the last tick's results. All other members belong to components."""
 
     bus_voltage, brakes = Member(float, "power"), Member(bool, "coupler", "held")
     lit, recording = Member(bool, "wiring.led"), Member(bool, "_recorder.state")

@@ -8,13 +8,13 @@ from femtorque.hil.bus.wire import Wire
 
 
 class Adapter(TimedNode):
-    """The adapter. timing, fast: its bit timings. take: called with each frame of other nodes."""
+    """The adapter. timing, fast: its bit timings."""
 
     def __init__(self, wire: Wire, timing: BitTiming, fast: BitTiming | None = None) -> None:
         super().__init__(timing, fast)
         self.wire = wire
         self._queue: list[Frame] = []
-        self.take: Callable[[Frame], None] = lambda frame: None
+        self.take: Callable[[Frame], None] = lambda frame: None  # called with each frame of other nodes
         wire.attach(self)
 
     @property

@@ -67,8 +67,9 @@ class ServoInPython(ABC):
 
 
 class OneWire:
-    """A half-duplex bus. error_rate: fraction of disturbed packets. shorted: always low. babbles: a node sends without
-    a pause. arrive: called with the board's bytes, and true if disturbed. log: called with time, s, and packet."""
+    """A half-duplex bus. error_rate: fraction of disturbed packets. shorted: true if the bus is always low. babbles:
+    true if a node sends without a pause. arrive: called with the board's bytes, and true if these are disturbed. log:
+    called with time, s, and packet."""
 
     error_rate, shorted, babbles = Member(float), Member(bool), Member(bool)
 

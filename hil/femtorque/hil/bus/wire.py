@@ -22,9 +22,9 @@ class Passed:
 
 
 class Wire:
-    """A CAN bus ("wire"). error_rate: fraction of disturbed frames. terminators: resistors, normally two. shorted:
-    never dominant. held: always dominant. log: called with each sent frame. busy_seconds: of all frames so far. idle:
-    no node sends and the bus is not held."""
+    """A CAN bus ("wire"). error_rate: fraction of disturbed frames. terminators: number of resistors, normally two.
+    shorted: true if the bus is never dominant. held: true if it is always dominant. log: called with each sent frame.
+    busy_seconds: time of all frames so far. idle: true if no node sends and the bus is not held."""
 
     error_rate, loop_delay, busy_seconds = Member(float), Member(float), Member(float)
     terminators = Member(int)

@@ -13,11 +13,11 @@ from femtorque.hil.clock import library
 
 
 class BlockCounter:
-    """The counter of one Unicorn instance. state: `counter` of block_counter.h."""
+    """The counter of one Unicorn instance."""
 
     def __init__(self, uc: Uc) -> None:
         self._ffi, self._lib = library()
-        self.state: Any = self._ffi.new("counter *")
+        self.state: Any = self._ffi.new("counter *")  # `counter` of block_counter.h
         for name, function in (("stop", uclib.uc_emu_stop), ("read_register", uclib.uc_reg_read),
                                ("write_register", uclib.uc_reg_write)):
             pointer = ctypes.cast(function, ctypes.c_void_p).value

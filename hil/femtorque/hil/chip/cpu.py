@@ -54,10 +54,11 @@ class Handled:
 class CortexM4:
     """The processor and its memory. The chip model attaches peripherals to `bus`.
 
-    vectors: address of the vector table out of reset, where `image` lies. asleep: waits for an interrupt. locked_up:
-    after a fault inside a fault handler, until a reset. halted: by a debugger, or without power. pc: address of the
-    next instruction. instructions: since power-on. counter: of executed blocks. now: cycles since power-on; their
-    length changes with the clock."""
+    vectors: address of the vector table out of reset, where `image` lies. asleep: true while the processor waits for an
+    interrupt. locked_up: true from a fault inside a fault handler until a reset. halted: true if a debugger halts the
+    processor, or without power. pc: address of the next instruction. instructions: number since power-on. now: number
+    of cycles since power-on; the length of a cycle changes with the clock.
+    """
 
     asleep, locked_up, halted = Member(bool, "_core"), Member(bool, "_core"), Member(bool, "_core")
     pc, instructions, now = Member(int, "_core"), Member(int, "_count"), Member(int, "_count")
@@ -72,7 +73,7 @@ class CortexM4:
             rights = const.UC_PROT_ALL if region.writable else const.UC_PROT_READ | const.UC_PROT_EXEC
             self._held.append(map_memory(self.uc, region.start, memory, rights))
         self.uc.mem_write(vectors, image)
-        self.counter = BlockCounter(self.uc)
+        self.counter = BlockCounter(self.uc)  # counter of executed blocks
         self._count = self.counter.state
         self._core = self._core_in_c()
         self.parts = self._parts_in_c()

@@ -37,7 +37,7 @@ class Register:
 class Peripheral:
     """A block of registers at `base`, which subclasses name in REGISTERS, by offset. A method `read_NAME(self) -> int`
     or `write_NAME(self, value)` defines a behaviour; other registers only store. `self.value[NAME]` is the stored
-    value, the reset value if `write_NAME` stores none. resets: reset values from the chip's table."""
+    value, the reset value if `write_NAME` stores none."""
 
     REGISTERS: dict[int, Register] = {}
     SIZE = 1 << 10  # bytes of addresses
@@ -47,7 +47,7 @@ class Peripheral:
         self._bus: Bus | None = None
         self._said: dict[str, Any] = {}  # indices of the registers with a published answer
         self._offsets = {register.name: offset for offset, register in self.REGISTERS.items()}
-        self.resets: dict[str, int] = {}
+        self.resets: dict[str, int] = {}  # reset values from the chip's table
         self.value = self._storage()
         self.clocked = True
         self._read: dict[int, Callable[[], int]] = {}
@@ -171,14 +171,13 @@ class BitBand:
 
 class Bus:
     """Peripherals by address. watch(address, bytes, value): called at each access; the value is None for a read.
-    resets: address to reset value, for registers that are not zero after reset. places, listening: state of the bus in
-    C; kinds: constants of C."""
+    places, listening: state of the bus in C; kinds: constants of C."""
 
     answers: ClassVar[bool] = True  # true if C returns published answers; tests compare runs with and without them
 
     def __init__(self, resets: Mapping[int, int] | None = None) -> None:
         ffi, self.kinds = library()
-        self.resets = resets or {}
+        self.resets = resets or {}  # address to reset value, for registers that are not zero after reset
         self.places = ffi.new("place_of_register[]", PLACES)
         self.listening = ffi.new("int32_t *")
         self._placed: dict[int, Any] = {}

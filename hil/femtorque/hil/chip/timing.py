@@ -28,8 +28,7 @@ _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 
 
 class Block:
-    """A basic block of instructions. start, end: addresses. code: address, size and cycles of each instruction. refill:
-    additional cycles if the branch is taken."""
+    """A basic block of instructions. start, end: addresses. code: address, size and cycles of each instruction."""
 
     __slots__ = ("start", "end", "code", "cycles", "refill", "floating_point")
 
@@ -41,7 +40,7 @@ class Block:
         self.code = [(address, size, cycles(name, operands)) for address, size, name, operands in decoded]
         self.cycles = sum(cost for _, _, cost in self.code)
         last, operands = (decoded[-1][2], decoded[-1][3]) if decoded else ("", "")
-        self.refill = REFILL if _branches(last, operands) else 0
+        self.refill = REFILL if _branches(last, operands) else 0  # additional cycles if the branch is taken
         self.floating_point = any(name.startswith("v") for _, _, name, _ in decoded)
 
 

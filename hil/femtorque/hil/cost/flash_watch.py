@@ -18,12 +18,11 @@ class TooLong(Exception):
 
 class FlashWatch:
     """Records a board's flash waits; created before the board runs. limit: cycles, above which a tick raises TooLong.
-    stalls: flash waits of each tick with its interrupts, cycles. worst: cycles and stalls of the longest tick. current:
-    cycles of the current loops' longest run, with stalls."""
+    worst: cycles and stalls of the longest tick. current: cycles of the current loops' longest run, with stalls."""
 
     def __init__(self, board: VirtualBoard, limit: int) -> None:
         self._board, self._limit, core = board, limit, board.chip.core
-        self.stalls: list[int] = []
+        self.stalls: list[int] = []  # flash waits of each tick with its interrupts, cycles
         self.worst, self.current = (0, 0), 0
         symbols, memory = board.image.symbols, FLASH_MEMORIES[board.board.chip.name]
         handlers = [next(name for name in BEGINS if name in symbols),

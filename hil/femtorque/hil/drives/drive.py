@@ -25,8 +25,7 @@ class Drive(CaughtUp, OnWire, ABC):
     ranges: ranges of its fields. late: additional delay of its answers, s. cut: true if its bus cable is disconnected
     while it has power. supplied: true if its branch of the supply is intact. boot: time from power-up until it is on
     the bus, s, from `maker`. least_supply: voltage below which it is off, V. Damiao's register UV_Value is higher.
-    on_change: called when the supply branch is cut or repaired. kind: name of its C struct `own`, and prefix of the C
-    function that executes frames. state: the members of `own` that all drives have.
+    kind: name of its C struct `own`, and prefix of the C function that executes frames.
     """
 
     kind = "drive"
@@ -42,13 +41,13 @@ class Drive(CaughtUp, OnWire, ABC):
         ffi, self._lib = library()
         self._tells = ffi.callback("int32_t(int32_t)", self._tell, onerror=self._parts.refuse)
         self.own: Any = ffi.new(f"{self.kind} *")
-        self.state: Any = ffi.cast("drive *", self.own)
+        self.state: Any = ffi.cast("drive *", self.own)  # the members of `own` that all drives have
         self._caught_up_in(self.state, ffi, self._parts)
         self.state.motor, self.state.tell = motor.state, self._tells
         self.state.powered = self.state.supplied = True
         self.boot, self.state.answers_in = self.maker.boot.number, self.maker.answers.number
         self.commanded, self.state.timeout = None, math.inf
-        self.on_change: Callable[[], None] = lambda: None
+        self.on_change: Callable[[], None] = lambda: None  # called when the supply branch is cut or repaired
         self._lib.drive_begin(self.state, wire.state)
         self.state.obey = getattr(self._lib, f"{self.kind}_obey")
         self.node = ffi.addressof(self.state.node)

@@ -42,14 +42,14 @@ class Motor:
     """Motor, inner loop and encoder of a drive.
 
     limit: maximum torque, N m. lower_turn: lower limit of the turn that contains the position after power-up, rad from
-    zero. torque: present torque at the output, N m. standing: true while the phases have constant voltages. state: the
-    C struct."""
+    zero. torque: present torque at the output, N m. standing: true while the phases have constant voltages.
+    """
 
     active, standing = Member(bool), Member(bool)
     limit, torque, temperature = Member(float), Member(float), Member(float)
 
     def __init__(self, limit: float, traits: Traits, lower_turn: float = -math.pi) -> None:
-        self.state: Any = library()[0].new("motor *")
+        self.state: Any = library()[0].new("motor *")  # the C struct
         self.limit, self.lower_turn, self.temperature = limit, lower_turn, AMBIENT
         for name, value in asdict(traits).items():
             setattr(self.state, name, value)

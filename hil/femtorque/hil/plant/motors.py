@@ -26,9 +26,9 @@ Array = NDArray[np.float64]
 
 
 class Motors:
-    """Each coordinate has at most one motor. current: (n,) A. R, L, constant (N K, signed): (n,). inertia: (n,) of the
-    rotors, reflected to the joint, kg m^2; includes `others` (n,), which turn with the joints. volts: (n,) at the
-    terminals; NaN: the terminals float."""
+    """Each coordinate has at most one motor. current (n,): currents, A. R, L, constant (n,): numbers of the motors;
+    constant is N K, signed. inertia (n,): inertia of the rotors at the joint, kg m^2, including `others` (n,), which
+    turn with the joints."""
 
     current, volts, R, L, constant, inertia = Row(), Row(), Row(), Row(), Row(), Row()
 
@@ -42,7 +42,7 @@ class Motors:
         self.constant = np.array([m.gear * m.K if m else 0.0 for m in motors])
         self.inertia = np.array([m.gear**2 * m.inertia if m else 0.0 for m in motors])
         self.inertia += np.array(others or [0.0] * n)
-        self.volts = np.full(n, np.nan)
+        self.volts = np.full(n, np.nan)  # voltages (n,) at the terminals; NaN if they float
         self._ffi, self._lib = library()
         at = self.rows.pointers("current", "volts", "R", "L", "constant")
         self._motors = self._ffi.new("motors *", {"n": n, "current": at["current"], "volts": at["volts"],

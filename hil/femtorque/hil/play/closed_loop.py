@@ -44,10 +44,10 @@ class Result:
     tracking_rms, tracking_max: desired minus true position of the plant, rad or m per joint, over the ticks in motion.
     measured_rms, measured_max: desired minus measured position over the same ticks. instructions_tick_mean,
     instructions_tick: instructions of the tick interrupt in motion, mean and worst. All three numbers of instructions
-    are 0 if no model counts instructions. cycles_tick: worst tick in motion. The image of a real board counts the
-    cycles. On a virtual board the chip's model computes them. bit_identical: True if the image's feed-forward torques
-    of the whole motion equal the host's float32 bit for bit; None if the motion was interrupted. switched: (seconds
-    since power-on, mode, the reason why the plant did not follow, or "").
+    are 0 if no model counts instructions. cycles_tick: cycles of the worst tick in motion, counted by the image of a
+    real board, or computed by the model of a virtual chip. bit_identical: True if the image's feed-forward torques of
+    the whole motion equal the host's float32 bit for bit; None if the motion was interrupted. switched: (seconds since
+    power-on, mode, the reason why the plant did not follow, or "").
     """
 
     mechanism: Mechanism

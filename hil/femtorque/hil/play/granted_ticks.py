@@ -17,14 +17,13 @@ LOST = 2.0  # time without an answer after which the board counts as disconnecte
 
 
 class GrantedTicks:
-    """A line to a board with the pil image. incoming, outgoing: disturbances, but of SENSE and DRIVE. listeners: called
-    with all bytes from the board. repeated: SENSE messages sent again."""
+    """A line to a board with the pil image. incoming, outgoing: disturbances, but of SENSE and DRIVE."""
 
     def __init__(self, device: Device, joints: int, tag: int, wall: Clock) -> None:
         self.name = getattr(device, "name", type(device).__name__)
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
-        self.listeners: list[Callable[[bytes], None]] = []
-        self.repeated = 0
+        self.listeners: list[Callable[[bytes], None]] = []  # called with all bytes from the board
+        self.repeated = 0  # SENSE messages sent again
         self._device, self._wall = device, wall
         self._codec, self._tag = Codec(joints), tag
         self._tick = 0  # number of the board's next tick, which the board's answer corrects

@@ -245,10 +245,10 @@ def _size(error: Array) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """start, chosen: the mechanism before and after. sizes, gears (n,). predicted, simulated: energy J before and
-    after, from the demand and from the plant under servos. error (n,): rad, before and after. slack: the minimum slack
-    of each limit, for the chosen mechanism. trials: number of simulations. radius: spectral radius of the sampled loop
-    with the gains times the margin."""
+    """A design. start, chosen: the mechanism before and after. sizes, gears (n,): the motors' relative masses and gear
+    ratios. predicted, simulated: energy before and after, J, from the demand and from the plant under servos. error
+    (n,): error before and after, rad. slack: minimum slack of each limit, for the chosen mechanism. trials: number of
+    simulations. radius: spectral radius of the sampled loop with the gains times the margin."""
 
     start: Mechanism
     chosen: Mechanism

@@ -74,15 +74,14 @@ class Faulted(Refused):
 class Session:
     """Communication with one board. Call `connect` first.
 
-    expected: the configuration that the board must have; None: accept any board, but only read. listen_only:
-    send nothing after HELLO, so an armed board does not mistake this session for its host. listeners, felt_listeners:
-    called with every STATUS and every FELT.
+    listen_only: send nothing after HELLO, so an armed board does not mistake this session for its host. listeners,
+    felt_listeners: called with every STATUS and every FELT.
     """
 
     def __init__(self, link: Link, expected: Configuration | None = None, listen_only: bool = False) -> None:
         self.link = link
         self.clock = link.clock
-        self.expected = expected
+        self.expected = expected  # configuration that the board must have; None to accept any board and only read
         self.listen_only = listen_only
         self.configuration: Configuration  # set by `connect`, unless a configuration is expected
         self.about: About | None = None

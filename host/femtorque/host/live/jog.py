@@ -26,12 +26,12 @@ TOWARD = 0.2  # fraction of a step's length by which the step must bring the tip
 
 
 class TipJog:
-    """Converts tip velocities into joint positions. q (J,): present joint positions."""
+    """Converts tip velocities into joint positions."""
 
     def __init__(self, mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """Raises BadInput for an unknown link, Refused for flexible links."""
         self.mechanism, self.link, self.xyz = mechanism, link, np.asarray(xyz, float)
-        self.q = np.array(q, float)
+        self.q = np.array(q, float)  # (J,): present joint positions
         joints = mechanism.streamed
         self.lower = np.array([joint.limits.lower for joint in joints])
         self.upper = np.array([joint.limits.upper for joint in joints])

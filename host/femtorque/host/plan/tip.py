@@ -43,8 +43,7 @@ def _listed(values: Array) -> str:
 
 
 class Tip:
-    """A point of the arm that is fixed in a link. offset (3,): the point in the link's frame, m. place (3,): the point
-    in the frame of the link's body, m."""
+    """A point of the arm that is fixed in a link. offset (3,): the point in the link's frame, m."""
 
     def __init__(self, mechanism: Mechanism, link: str, offset: ArrayLike = (0.0, 0.0, 0.0),
                  source: object = "") -> None:
@@ -57,7 +56,7 @@ class Tip:
             raise BadInput(source, "tip", link, "does not move", f"ends of the arm: {', '.join(ends(mechanism))}")
         self.mechanism, self.model, self.link, self.source = mechanism, Model.of(mechanism), link, source
         self._R, self.offset = R, np.asarray(offset, float)
-        self.place = p + R @ self.offset
+        self.place = p + R @ self.offset  # (3,): the point in the frame of the link's body, m
         self.path = _chain(self.model, self.body)  # the bodies that carry the tip
         self.chain = self.path  # the joints that move the tip point
 

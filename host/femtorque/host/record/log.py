@@ -88,9 +88,9 @@ class Log:
                  mechanism: Mechanism | None = None,
                  tips: Callable[[int], dict[str, tuple[float, ...]]] | None = None,
                  surroundings: Surroundings | None = None) -> None:
-        """path: RUN.mcap. An older log is overwritten, no other file. notes: JSON for the metadata. truth, tips,
-        surroundings: data of a simulated plant. wall: returns ns since 1970. mechanism: the arm to be shown. Raises
-        BadInput."""
+        """path: path of RUN.mcap. An older log is overwritten, no other file. notes: JSON for the metadata. truth,
+        tips, surroundings: data of a simulated plant. wall: returns ns since 1970. mechanism: the arm to be shown.
+        Raises BadInput."""
         if path.suffix != ".mcap":
             raise BadInput(path, "log", None, "must end in .mcap",
                            f"write {path.with_suffix('.mcap').name}; a .status.csv comes beside it")

@@ -26,11 +26,11 @@ TURN = 2.0 * np.pi
 
 
 class Invalid(Exception):
-    """A trajectory that cannot be executed. code: the error code in the action's result."""
+    """A trajectory that cannot be executed."""
 
     def __init__(self, code: int, line: str) -> None:
         super().__init__(line)
-        self.code = code
+        self.code = code  # the error code in the action's result
 
 
 @dataclass(frozen=True)

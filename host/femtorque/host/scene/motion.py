@@ -37,7 +37,7 @@ class Motion:
     """Motion of an arm for the page. measured, true and shares (T, n): measured and true positions, and torques as
     fractions of the limit; None if unknown.
 
-    bends (T, 4): deflection, m, and slope, rad, of flexible tips in y, then in z. true_bends: of a simulated arm.
+    bends (T, 4): deflection, m, and slope, rad, of flexible tips in y, then in z. true_bends: bends of a simulated arm.
     """
 
     joints: tuple[str, ...]

@@ -50,14 +50,13 @@ class ExternalInterrupts(Peripheral):
 
 
 class VoltageDetector:
-    """The comparator that compares the supply with a threshold. level(): PLS, or None while the detector is off.
-    on_low: called at each change of the comparator's output."""
+    """The comparator that compares the supply with a threshold. level(): PLS, or None while the detector is off."""
 
     def __init__(self, level: Callable[[], int | None]) -> None:
         self._level = level
         self.volts = NOMINAL
         self.low = False
-        self.on_low: Callable[[bool], None] = lambda low: None
+        self.on_low: Callable[[bool], None] = lambda low: None  # called at each change of the comparator's output
 
     def set(self, volts: float) -> None:
         self.volts = volts

@@ -40,13 +40,14 @@ class _Heard:
 
 
 class Timer(PeripheralInC):
-    """A timer. kind: its width, outputs, encoder mode and centred counting; with a repetition counter also break and
-    MOE. The board reads `duty(channel)` and `outputs_on`, provides `counts` and sets the break pin by `set_break`. The
-    timer informs the board before outputs change or a count is read.
+    """A timer. kind: type of the timer: width, outputs, encoder mode and centred counting. A repetition counter implies
+    break and MOE. The board reads `duty(channel)` and `outputs_on`, provides `counts` and sets the break pin by
+    `set_break`. The timer informs the board before outputs change or a count is read.
 
     on_trigger: called with the cycle of each update on the trigger output (TRGO, CR2.MMS = update). triggers: converter
-    that it starts, or -1. on_update: called at each update, if set. request: called with 1 or 0 when the update
-    interrupt request changes. updates_at_bottom: true for silicon whose repetition starts in the other direction."""
+    that the timer starts, or -1. on_update: called at each update, if set. request: called with 1 or 0 when the update
+    interrupt request changes.
+    """
 
     triggers = Member(int)
 
@@ -69,7 +70,7 @@ class Timer(PeripheralInC):
                  cycles_per_clock: Callable[[], float]) -> None:
         self.events, self.kind, self.width, self.advanced = events, kind, kind.bits, bool(kind.repetition)
         self._cycles_per_clock = cycles_per_clock
-        self.updates_at_bottom = False
+        self.updates_at_bottom = False  # true for silicon whose repetition starts in the other direction
         super().__init__(name, base, events.parts)
         self.state.advanced, self.state.full = self.advanced, self._full
         self.triggers, self.state.cycles = -1, cycles_per_clock()

@@ -46,7 +46,7 @@ class Cycle:
     (n,): coordinates, unwrapped from `near` (n,), and their velocities. applied (size,): forces. multipliers (K,):
     multipliers of the mechanisms' rows, without the drives. torque (n,): torque that does not come from the motors.
     viscous, coulomb (n,): coefficients. total (n,): torque of all drives at the end of the last step, including
-    friction. arm: the C struct (point_steps.h).
+    friction.
     """
 
     z, v, gamma, applied, multipliers = Row(), Row(), Row(), Row(), Row()
@@ -63,7 +63,7 @@ class Cycle:
                          multipliers=structure.K, **dict.fromkeys(of_n, n))
         self.tolerance = CLOSURE * max(1.0, float(np.abs(system.points(z)).max()))
         self._held: list[Any] = []  # memory to which C points
-        self.arm = self._arm()
+        self.arm = self._arm()  # the C struct (point_steps.h)
         self.z, self.v = z, v
         self._equations: Equations | None = None  # computed when first used, at _at
         self._along: Along | None = None

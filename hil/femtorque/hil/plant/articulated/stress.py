@@ -75,7 +75,7 @@ class Station:
 
 
 class Members:
-    """The links with a section. values (stations, 5): axial force, shear, torsion, bending and stress."""
+    """The links with a section."""
 
     def __init__(self, system: System, links: Sequence[Link], stations: Sequence[Station],
                  beams: Beams | None, flexible: Sequence[tuple[int, int]]) -> None:
@@ -106,7 +106,7 @@ class Members:
         self.along = np.array(along)
         section = [tube(links[k]) for k in self.owner]
         self._area, self._radius, self._second = np.array(section).reshape(-1, 3).T
-        self.values = np.zeros((len(self.owner), 5))
+        self.values = np.zeros((len(self.owner), 5))  # (stations, 5): axial force, shear, torsion, bending and stress
         self._peak, self._when = np.zeros_like(self.values), np.zeros_like(self.values)
 
     @staticmethod

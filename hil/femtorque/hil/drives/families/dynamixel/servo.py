@@ -96,8 +96,8 @@ def library() -> tuple[cffi.FFI, Any]:
 
 
 class Dynamixel(Servo):
-    """A Dynamixel X servo. bitrate: its setting, and the bit rate of its bus. ready: time from which it is on the bus,
-    s. angle: angle of its output, rad; current: A; seen: reported velocity, rad/s."""
+    """A Dynamixel X servo. bitrate: its setting, and the bit rate of its bus. ready: time from which the servo is on
+    the bus, s. angle, current, seen: angle of the output, rad, current, A, and reported velocity, rad/s."""
 
     NAME, ID, library = "dxl", ID, staticmethod(library)
     hot_code = ERRORS["over temperature"]

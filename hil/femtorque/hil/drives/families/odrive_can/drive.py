@@ -47,10 +47,9 @@ WOUND_UP = 0.99  # factor on the integral in each period at the torque limit (co
 
 
 class ODrive(Drive):
-    """An ODrive. beat: time between heartbeats, s; 0 for no heartbeats. timeout: the watchdog's time, s. watchdog: the
-    watchdog's time, s; 0 disables the watchdog. limited: true if vel_limit reduces the torque in torque mode. firmware:
-    version in the answer to Get_Version. pos_gain, vel_gain: gains of position mode. In this model, position mode has
-    no velocity limit."""
+    """An ODrive. beat: time between heartbeats, s; 0 for no heartbeats. timeout, watchdog: the watchdog's time, s; 0
+    disables the watchdog. limited: true if vel_limit reduces the torque in torque mode. firmware: version in the answer
+    to Get_Version. pos_gain, vel_gain: gains of position mode. In this model, position mode has no velocity limit."""
 
     kind, maker = "odrive_can", MAKER
     hot_code = FAULTS["motor over temperature"]
