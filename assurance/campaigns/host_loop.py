@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Trajectory
@@ -25,8 +25,6 @@ from femtorque.hil.drives.families.damiao.drive import BROADCAST, ENABLE, ENABLE
 from femtorque.hil.drives.fields import decode, encode
 from femtorque.hil.drives.motor import Command
 from femtorque.hil.plant import Driven, plant_of, wired
-
-Array = NDArray[np.float64]
 
 STEP = 100e-6  # time step of the plant, s
 HZ = 125.0

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assurance.campaigns.host_loop import HZ, Desk, HostLoop, Ran
-from femtorque.codegen.common import MECHANISMS, colours
+from femtorque.codegen.common import MECHANISMS, Array, colours
 from femtorque.codegen.drive.fields import Range
 from femtorque.codegen.drive.mit import ranges
 from femtorque.codegen.mechanism import Joint, Mechanism, load_mechanism
@@ -27,8 +26,6 @@ from femtorque.hil.drives.motor import Command
 from femtorque.hil.plant import plant_of
 from femtorque.hil.play import BUILD, Result, play_motion, session_with, wrapped
 from femtorque.host.live import Following
-
-Array = NDArray[np.float64]
 
 PD, HOST, OURS = "PD of the drives, 1 kHz", f"PC at {HZ:g} Hz + gravity", "femtorque, 1 kHz"
 LIVE_HZ = 30.0

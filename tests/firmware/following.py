@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.wire import Follow, Followed, Target, messages, to_wire
 from tests.firmware.app import App
 
-Array = NDArray[np.float64]
 TURN = 2.0 * np.pi / 2.0**32
 CLOCK = 3_000_000_000  # sender's clock at the start, us: it wraps during a run
 

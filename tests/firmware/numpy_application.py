@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.control import observer_gains
 from femtorque.codegen.mechanism import Mechanism
-
-Array = NDArray[np.float64]
-
 
 # ---- motion -----------------------------------------------------------------------------------------
 

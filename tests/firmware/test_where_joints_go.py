@@ -5,16 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from ruckig import InputParameter, Result, Ruckig, Trajectory
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.wire import position_unit
 from tests.firmware.app import App, changed
 from tests.firmware.following import Sent, follow, play
 from tests.support.suite import ROOT
 
-Array = NDArray[np.float64]
 V, A, J = 4.0, 20.0, 400.0
 SHARE = 0.94  # fraction of these limits that FOLLOW uses
 SIZES = (2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)

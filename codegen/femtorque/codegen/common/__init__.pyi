@@ -13,8 +13,8 @@ from .output import (
     check_page as check_page, check_place as check_place, claim as claim, claim_folder as claim_folder,
     drawn_by as drawn_by, marked as marked, picture as picture, replacing as replacing, write_text as write_text)
 from .portable_algebra import (
-    basis as basis, distances as distances, least_squares as least_squares, modes as modes, rank as rank,
-    solve as solve)
+    Array as Array, basis as basis, distances as distances, least_squares as least_squares, modes as modes,
+    rank as rank, solve as solve)
 from .portable_math import arctan2 as arctan2, exp as exp, log as log, sin_cos as sin_cos, square as square
 from .sanitize import printable as printable, tidied as tidied
 from .suggestion import hint as hint, nearest as nearest, shown as shown

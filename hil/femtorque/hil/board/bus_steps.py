@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.hil.board.coupled import library
 from femtorque.hil.drives import Drive, Servo
 from femtorque.hil.plant import BacklashPlant, Driven, Stepped, Wired, stepped_of
 
-Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 

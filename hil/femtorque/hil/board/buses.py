@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from femtorque.codegen.board import Board, CanPins, HalfDuplex
+from femtorque.codegen.common import Array
 from femtorque.codegen.drive import DRIVES, WIRES
 from femtorque.codegen.mechanism import Bus, Drive, Mechanism
 from femtorque.hil.board.bridges import Served, pin_of
@@ -16,8 +16,6 @@ from femtorque.hil.chip import Stm32
 from femtorque.hil.clock import EventClock
 from femtorque.hil.drives import Drive as VirtualDrive, Ranges, Servo, catalogue
 from femtorque.hil.plant import Driven
-
-Array = NDArray[np.float64]
 
 # alternate functions of the pins: DS8626 table 9 (CAN1, CAN2), DS12288 table 13 (FDCAN1 to FDCAN3)
 CAN_FUNCTION = {"CAN1": 9, "CAN2": 9, "FDCAN1": 9, "FDCAN2": 9, "FDCAN3": 11}

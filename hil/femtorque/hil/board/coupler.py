@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.hil.board.bridges import here
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.mode_follower import ModeFollower
@@ -16,8 +16,6 @@ from femtorque.hil.board.wiring import Wiring
 from femtorque.hil.chip import Injected, Stm32
 from femtorque.hil.clock import Member
 from femtorque.hil.plant import MOST, Driven, Stepped, Wired
-
-Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
 GRIP = 0.05  # velocity below which a brake holds a joint, rad/s or m/s; a brake does not stop a faster joint

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.wire import position_unit
 from femtorque.hil.board.coupled import library
@@ -17,8 +18,6 @@ from femtorque.hil.board.coupler import PlantCoupler
 from femtorque.hil.chip import CortexM4, Image
 from femtorque.hil.plant import shapes_of, tips_of, world_of
 from femtorque.host.scene import Moment
-
-Array = NDArray[np.float64]
 
 LATE = 256  # number of ticks whose plant state is kept for a STATUS message that arrives late
 CHUNK = 1024  # capacity of the memory in C, ticks

@@ -3,18 +3,14 @@
 from collections.abc import Callable
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from femtorque.codegen.board import Board, Channel
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.hil.board.disturbance import Disturbance
 from femtorque.hil.board.encoder_fault import EncoderFault
 from femtorque.hil.board.telemetry import Record
 from femtorque.hil.plant import Driven
 from femtorque.host.link import Device
-
-Array = NDArray[np.float64]
 
 
 class BoardUnderTest(Protocol):

@@ -12,9 +12,9 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from femtorque.codegen.board import load_board
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board.agenda import Agenda
 from femtorque.hil.board.coupler import PlantCoupler
@@ -29,8 +29,6 @@ from femtorque.hil.chip import FLASH_START, PENDSV, SYSTICK, Image, Serial, chip
 from femtorque.hil.clock import Member
 from femtorque.hil.plant import Driven, wired, world_of
 from femtorque.host.scene import Surroundings
-
-Array = NDArray[np.float64]
 
 SLICE = 1e-3  # time between two reads of the link, s
 UNHEARD = 5e-3  # time between reads without a host or reader, s; limit: the chip's buffers

@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.control import lab_row, unfollowed
 from femtorque.codegen.mechanism import Home, Mechanism
 from femtorque.codegen.motion import Knots
@@ -20,8 +19,6 @@ from femtorque.hil.board import GRIP, VirtualBoard, VirtualClock
 from femtorque.hil.plant import counts_per_unit, rigid
 from femtorque.hil.play import session_with
 from femtorque.host.link import COLUMNS, PERIOD, Column, Configuration, Recorder, jog_rate, message
-
-Array = NDArray[np.float64]
 
 MOMENT = 0.02  # time of several STATUS frames, s
 STILL = 25  # number of MOMENTs in which joints come to rest

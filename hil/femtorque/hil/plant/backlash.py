@@ -16,12 +16,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.drive import family_of
 from femtorque.codegen.mechanism import Drive, Friction, Joint, Limits, Link, Mechanism
 from femtorque.hil.plant import rigid
 from femtorque.hil.plant.driven_plants import Driven, spread
-
-Array = NDArray[np.float64]
 
 GEAR = "'s gear"  # suffix of the name of the link between the two joints
 

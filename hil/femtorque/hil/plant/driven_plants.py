@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.motors import Motors
 from femtorque.hil.plant.plant_library import library
-
-Array = NDArray[np.float64]
 
 
 def spread(values: ArrayLike, places: NDArray[np.intp], n: int, rest: float) -> Array:

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Joint
-
-Array = NDArray[np.float64]
 
 
 class Encoders:

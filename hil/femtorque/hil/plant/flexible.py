@@ -9,9 +9,8 @@ the same as in femtorque.hil.plant.rigid. hil/plant/flexible_steps.c computes th
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.plant.drive_rotors import reflected
 from femtorque.hil.plant.driven_plants import Stepped
@@ -20,8 +19,6 @@ from femtorque.hil.plant.flexible_arm import FlexiblePlant, Wall
 from femtorque.hil.plant.motors import Motors
 from femtorque.hil.plant.plain_friction import plain
 from femtorque.hil.plant.plant_library import MOST, Row, Rows, State, library
-
-Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s
 _JOINTS = ("torque", "viscous", "coulomb")

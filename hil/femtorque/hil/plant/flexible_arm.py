@@ -19,12 +19,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Body, Model, placed_links
-
-Array = NDArray[np.float64]
 
 NEXT, AFTER = [1, 2, 0], [2, 0, 1]
 GAUSS = 4  # points per element, so that the mass integrals of cubics are exact

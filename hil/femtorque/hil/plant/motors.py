@@ -16,13 +16,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.mechanism import Motor
 from femtorque.hil.plant.plant_library import MOST, Row, Rows, library
-
-Array = NDArray[np.float64]
 
 
 class Motors:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, Refused, hint, installing
+from femtorque.codegen.common import Array, BadInput, Refused, hint, installing
 from femtorque.codegen.mechanism import Mechanism, mjcf
 from femtorque.codegen.model import Model, assemble
 from femtorque.hil.plant import mujoco_scene
@@ -20,8 +19,6 @@ from femtorque.hil.plant.driven_plants import Driven
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.motors import Motors
 from femtorque.host.scene import Moment, Thing
-
-Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # largest step, s: a quarter of the time constant of the soft constraints
 

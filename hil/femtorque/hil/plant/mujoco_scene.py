@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.host.scene import CELLS, FACES, Contact, Moment, Place, Solid, Thing, clustered
-
-Array = NDArray[np.float64]
 
 ENDLESS = 2.0  # half the side length of the square that shows a plane without a size, m
 SIDES = 20  # of round shapes

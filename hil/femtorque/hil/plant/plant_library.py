@@ -7,11 +7,9 @@ from typing import Any
 
 import cffi
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.toolchain import host_compiler
-
-Array = NDArray[np.float64]
 
 MOST = 32  # joints of a plant, as in linear.h
 

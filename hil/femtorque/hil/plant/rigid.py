@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.plant.drive_rotors import reflected
 from femtorque.hil.plant.driven_plants import Stepped
@@ -29,8 +30,6 @@ from femtorque.hil.plant.hinges import stiffnesses
 from femtorque.hil.plant.motors import Motors
 from femtorque.hil.plant.plant_library import Row, Rows, State, library
 from femtorque.hil.plant.rigid_tree import RigidTree
-
-Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s
 STOP_HZ = 60.0  # natural frequency of a joint with the arm's inertia on its hard stop, critically damped

@@ -23,11 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.mechanism import BASE, Mechanism
 from femtorque.hil.plant.plant_library import library
 
-Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Dynamics:

@@ -13,7 +13,7 @@ from typing import Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import Array, BadInput, Refused
 from femtorque.codegen.mechanism import BASE, Mechanism
 from femtorque.hil.plant import backlash, driven_plants, mujoco, rigid as minimal
 from femtorque.hil.plant.articulated import plant as articulated
@@ -21,7 +21,6 @@ from femtorque.hil.plant.driven_plants import Stepped, spread
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.plant_library import MOST
 
-Array = NDArray[np.float64]
 Plant = minimal.Plant | backlash.BacklashPlant | articulated.Plant | FlexibleArmPlant | mujoco.MujocoPlant
 KINDS = ("auto", "mujoco")
 FINER = 2  # number of plant elements per element of the inverse model

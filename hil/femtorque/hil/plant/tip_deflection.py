@@ -1,14 +1,12 @@
 """Deflections of flexible links: the distance of each tip from its position on a rigid link."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.articulated.elements import Frame
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.selection import Driven, Wired
-
-Array = NDArray[np.float64]
 
 
 def tips_of(plant: Driven) -> dict[str, float]:

@@ -8,15 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.common import MECHANISMS, Array
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.motion import Trajectory, from_rows
 from femtorque.hil.play import BUILD, Result, run_closed_loop
 from femtorque.hil.scenarios import ideal_board
-
-Array = NDArray[np.float64]
 
 EXAMPLES = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta")
 CHANGING = ("two_arm_grasp", "pick_and_place", "biped")  # in several modes

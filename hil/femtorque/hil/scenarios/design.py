@@ -23,11 +23,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from femtorque.codegen.board import load_board
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.control import SampledLoop, apparent_inertia
 from femtorque.codegen.mechanism import Gains, Mechanism, Motor
 from femtorque.codegen.model import Model
@@ -36,8 +35,6 @@ from femtorque.codegen.reference import newton_euler
 from femtorque.hil.plant import Servo
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.scenarios.scenario import Check, Design
-
-Array = NDArray[np.float64]
 
 PEAK = 3.0  # ratio of the maximum torque of a motor to its continuous torque
 SEARCH_TICK = 4  # the search for motors uses every fourth control tick; afterwards all ticks are checked

@@ -8,15 +8,13 @@ beginning of the tick.
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Friction, Mechanism
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.verify import torque
 from femtorque.hil.plant import wired
 from femtorque.hil.plant.articulated.plant import Plant
-
-Array = NDArray[np.float64]
 
 FEEDFORWARDS = ("PD", "PD + partition", "PD + lambda")
 STEP = 1e-3  # time step of the plant, s

@@ -14,10 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 import trimesh
-from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from femtorque.codegen.common import MECHANISMS, BadInput, hint, parse_toml, read_text
+from femtorque.codegen.common import MECHANISMS, Array, BadInput, hint, parse_toml, read_text
 from femtorque.codegen.control import reactions
 from femtorque.codegen.mechanism import Mechanism, Positive, Table, Three, load_mechanism
 from femtorque.codegen.motion import Trajectory, from_rows
@@ -27,8 +26,6 @@ from femtorque.hil.plant.articulated import shapes
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.play import BUILD, Result, run_closed_loop
 from femtorque.hil.scenarios import sensitivity
-
-Array = NDArray[np.float64]
 
 FOLDER = Path(__file__).parent
 STEP, SHORT_STEP = 5e-4, 1e-3  # time steps of the plant, s

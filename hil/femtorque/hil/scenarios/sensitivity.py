@@ -15,13 +15,11 @@ The board's torque differs from the planned torque by Ku e + Kv e'. The predicti
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, Motion, mass_matrix, rotor_inertia
 from femtorque.codegen.reference import newton_euler
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

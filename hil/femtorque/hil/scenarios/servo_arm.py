@@ -14,16 +14,13 @@ of the determinant near the first mode gives the frequency |Im s| and the decay 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import curve_fit, root
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import Array, BadInput
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.plant import Servo
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.scenarios.scenario import Check, Scenario, ServoRun, ServoTest
-
-Array = NDArray[np.float64]
 
 TICK = 5e-4  # control period of the servo, s
 FREQUENCY, DECAY = 0.01, 0.05  # relative tolerances for frequency (elements) and decay (elements and fit)

@@ -9,16 +9,15 @@ sensor, delayed by one step.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import fsolve
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.motion import Trajectory
 from femtorque.hil.plant import ArmRun, FlexiblePlant, Wall, run_flexible
 from femtorque.hil.scenarios.scenario import Check, Contact, Scenario
 from femtorque.hil.scenarios.slew import SMOOTH
 from femtorque.host.plan import FlexibleArm, TipMotion, chord_motion, flexible_arm, tip_motion
-
-Array = NDArray[np.float64]
 
 STEP = 5e-4  # time step of control and simulation, s
 

@@ -26,15 +26,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import Array, BadInput
 from femtorque.codegen.mechanism import Beam, Link
 from femtorque.hil.plant.articulated.elements import Frame, Row, directions, point, subtract
 from femtorque.hil.plant.articulated.forms import Combination, Forms
 from femtorque.hil.plant.articulated.solids import Solid
-
-Array = NDArray[np.float64]
 
 POISSON = 0.3  # torsional stiffness of a round section, if the file gives none: GJ = EI / (1 + nu)
 UNIFORM = 1e-6  # fraction of M L^2: tolerance for the mass of a uniform beam

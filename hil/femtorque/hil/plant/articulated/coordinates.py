@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.hil.plant.articulated.elements import Element, coordinate
 from femtorque.hil.plant.articulated.forms import Combination
 from femtorque.hil.plant.articulated.solids import Solid
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

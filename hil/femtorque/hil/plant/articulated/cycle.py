@@ -18,9 +18,8 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.hil.plant.articulated.beam import Beams
 from femtorque.hil.plant.articulated.coordinates import unwrap
 from femtorque.hil.plant.articulated.equations import Along, Equations
@@ -30,8 +29,6 @@ from femtorque.hil.plant.articulated.solids import GROUND
 from femtorque.hil.plant.articulated.system import Structure
 from femtorque.hil.plant.motors import Motors
 from femtorque.hil.plant.plant_library import Row, Rows, State, library
-
-Array = NDArray[np.float64]
 
 CLOSURE = 1e-12  # relative to the extent of the system
 ROUNDED = 1e-10  # relative tolerance for thin solids, whose rows have large coefficients

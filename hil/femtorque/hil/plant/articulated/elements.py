@@ -19,12 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.hil.plant.articulated.forms import Combination
 from femtorque.hil.plant.articulated.solids import Solid
-
-Array = NDArray[np.float64]
 
 TYPES = ("fixed", "hinge", "slide", "ball", "universal", "planar")
 GROUND_INDEX = 0  # number of the ground among the solids

@@ -12,13 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.hil.plant.articulated.system import FreeSolids, Structure
-
-Array = NDArray[np.float64]
 
 SINGULAR = 1e-12  # pivot of a row, relative to its mobility, below which multipliers are only rounding errors
 

@@ -17,9 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array
 
 # A vector that is a linear combination of points: solid index -> coefficients (4,) of that solid's points.
 Combination = dict[int, Array]

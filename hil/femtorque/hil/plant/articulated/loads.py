@@ -1,13 +1,10 @@
 """The applied forces of a system: weight, springs at joints, and beams."""
 
-import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.hil.plant.articulated.beam import Beams
 from femtorque.hil.plant.articulated.system import Structure
 from femtorque.hil.plant.plant_library import Row, Rows
-
-Array = NDArray[np.float64]
 
 
 class Loads:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.mechanism import BASE, Mechanism
 from femtorque.hil.plant.articulated import beam, stability, switching, tree
 from femtorque.hil.plant.articulated.cycle import Cycle
@@ -29,8 +29,6 @@ from femtorque.hil.plant.hinges import stiffnesses
 from femtorque.hil.plant.motors import Motors
 from femtorque.hil.plant.plain_friction import plain
 from femtorque.hil.plant.plant_library import library
-
-Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s
 

@@ -8,9 +8,9 @@ The integral term of the paper is omitted, because no experiment here needs it.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array
 
 
 @dataclass

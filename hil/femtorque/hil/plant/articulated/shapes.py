@@ -6,11 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import trimesh
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput
-
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array, BadInput
 
 SIDES = 128  # number of segments of a circle; with this number the inertia has an error of 1e-3
 

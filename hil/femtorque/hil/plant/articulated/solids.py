@@ -17,11 +17,9 @@ added thickness.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import BadInput
-
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array, BadInput
 
 EDGES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
 EDGE_MATRIX = np.array([[float(k == j) - float(k == i) for k in range(4)] for i, j in EDGES])  # (6, 4)

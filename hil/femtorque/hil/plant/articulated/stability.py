@@ -9,13 +9,11 @@ step the cycle's amplification leaves the unit circle.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
+from femtorque.codegen.common import Array
 from femtorque.hil.plant.articulated.equations import Equations
 from femtorque.hil.plant.articulated.loads import Loads
-
-Array = NDArray[np.float64]
 
 MARGIN = 0.8
 

@@ -23,9 +23,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import Array, BadInput
 from femtorque.codegen.mechanism import Link, Mechanism, Payload
 from femtorque.hil.plant.articulated import beam, solids
 from femtorque.hil.plant.articulated.beam import Beams
@@ -33,8 +32,6 @@ from femtorque.hil.plant.articulated.cycle import Cycle
 from femtorque.hil.plant.articulated.solids import Solid
 from femtorque.hil.plant.articulated.system import System
 from femtorque.hil.plant.articulated.tree import Assembly, Place
-
-Array = NDArray[np.float64]
 
 STATIONS = 5  # number of sections along a rigid link, including root and tip
 

@@ -13,15 +13,12 @@ moves.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.hil.plant.articulated.elements import Element, Frame
 from femtorque.hil.plant.articulated.solids import Solid
 from femtorque.hil.plant.articulated.system import Structure, System
 from femtorque.hil.plant.articulated.tree import Place
-
-Array = NDArray[np.float64]
 
 GROUND = "ground"  # name of the element that fixes the root link to the ground
 GAP = 2e-3  # m (or sine of an angle): maximum gap at which a loop may close

@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.hil.plant.articulated.coordinates import Coordinates, pairs, unwrap
 from femtorque.hil.plant.articulated.elements import Element, Row, rows
 from femtorque.hil.plant.articulated.forms import Forms
 from femtorque.hil.plant.articulated.solids import EDGE_MATRIX, Solid
-
-Array = NDArray[np.float64]
 
 DEPENDENT = 1e-8  # square of a row's remainder, after projection on the other rows, below which the row is dependent
 NUDGE = 0.05  # distance from the start pose at which the rank is computed a second time, m or rad

@@ -11,16 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import Array, BadInput
 from femtorque.codegen.mechanism import BASE, Joint, Link, Loop, Mechanism
 from femtorque.hil.plant.articulated import beam, solids
 from femtorque.hil.plant.articulated.elements import Element, Frame
 from femtorque.hil.plant.articulated.solids import GROUND, Solid
-
-Array = NDArray[np.float64]
 
 TOKEN, TOKEN_RADIUS = 1e-4, 0.02  # fraction of the links' mass, m; for massless links, as in a universal joint
 LOOP_ELEMENTS = {"ball": "ball", "planar": "planar", "revolute": "hinge", "rigid": "fixed"}
