@@ -1,5 +1,4 @@
-"""Options that platformio.ini cannot express: flags for the linker, paths that stay out of the image, and sources that
-are compiled separately."""
+"""Options that platformio.ini cannot express: linker flags, paths kept out of the image, separate sources."""
 
 Import("env")  # noqa: F821 (SCons)
 

@@ -10,8 +10,7 @@ LOAD, UNSTAMPED = 1, b"\xff\xff\xff\xff"
 
 
 def parts(elf):
-    """Return (address in flash, offset in the file, size) of each loaded part of an ELF file (32 bits, little-endian),
-    by address."""
+    """Return (address in flash, offset in the file, size) of an ELF file's loaded parts (32 bits, little-endian)."""
     (at,) = struct.unpack_from("<I", elf, 28)
     size, count = struct.unpack_from("<HH", elf, 42)
     heads = [struct.unpack_from("<IIIII", elf, at + i * size) for i in range(count)]

@@ -1,6 +1,5 @@
 """Smoke test of an image on an emulator that shares no code with the virtual board. The image must start, identify
-itself, accept knots in order, survive a fault and remember the fault's reason. Each case is a function that raises
-AssertionError."""
+itself, accept knots in order, survive a fault and remember its reason. A failing case raises AssertionError."""
 
 from __future__ import annotations
 
@@ -95,8 +94,7 @@ def stays_disarmed_with_outputs_off(board: Board) -> None:
 
 
 def takes_knots_in_order(board: Board) -> None:
-    """Check that the board acknowledges ten knots at rest one by one. The board must count and drop a knot that skips a
-    number."""
+    """Check that the board acknowledges ten knots at rest in order, and counts and drops a skipping knot."""
     board.identify()
     status = board.await_message("STATUS")
     position, zero = tuple(status.position), (0.0,) * board.joints

@@ -1,5 +1,4 @@
-"""The whole control application on this computer, over a chip made of variables (fake_chip.c). The tests send and
-receive frames."""
+"""The whole control application on this computer, over a chip made of variables (fake_chip.c)."""
 
 import dataclasses
 import re
@@ -68,8 +67,7 @@ void ft_app_missed(void);
 
 
 def three_link() -> Mechanism:
-    """Return the three-link arm in a vertical plane, so that gravity acts on it. The arm coasts after the loss of its
-    host."""
+    """Return the three-link arm in a vertical plane, with weight. Without a host the arm coasts."""
     return dataclasses.replace(load_mechanism(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]),
                                safety=Safety(host="coast"))
 
@@ -103,8 +101,7 @@ _emitted: dict[tuple[str, bool], dict[str, str]] = {}
 
 
 def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: bool = True) -> dict[str, str]:
-    """Return every C file of a mechanism's application and of the fake chip: {name: text}. Raise ValueError if a patch
-    changes nothing."""
+    """Return {name: text} of an application and the fake chip. Raise ValueError if a patch has no effect."""
     key = (canonical(mechanism), feedforward)
     if key not in _emitted:
         board = boards.load_board(mechanism.board.use) if mechanism.board else None
@@ -120,8 +117,7 @@ def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: boo
 
 
 def patched(text: str, name: str, patch: Callable[[str], str]) -> str:
-    """Return a text with a patch applied. Raise ValueError if the patch changes nothing: an AssertionError would look
-    like a failure of the tested code."""
+    """Return a patched text. Raise ValueError if the patch changes nothing: a test may expect AssertionError."""
     new = patch(text)
     if new == text:
         raise ValueError(f"the patch of {name} does not apply")
@@ -134,8 +130,7 @@ def replace(old: str, new: str) -> Callable[[str], str]:
 
 
 class App:
-    """One board with its own memory. Time passes only in `run`. own: C files of a test. cdef: their functions that the
-    test calls."""
+    """One board with its own memory. Time passes only in `run`. own: C files of a test. cdef: their functions."""
 
     def __init__(self, mechanism: Mechanism | None = None, patches: Patch | None = None, feedforward: bool = True,
                  errors: int = 0, reset_cause: int = 0, remembered: int = 0, flipped: int | None = None,
@@ -197,8 +192,8 @@ class App:
     # -- time
 
     def run(self, ticks: int, *, alive: bool = True, follow: bool = True) -> NDArray[Any]:
-        """Let ticks pass. Return the telemetry of each tick. alive: the host keeps sending. follow: joints reach their
-        targets immediately."""
+        """Let ticks pass. Return their telemetry. alive: the host keeps sending. follow: joints reach targets at
+        once."""
         record = np.zeros(ticks, self.record_type)
         for start in range(0, ticks, 20):
             n = min(20, ticks - start)
@@ -234,9 +229,7 @@ class App:
         return self._tokened(Home(self._next(), to_wire(start, self.joints).tolist()))
 
     def ask(self, message: Any) -> str:
-        """Send a message that carries a token. Return the name of the refusal, or NONE if the board accepted the
-        message.
-        """
+        """Send a message with a token. Return the name of the refusal, or NONE if the board accepted the message."""
         self.token = message.token
         return self._tokened(message)
 
@@ -327,9 +320,8 @@ def included(name: str, files: dict[str, str]) -> set[str]:
 
 
 def library(files: dict[str, str], precision: host_compiler.Precision = "single") -> Path:
-    """Compile C files into one shared library in the cache. Object files are reused, since boards differ in few files.
-    The compiler does not optimise, since most code is compiled more often than it runs. Optimisation would not change
-    the numbers."""
+    """Compile C files into a cached shared library from reused object files. The compiler does not optimise, because
+    most code is compiled more often than it runs; the numbers would be the same."""
     options = ("-O0", "-ffunction-sections", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS,
                *host_compiler.precision_flags(precision), "-fPIC")
     objects = [compiled(name, files, options) for name in sorted(files) if name.endswith(".c")]

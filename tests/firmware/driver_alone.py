@@ -12,8 +12,7 @@ HEADER = Path(__file__).with_name("driver_alone.h")
 
 
 def files_of(mechanism: Mechanism) -> tuple[dict[str, str], dict[str, str]]:
-    """Return {name: text} of a mechanism's headers, driver_alone.h, and all files of the image with the chip's files.
-    """
+    """Return {name: text} of a mechanism's headers, driver_alone.h, and the image's files with the chip's."""
     board = load_board(mechanism.board.use)
     files = {name: path.read_text() for name, path in application().items()} | emit.sources(mechanism, board)
     for folder in board.chip.folders:

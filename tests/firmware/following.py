@@ -1,5 +1,4 @@
-"""A sender of live targets to the application on this computer: its clock, the delays to the board, and the resulting
-motion."""
+"""A sender of live targets to the application on this computer: its clock, its delays, and the motion."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -84,9 +83,8 @@ def play(app: App, targets: Sequence[Sent], ticks: int, while_at: Callable[[int]
 
 
 def hostile(rng: np.random.Generator, joints: int) -> Iterator[tuple[Target, int]]:
-    """Yield targets that no correct sender would send, each with the time until the next target, ms. The targets have
-    jumps, stamps that repeat or are early or late, clocks that step, velocities that are NaN, and random chunks. The
-    series has no end."""
+    """Yield endless targets that no correct sender would send, each with the time to the next, ms: jumps, repeated,
+    early and late stamps, clocks that step, NaN velocities, and random chunks."""
     stamp = int(rng.integers(2**32))
     while True:
         stamp += int(rng.choice([0, 1_000, 5_000, 20_000, 33_333, -20_000, 10**6, -(10**6), 2**31],
@@ -99,8 +97,7 @@ def hostile(rng: np.random.Generator, joints: int) -> Iterator[tuple[Target, int
 
 
 def wave(t: Any, seed: int = 7) -> tuple[Array, Array]:
-    """Return positions and velocities of a hand that moves a slider: sines up to 1.5 Hz, with a jerk of 40.8 rad/s^3
-    rms."""
+    """Return positions and velocities of a hand on a slider: sines up to 1.5 Hz, a jerk of 40.8 rad/s^3 rms."""
     rng = np.random.default_rng(seed)
     f = np.array([0.13, 0.31, 0.57, 0.83, 1.12, 1.5])
     w, phase = 2.0 * np.pi * f, rng.uniform(0.0, 2.0 * np.pi, len(f))

@@ -77,8 +77,7 @@ class Port:
 
 
 def compiled(*modules: str, size: int = 8, cdef: str = "") -> tuple[cffi.FFI, Any]:
-    """Compile modules of drive families, ft_<module>.c. size: bytes of the longest frame. cdef: further declarations.
-    """
+    """Compile modules of drive families, ft_<module>.c. size: bytes of the longest frame. cdef: declarations."""
     own, names = application(), [f"ft_{module}.{end}" for module in modules for end in "ch"]
     files = {name: own[name].read_text() for name in ("ft_frame.h", "ft_field.h", "ft_drive.h", *names)}
     files |= {"ft_config.h": CONFIG, "ft_model.h": f"#define FT_TICK_HZ {HZ}\n",
@@ -155,8 +154,7 @@ class ServoFrames(Frames):
 
 @dataclass(frozen=True)
 class Meant:
-    """The message to one servo: meaning bits, a register and its size, the goal or setting in data, and the goal's
-    register."""
+    """The message to a servo: meaning bits, a register, its size, the goal or setting, and the goal's register."""
 
     meant: int = 0
     number: int = 0

@@ -1,8 +1,6 @@
 """The control application in plain NumPy, float64: motion, observer, control law, motor. The tests compare the C with
-this application.
-
-All quantities have physical units and follow THEORY.md sections 4 and 7. No terms are merged and nothing is rounded.
-All quantities refer to the joint side. There are J joints, and a tick is dt."""
+it. Units are physical, on the joint side, after THEORY.md sections 4 and 7, without merged terms or rounding. There are
+J joints, and a tick is dt."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -61,8 +59,8 @@ def _derivative(coefficients: Array, order: int) -> list[tuple[int, Array]]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Numbers of tick k at pace 1. q, rate (N, J): target at the tick's end t_k+1. The rate is the mean over one tick,
-    centred on the tick's end."""
+    """Numbers of tick k at pace 1. u (N, J): half the displacement from the tick's middle s_k to s_k+1. q_next (N, J):
+    position at s_k+1. q, rate (N, J): target at the tick's end t_k+1; the rate is the mean over a tick around it."""
 
     u: Array  # (N, J): half the displacement from the tick's middle s_k to s_k+1
     q_next: Array  # (N, J): position at s_k+1
@@ -82,10 +80,8 @@ def play(path: Path, dt: float) -> Samples:
 
 @dataclass
 class Observer:
-    """Tracking observer of positions that are measured once per tick (codegen/control/observer.py). position, rate:
-    (J,).
-
-    The observer uses the change of the target's velocity, so it follows a motion without lag."""
+    """Tracking observer of positions measured once per tick (codegen/control/observer.py). position, rate: (J,). With
+    the change of the target's velocity, the observer follows a motion without lag."""
 
     bandwidth_hz: float
     dt: float

@@ -1,5 +1,4 @@
-"""Holding brakes open once the joints are held, and close before the outputs go off. Opening and closing take their
-configured times."""
+"""Holding brakes open once the joints are held, and close before the outputs go off, in their set times."""
 
 from dataclasses import replace
 
@@ -179,9 +178,7 @@ def test_that_a_fault_that_was_waited_with_leaves_the_next_one_as_urgent_as_it_i
 
 
 def test_that_ticks_at_the_limit_are_counted_anew_for_joints_that_are_held_while_brakes_close():
-    """The joints are too heavy for their torque limit, which causes a fault after 100 ticks. The brakes close in 60
-    ticks.
-    """
+    """The joints are too heavy for their torque limit, a fault after 100 ticks. The brakes close in 60 ticks."""
     mechanism = braked(engage_s=0.06)
     weak = replace(mechanism, joints=tuple(replace(j, limits=replace(j.limits, effort=0.1)) for j in mechanism.joints))
     app = in_hold(weak)
@@ -193,8 +190,7 @@ def test_that_ticks_at_the_limit_are_counted_anew_for_joints_that_are_held_while
 
 @pytest.mark.parametrize("tick", range(4))
 def test_that_an_arm_stopped_in_mid_motion_and_turned_by_hand_is_carried_as_it_stands_while_its_brakes_open(tick):
-    """For the stopped motion, the main loop had computed numbers for the next knot in advance. The board does not use
-    these numbers."""
+    """The board does not use the next knot's numbers that the main loop had computed for the stopped motion."""
     mechanism = braked()
     app = in_hold(mechanism)
     app.run(OPENS)

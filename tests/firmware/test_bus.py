@@ -216,8 +216,7 @@ def test_that_armed_drives_are_enabled_and_then_commanded(board):
 
 
 def test_that_drives_get_the_torque_of_the_law():
-    """The torques balance the arm's weight. Each torque has the sign of its drive. The mean torque is correct to much
-    less than one step of its field."""
+    """The torques carry the arm's weight with each drive's sign, on average to far less than a field's step."""
     app = Bussed(arm())
     app.drives["shoulder"].position = 0.0  # the arm stretched out
     app.run(60)
@@ -259,9 +258,8 @@ def test_that_a_drive_that_closes_the_loop_gets_its_target_its_gains_and_the_tor
 
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 def test_that_a_drive_that_closes_the_loop_is_aimed_at_the_middle_of_the_time_in_which_it_holds_a_command(family):
-    """A drive holds a command until the next tick. In motion, the commanded position and velocity are the values in the
-    middle of this time, to half a step of the fields. Before the motion, the target is the measured position, which may
-    differ from the motion's start by half a step."""
+    """A drive holds a command until the next tick. In motion, the command is that of the middle of this time, to half a
+    step of the fields. Before the motion, the target is the measured position, half a step from its start at most."""
     app = held(family, pd="drive")
     t = np.linspace(0.0, 0.4, 41)
     s = (1.0 - np.cos(2.0 * np.pi * t / 0.4)) / 2.0
@@ -323,8 +321,7 @@ def test_that_a_drive_that_is_set_otherwise_is_not_armed(number, value):
 
 
 def test_that_a_robstride_whose_range_is_another_is_not_armed():
-    """The drive cannot report its range. The board compares the position from the drive's states with a parameter that
-    has no scale."""
+    """The drive cannot report its range. The board compares the states' position with an unscaled parameter."""
     app = Bussed(arm("robstride"))
     d = app.drives["elbow"]
     d.drive = dataclasses.replace(d.drive, type=dataclasses.replace(d.drive.type, position=12.5 * 1.05))
@@ -334,8 +331,7 @@ def test_that_a_robstride_whose_range_is_another_is_not_armed():
 
 
 def of_firmware(wanted: str) -> Bussed:
-    """Return an arm whose drives all report firmware 5017. The mechanism file requires firmware `wanted` for the
-    elbow's drive."""
+    """Return an arm whose drives report firmware 5017. The file requires firmware `wanted` of the elbow's."""
     mechanism = arm()
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, firmware=wanted * (j.name == "elbow")))
               for j in mechanism.joints]
@@ -370,8 +366,7 @@ def test_that_what_a_drive_says_meanwhile_is_not_taken_for_its_firmware():
 
 
 def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None:
-    """Turn a joint for 1.2 s at this velocity, with the outputs off. share: the reported velocity divided by the true
-    velocity."""
+    """Turn a joint for 1.2 s at this velocity, with outputs off. share: of the velocity that is reported."""
     d = app.drives[name]
     for _ in range(1200):
         d.position += 1e-3 * velocity
@@ -383,8 +378,7 @@ def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None
 @pytest.mark.parametrize("family", KINDS)
 @pytest.mark.parametrize(("share", "seems"), [(1.0, 0.0), (1.08, 0.0), (1.25, 0.8), (0.8, 1.25), (0.0, 16.0)])
 def test_that_a_range_of_velocity_that_is_another_shows_when_the_joint_is_turned(family, share, seems):
-    """These drives cannot report the range of their velocity field. The displacement computed from velocities differs
-    from the change of position."""
+    """These drives cannot report their velocity range. The sum of velocities differs from the change of position."""
     app = Bussed(arm(family))
     own = app.drives["elbow"].drive.type.velocity
     app.run(60)
@@ -508,8 +502,7 @@ def test_that_a_drive_that_comes_back_is_asked_and_placed_again():
 
 
 def test_that_a_drive_that_restarts_sooner_than_it_is_missed_is_asked_and_placed_again():
-    """The drive has lost its count of turns and its time limit. The board notices only that the drive is no longer
-    enabled."""
+    """The drive has lost its turns and its time limit. The board sees only that it is no longer enabled."""
     app = held()
     d, turn = app.drives["elbow"], 2.0 * math.pi
     d.enabled, d.registers[9] = False, 0
@@ -605,9 +598,7 @@ def test_that_a_silent_drive_is_told_with_what_else_has_come():
 
 
 def test_that_drives_of_one_id_on_two_buses_are_two():
-    """The drives on the second bus have the same identifiers as the drives on the first bus. Only the drive on the
-    second bus has an error and another position.
-    """
+    """The drives on the two buses have the same identifiers. Only the second bus's drive has an error."""
     m = arm()
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, bus=bus, id=1, reply=0x11))
               for j, bus in zip(m.joints[:2], ("can1", "can2"), strict=True)]
@@ -625,8 +616,7 @@ def test_that_drives_of_one_id_on_two_buses_are_two():
 
 
 def test_that_an_answer_about_another_setting_answers_no_question():
-    """The answer names a register about which the board has not asked. The answer contains the value that the requested
-    register must have."""
+    """The answer names a register that was not asked for, with the value that the requested one must have."""
     app = Bussed(arm())
     d = app.drives["elbow"]
     d.registers[21], d.registers[22] = 12.566, 8.0

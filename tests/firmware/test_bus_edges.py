@@ -37,8 +37,7 @@ def test_that_a_drive_is_silent_once_it_has_owed_its_answer_for_five_millisecond
 
 
 def test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew_and_nothing_else_is_written():
-    """The drive has reported a wrong time limit. The frame that writes the time limit must not write the first setting.
-    """
+    """The drive has reported a wrong time limit. The frame with the limit must not write the first setting."""
     app = Bussed(arm())
     d = app.drives["elbow"]
     while d.heard[-1:] != ["read 9"]:

@@ -1,6 +1,6 @@
 """The chip folders on the virtual chip, below small applications: timing of duties and directions, missed deadlines,
-the e-stop, failing crystals, faults, watchdog, link. Each test runs on both families, and on a board whose
-timers have neither break input nor repetition counter."""
+e-stop, failing crystals, faults, watchdog, link. Each test runs on both families, and without break inputs or
+repetition counters."""
 
 from __future__ import annotations
 
@@ -64,8 +64,7 @@ OF_BUSES = {"ft_buses.c", "ft_can.c", "ft_wires.c", "ft_half_duplex.c"}
 
 @cache
 def headers() -> dict[str, str]:
-    """Return {name: text}: the headers of the portable application, and the emitted header with the length of frames.
-    """
+    """Return {name: text}: the portable application's headers, and the emitted header of frames."""
     own = {name: path.read_text(encoding="utf-8") for name, path in application().items() if name.endswith(".h")}
     return own | {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n"}
 
@@ -80,8 +79,7 @@ def compiled(root: Path, folders: tuple[str, ...], board: str) -> list[Path]:
 
 
 def made(files: dict[str, str], *arguments: str | Path) -> Path:
-    """Return the objects of files {name: text}. Equal sets of files share one compiled object, so a chip folder with
-    one changed file needs little compilation."""
+    """Return the objects of files {name: text}. Equal sets share one, so one changed file costs little."""
     def make(entry: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
@@ -147,8 +145,7 @@ class Machine:
 
     @property
     def outputs(self) -> tuple[float, ...]:
-        """Return the signed duties of the three joints at the pins, to three digits. A count of the PWM timer is 1/4200
-        or less."""
+        """Return the signed duties of the three joints at the pins, to three digits. A count is 1/4200 or less."""
         return tuple(round((-1 if self.port(c.direction).driven(int(c.direction[2:])) else 1)
                            * self.chip.timers[c.pwm.timer].duty(c.pwm.output), 3) for c in self.channels)
 
@@ -225,8 +222,7 @@ def test_updates_and_ticks_keep_their_distance(machine):
 
 
 def test_an_interrupt_that_comes_as_the_ticks_start_does_not_put_them_off(machine):
-    """An interrupt of the link comes at each update until SysTick runs. SysTick's start waits until the counter runs.
-    """
+    """The link's interrupt comes at each update until SysTick runs, which starts only while the counter runs."""
     def distance(disturbed: bool) -> int:
         board = machine(PATTERN)
         core, updates, found = board.chip.core, [], []
@@ -262,9 +258,8 @@ def test_all_timers_are_updated_within_twenty_cycles_of_each_other(machine):
 
 @pytest.mark.parametrize("busy", [1.12, 0.9997, 0.99], ids=["late", "nearly", "in time"])
 def test_a_tick_that_is_late_leaves_neutral_behind(machine, busy):
-    """A late tick leaves neutral for one tick and is reported as missed. A tick that is late by a few cycles also
-    counts as late, since only some of its duties could be written in time. A tick that ends just in time outputs its
-    duties."""
+    """A late tick, even by a few cycles, leaves neutral for one tick and is reported as missed, because only some of
+    its duties could be written. A tick that ends just in time outputs its duties."""
     board = machine(START + QUIET + """
     uint32_t busy;
     void ft_app_tick(void)
@@ -303,8 +298,7 @@ void ft_app_tick(void)
     ("f405rg-4", "voltage", 1.0), ("nucleo-g474re-6", "voltage", 1.0), ("f405rg-6", "voltage", 1.0),
     ("f405rg-6", "antiphase", 2.0)])
 def test_a_duty_becomes_the_nearest_compare_value(machine_of, name, drive, per_count):
-    """Tests both sides of half a count with both signs. If neutral is at half of the period, one count of the compare
-    value changes the duty twice as much."""
+    """Tests both sides of half a count, both signs. Around neutral at half a period a count changes twice as much."""
     board = machine_of(ASKED, name=name, drive=drive).run(0.02)
     joint = board.channels[0].pwm
     centred, halves = board.timer.value["CR1"] & 3 << 5, per_count == 2.0

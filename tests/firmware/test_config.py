@@ -142,8 +142,7 @@ def test_that_the_check_sum_of_a_table_is_that_of_its_bytes_in_memory(precision,
 
 
 def test_that_the_bytes_of_a_row_are_laid_out_as_c_lays_them_out():
-    """The offset of each number is a multiple of its size, and the size of each row is a multiple of the largest
-    number's size."""
+    """A number's offset is a multiple of its size, and a row's size of its largest number's size."""
 
     @dataclass
     class Row:
@@ -159,8 +158,7 @@ def test_that_the_bytes_of_a_row_are_laid_out_as_c_lays_them_out():
 
 
 def test_that_the_reaction_to_every_fault_is_at_the_faults_number():
-    """The numbers of faults have gaps. The table gives a fault's reaction by the fault's number, not by the count of
-    faults before it."""
+    """The numbers of faults have gaps, and the table is indexed by the number, not by a count of faults."""
     safety = {"computing": "coast", "sensing": "coast", "electrical": "brake", "motion": "hold", "host": "hold"}
     mechanism = replace(three_link(), safety=replace(three_link().safety, **safety))
     size = "\nextern const unsigned test_reactions;\nconst unsigned test_reactions = sizeof ft_reaction;\n"

@@ -80,8 +80,7 @@ class Arm:
         return out[0]
 
     def run(self, q, u, duty, volts, goes_on=False, torque=0.0):
-        """Return the report of each tick. q: positions at boundaries, rad. q, u, duty, torque: (n, J). torque: torques
-        commanded to drives, N m."""
+        """Return the report of each tick. q: boundary positions, rad. q, u, duty, torque (to drives, N m): (n, J)."""
         if not goes_on:
             start = np.ascontiguousarray(turns(q[0], self.double))
             self.lib.contact_start(self.ffi.cast("ft_turn *", start.ctypes.data))
@@ -93,8 +92,7 @@ class Arm:
 
 
 def motion(mechanism, ticks, seed=1):
-    """Return the middles (ticks + 1, J), rad, of a motion from rest. The first row is the sample before the first tick.
-    """
+    """Return the middles (ticks + 1, J), rad, of a motion from rest, beginning before the first tick."""
     rng, n = np.random.default_rng(seed), len(mechanism.streamed)
     start = np.array([j.start for j in mechanism.streamed])
     t = np.arange(ticks + 1)[:, None] / HZ
@@ -103,8 +101,7 @@ def motion(mechanism, ticks, seed=1):
 
 
 def expected(mechanism, middles, duty, volts):
-    """Return the external torque r (ticks, J) from NumPy in float64: De Luca's observer with the reference inverse
-    dynamics."""
+    """Return the external torque r (ticks, J) in float64: De Luca's observer, reference inverse dynamics."""
     model, joints = Model.of(mechanism), mechanism.streamed
     positions = np.vstack([middles[:1], middles])
     tau = discrete.emitted_torque(model, positions)

@@ -39,9 +39,8 @@ def pressed(plant):
 
 @pytest.fixture(scope="module")
 def meeting(tmp_path_factory):
-    """Return the arm, positions in the middles of ticks (n + 1, J) and at ticks (n, J), rad, duties (n, J), contact
-    torques J' f (n, J), N m, and the bus voltage, V. A PD controller with gravity compensation for the start pose moves
-    the target into the wall."""
+    """Return the arm, positions in ticks' middles (n + 1, J) and at ticks (n, J), rad, duties (n, J), contact torques
+    J' f (n, J), N m, and bus voltage, V. PD with the start pose's gravity moves the target into the wall."""
     arm = six_axis()
     arm = replace(arm, name="pressing", joints=tuple(replace(j, friction=Friction()) for j in arm.joints))
     joints, start = arm.streamed, np.array([j.start for j in arm.streamed])
@@ -70,10 +69,8 @@ def meeting(tmp_path_factory):
 
 
 def within_a_step(forces):
-    """Return the mean torques (n, J), N m, from the torques in all MuJoCo steps (n PARTS, J). The difference of two
-    velocities, each the mean of a tick, contains the torques of both ticks. In this difference, the torques of both
-    ticks have triangular weights.
-    """
+    """Return mean torques (n, J), N m, from those of MuJoCo's steps (n PARTS, J), with the triangular weights over two
+    ticks that a difference of two ticks' mean velocities has."""
     hat = np.convolve(np.ones(PARTS), np.ones(PARTS)) / PARTS**2
     spread = np.apply_along_axis(np.convolve, 0, np.vstack([np.zeros((PARTS, forces.shape[1])), forces]), hat)
     return spread[PARTS + PARTS // 2 - 1::PARTS][:len(forces) // PARTS]

@@ -1,6 +1,5 @@
-"""Current loops at the rate of the PWM: step response compared with the winding's equation, the boards' sensors,
-failures of motors, cables and sensors, late ticks, and refusals. At the end the tests remove each safeguard. The test
-of this safeguard must then fail."""
+"""Current loops at the rate of the PWM: step response against the winding's equation, the boards' sensors, failures of
+motors, cables and sensors, late ticks, and refusals. At the end each safeguard is removed, and its test must fail."""
 
 from __future__ import annotations
 
@@ -183,8 +182,7 @@ def inline(bench, request) -> Callable[[], Bench]:
 
 
 def ideal(amperes: float, periods: int) -> np.ndarray:
-    """Compute the loop independently: a PI controller of the sampled current, whose duty takes effect in the next
-    period."""
+    """Compute the loop independently: PI of the sampled current, a duty that acts in the next period."""
     (ohm, henry), bandwidth = SHOULDER, 2.0 * math.pi * 20_000 / 30.0
     kp, ki = bandwidth * henry / BUS, bandwidth * ohm / BUS * PERIOD
     now, integral, duty = 0.0, 0.0, 0.0
@@ -222,8 +220,7 @@ def test_a_step_is_followed_with_the_stated_bandwidth(inline, amperes):
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("amperes", [10.0, -10.0])
 def test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(bench, name, amperes):
-    """The current has the sign that the board file defines. On odrive-v3.6 the shunt carries no current at large
-    negative duties."""
+    """The current has the board file's sign. On odrive-v3.6 the shunt is blind at large negative duties."""
     coil = bench(name, {"R": 0.3, "L": 0.6e-3}).on()
     assert coil.run(0.01).settled(5e-3) == pytest.approx(0.0, abs=0.2)
     coil.ask(amperes).run(0.03)
@@ -235,8 +232,7 @@ def test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(ben
 
 @pytest.mark.parametrize("direction", [1.0, -1.0])
 def test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, direction):
-    """The setpoint needs more than the bus voltage, so the duty goes to its bound. The sensor still measures the
-    current, and the loop recovers."""
+    """The setpoint needs more than the bus voltage. At the duty's bound the sensor still measures."""
     coil = bench("odrive-v3.6").on()
     coil.ask(40.0 * direction).run(0.02)
     assert coil.driving
@@ -342,9 +338,7 @@ def test_a_short_ends_the_drive_at_the_second_reading_beyond_the_trip_and_stays_
 
 
 def test_a_loop_that_swings_from_bound_to_bound_is_ended(inline):
-    """The winding has a twenty-fifth of its nominal inductance, and the setpoint is zero. The current never exceeds the
-    trip limit but never settles.
-    """
+    """The winding has a twenty-fifth of its inductance. The current never reaches the trip, but never settles."""
     coil = inline().on().run(0.01)
     coil.windings[0] = SHORTED_WINDING
     coil.run(0.01)
@@ -358,8 +352,7 @@ def odrive(bench):
 
 
 def test_a_loop_that_swings_in_jumps_that_may_be_noise_is_ended(odrive):
-    """The winding has a tenth of its nominal inductance. A jump of up to 9 A may be noise on this board, so only the
-    swinging shows the fault."""
+    """With a tenth of the inductance, jumps to 9 A may be noise on this board. Only the swinging shows the fault."""
     coil = odrive().on().ask(1.0).run(0.01)
     coil.sensor.noise = 4e-3
     coil.windings[0] = (0.2, SHOULDER[1] / 10.0)
@@ -380,9 +373,8 @@ def test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, a
 @pytest.mark.parametrize("amperes", [0.0, 1.0, 2.0, 5.0, 10.0])
 @pytest.mark.parametrize("winding", [SHORTED_CABLE, SHORTED_WINDING])
 def test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(inline, amperes, winding):
-    """The test measures from the first jump that no intact winding allows: more than three times the change that twice
-    the bus voltage causes. Before this jump the current may be small, since a short circuit carries no current without
-    voltage."""
+    """Measured from the first jump of more than three times that of twice the bus voltage on an intact winding. Before,
+    a short carries no current without voltage."""
     coil = inline().on().ask(amperes).run(0.01)
     coil.sensor.noise = 4e-3
     coil.windings[0] = winding
@@ -397,8 +389,7 @@ def test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(inline, am
 
 @pytest.mark.parametrize("amperes", [5.0, 10.0])
 def test_a_sensor_that_goes_blind_under_current_ends_the_drive_before_the_bus_is_on_the_motor(inline, amperes):
-    """From one period to the next, the sensor starts to read zero current, as if its conductor were bridged. The loop
-    then applies full voltage."""
+    """From one period to the next the sensor reads zero, as if bridged. The loop then applies full voltage."""
     coil = inline().on().ask(amperes).run(0.01)
     coil.sensor.stuck = 1.65
     assert coil.until_off(0.02) < 2.1e-3  # V/R comes with 1.6 ms
@@ -467,8 +458,7 @@ def test_a_sound_drive_at_the_bound_of_its_duty_is_let_be(bench, name, ohms, bus
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("ohms", [COLD, HOT])
 def test_a_sound_drive_within_its_bound_is_let_be(bench, name, ohms):
-    """The motor drives, brakes and reverses with part of its voltage, at rest and up to half of its no-load
-    velocity."""
+    """The motor drives, brakes and reverses with part of its voltage, up to half of its no-load velocity."""
     coil = bench(name)
     coil.windings[0], coil.sensor.noise = (ohms * SHOULDER[0], SHOULDER[1]), 4e-3
     coil.on()
@@ -514,9 +504,7 @@ def test_one_reading_that_is_off_ends_nothing(inline):
 
 
 def test_a_current_that_is_too_large_every_other_period_ends_the_drive(inline):
-    """A loop that drives into a short circuit causes this pattern of readings. The correct readings in between do not
-    reset the detection.
-    """
+    """A loop on a short reads like this. The correct readings in between do not reset the detection."""
     coil = inline().on().run(0.01)
     for _ in range(3):
         coil.sensor.stuck = 3.0
@@ -563,8 +551,7 @@ BREAKS: dict[str, Callable[[Bench], object]] = {
 
 
 def how_soon(bench: Callable[..., Bench], breaks: Callable[[Bench], object], amperes: float) -> str:
-    """Return the largest values for five moments of the failure: PWM periods until the outputs are off, and the current
-    from then on, A."""
+    """Return the largest values for five moments of failure: periods until outputs are off, later current, A."""
     periods, worst = 0.0, 0.0
     for moment in range(5):
         coil = bench()
@@ -595,8 +582,7 @@ def test_the_page_says_how_soon_the_loops_are_ended(bench):
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6", pytest.param("odrive-v3.6", marks=pytest.mark.bench)])
 def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
-    """While the whole image tracks its target, each motor's mean current over a tick equals the commanded torque
-    divided by K N."""
+    """The image tracks its target. Each motor's mean current in a tick is the commanded torque over K N."""
     from femtorque.codegen.motion import knots
     from femtorque.hil.cost.measurement import short_motion
     from femtorque.hil.play import play_motion

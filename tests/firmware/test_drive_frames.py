@@ -186,8 +186,7 @@ def test_that_damiaos_answer_to_what_was_written_is_no_word_on_what_they_hold(c)
 
 @pytest.mark.parametrize("data", [b"\x12\x40\x33", b"\x12\x40\x55", b"\x02\x00\x33", b"\x12\x00\x34"])
 def test_that_states_of_damiaos_that_look_like_answers_about_registers_are_states(c, data):
-    """Each frame is a state of a drive with this identifier, enabled or not. A byte of the position equals the code
-    that marks an answer."""
+    """Each frame is a state, enabled or not, in which a byte of the position equals the code of an answer."""
     kind, said = c.hear(DRIVES["damiao-4340"], Frame(REPLY, data + bytes(5)))
     assert (kind, said.position, said.enabled) == (STATE, data[1] << 8 | data[2], data[0] >> 4 == 1)
 
@@ -238,8 +237,7 @@ def test_that_commands_are_those_of_others_to_a_step(c, drive):
 
 @pytest.mark.parametrize("drive", [*CHEETAHS, *(d for d in CATALOGUE if d.family == "damiao")], ids=lambda d: d.name)
 def test_that_no_command_is_one_of_the_special_frames(c, drive):
-    """Special frames begin with ones. A command that looks like a special frame would enable a drive, or make its
-    position the zero."""
+    """Special frames begin with ones. A command like them would enable a drive or move its zero."""
     for torque in np.linspace(0.99, 1.0, 50) * drive.torque:
         target = Target(1e3, 1e3, drive.kp, drive.kd, float(torque))
         sent = c.command(drive, target)[0]
@@ -254,8 +252,7 @@ def test_special_frames_of_those_that_know_no_other_way_to_clear_errors(c, famil
 
 
 def test_that_a_mini_cheetah_that_is_to_let_go_is_commanded_nothing_every_eighth_tick(c):
-    """Early firmware measures the drive's current only while the drive is commanded. The drive leaves its mode only if
-    this current is small."""
+    """Early firmware leaves its mode only at a small current, which it measures only while commanded."""
     drive = next(d for d in CHEETAHS if d.family == "mini-cheetah")
     stop, (nothing, _) = Frame(ID, EXIT), c.command(drive, Target())
     for tick in range(17):
@@ -337,8 +334,7 @@ def test_robstrides_parameters_are_heard(c):
 
 
 def test_that_a_parameter_that_could_not_be_read_has_no_value(c):
-    """Bits 16 to 23 of the answer's identifier: 0 if the drive read the parameter, 1 if not (RobStride's manual, type
-    17)."""
+    """Bits 16 to 23 of the answer's identifier are 1 if the read failed (RobStride's manual, type 17)."""
     told = robstride.identifier(READ, 1 << 8 | ID, HOST)
     kind, said = c.hear(DRIVES["robstride-01"], Frame(told, struct.pack("<HHI", 0x7005, 0, 0), extended=True))
     assert (kind, said.setting, said.value) == (SETTING, 0x7005, 0xFFFFFFFF)

@@ -1,5 +1,4 @@
-"""Dynamixel X servos: the frames to them, their answers, and the packets of a wire, byte for byte against ROBOTIS'
-client."""
+"""Dynamixel X servos: frames, answers, and packets of a wire, byte for byte against ROBOTIS' client."""
 
 import numpy as np
 import pytest
@@ -41,8 +40,7 @@ def c():
 
 
 class Handler(Protocol2PacketHandler):
-    """The published packet handler, with its byte stuffing corrected. Version 4.1.0 stuffs a copy of the packet, but
-    then sends the packet without stuffing."""
+    """The published handler with its byte stuffing mended: 4.1.0 stuffs a copy, but sends the packet without."""
 
     def addStuffing(self, packet):
         packet[:] = super().addStuffing(list(packet))
@@ -112,8 +110,7 @@ def states(chance: np.random.Generator, count: int = SERVOS) -> list[Part]:
 
 
 def kept(part: Part) -> tuple[int, bytes]:
-    """Return a servo's number and its state as the firmware passes it on: position, velocity, current, supply and
-    warmth."""
+    """Return a servo's number and its state: position, velocity, current, supply and warmth."""
     velocity = int(np.clip(int.from_bytes(part.data[2:6], "little", signed=True), -32768, 32767)) & 0xFFFF
     return part.id, part.data[6:8] + velocity.to_bytes(2, "little") + part.data[:2] + bytes(2)
 
@@ -184,9 +181,8 @@ def test_that_noise_tells_nothing_and_stays_within_its_bounds(c):
 
 
 def test_that_a_servo_takes_part_once_it_has_said_alone_that_it_is_prompt_and_what_it_is(c):
-    """The stored answer delay of a servo is written only if the servo has reported another delay. An old servo does not
-    know the fast question. With an old servo on the wire, the board asks half of the servos with the old query, and the
-    other half in the next tick."""
+    """A servo's delay is written only if it reported another. With an old servo, which does not know the fast question,
+    the old query goes to half of the wire's servos in a tick, and to the other half in the next."""
     wire = Wire(c, takes_part=False)
     level = written(dict.fromkeys(IDS, 1), 68, 1)
     assert wire.pack(Meant()) == GOALS
@@ -321,8 +317,7 @@ def test_what_else_a_servo_is_told(c):
 
 @pytest.mark.parametrize(("told", "counts"), [(0, 0), (4095, 4095), (4096, 0), (-1, 4095), (-4096, 0), (30000, 1328)])
 def test_what_a_state_tells(c, told, counts):
-    """The state of a servo contains no whole turns. A step is 0.229 turns a minute of the output, and the joint turns
-    half as fast."""
+    """A state has no whole turns. A step is 0.229 output turns a minute; the joint turns half as fast."""
     servo, on = Servo(c), 1 << 23
     data = (told & 0xFFFF).to_bytes(2, "little") + (-50 & 0xFFFF).to_bytes(2, "little") + b"\x96\0" + bytes([121, 37])
     for is_on in (False, True):

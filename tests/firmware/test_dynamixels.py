@@ -126,8 +126,7 @@ def test_that_a_servo_that_is_set_otherwise_is_not_armed(register, size, value, 
 
 
 def test_that_a_servo_with_an_older_firmware_is_named_and_not_armed():
-    """The older servo does not know the query that is addressed to all servos. All servos then get the older question,
-    and they answer."""
+    """The older servo does not know the query to all servos. Then all get the older question, and answer."""
     app = comes(x.FIRMWARE, 44)
     assert app.command("ARM") == "DRIVE_SETTING"
     assert drives.words(app.told, app.joints, WAIST) == "its firmware is 44, and must be 46 or later"

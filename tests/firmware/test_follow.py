@@ -53,8 +53,7 @@ def stream(hz, seconds, *, latency=0.002, jitter=0.0, noise=0.0, lost=0.0, signa
 
 
 def within_limits(run, joint=0):
-    """Check position, velocity and acceleration against their limits. Return the jerk. The tolerances correspond to the
-    precision of telemetry."""
+    """Check position, velocity and acceleration, to telemetry's precision. Return the jerk."""
     q, v = run.positions(joint), run.record["target_rate"][:, joint].astype(float)
     assert LOWER <= q.min() and q.max() <= UPPER
     assert np.abs(v).max() <= V and np.abs(np.diff(v)).max() * 1e3 <= A * 1.0001 + 2.0
@@ -80,8 +79,7 @@ def error(run, seconds, skip=3000):
 
 @pytest.mark.parametrize("hz, most, delay", [(30, 1.2, 76.7), (50, 0.4, 50.0), (100, 0.15, 55.0), (250, 0.05, 58.0)])
 def test_a_hand_is_followed_with_its_own_jerk(hz, most, delay):
-    """The motion is compared with the delayed signal. The delay is the delay in FOLLOWED plus one tick for sampling and
-    sending."""
+    """The motion is compared with the signal, later by FOLLOWED's delay and a tick of sampling and sending."""
     app = led(float(wave(0.0)[0]))
     run = play(app, stream(hz, 7.0), 7000)
     found, lag = error(run, 0.12)

@@ -49,8 +49,7 @@ def test_a_frame_that_comes_has_the_length_of_its_code_and_as_many_bytes_as_ther
 
 
 def test_a_classic_frame_has_8_bytes_at_most_whatever_its_code(driver):
-    """ISO 11898-1: codes 9 to 15 mean 8 bytes. An image that only expects short frames ignores frames with these
-    codes."""
+    """ISO 11898-1: codes 9 to 15 mean 8 bytes. An image with short frames only ignores such codes."""
     ffi, lib, most = driver
     for code in range(16):
         size = lib.came(code << 16, BYTES, ffi.new("uint8_t[64]"))

@@ -14,8 +14,7 @@ RATES = {1000: LIMITS, 100: LIMITS[:2], 4000: LIMITS[:1]}
 @pytest.mark.parametrize("rate_hz, limits", [(rate, limits) for rate, rows in RATES.items() for limits in rows])
 @pytest.mark.parametrize("sane", [0.8, 0.2])
 def test_no_limit_is_ever_exceeded_whatever_the_reference_says_and_silence_ends_in_rest(rate_hz, limits, sane):
-    """The references jump, creep, exceed all limits, or are infinite or NaN. Each of the sixteen cases runs a sixteenth
-    of a million ticks."""
+    """References jump, creep, exceed all limits, or are not finite: sixteen cases of a sixteenth of 10^6 ticks."""
     used = Governor(rate_hz).limits(*limits).storm(62_500, seed=rate_hz, sane=sane)
     assert used.p < 0.0 and max(used.v, used.a, used.j, used.uneven) <= 1.0
     assert used.restless == 0
@@ -36,8 +35,7 @@ def standing(position, ticks):
 
 
 def settled(states, position, within):
-    """Return the time, s, from which the joint stays within this distance of the position, with less than 1e-3
-    rad/s."""
+    """Return the time, s, from which the joint stays this near to the position, below 1e-3 rad/s."""
     away = np.abs(states["p"] - position) > within
     return 1e-3 * (np.flatnonzero(away)[-1] + 2 if away.any() else 0)
 

@@ -1,5 +1,4 @@
-"""The lab modes on this computer: guide the arm by hand, jog joints, seek zeros, probe motors, overlay gains,
-record."""
+"""The lab modes on this computer: guide by hand, jog joints, seek zeros, probe motors, overlay gains, record."""
 
 from dataclasses import replace
 
@@ -140,8 +139,7 @@ def test_that_a_jogged_joint_is_fed_forward_and_the_others_stand(scheme):
 
 
 def test_that_a_jog_in_the_other_direction_looks_at_the_way_that_it_still_goes():
-    """A joint that moves up close to its upper limit is commanded to move down. The test then repeats this with all
-    directions reversed."""
+    """A joint that moves up near its upper limit is commanded down. Then all directions are reversed."""
     app = in_hold(changed(limits={"lower": -1.0, "upper": 1.0}))
     for sign in (1.0, -1.0):
         record = jog(app, 1, sign * 1.0, 120)
@@ -584,8 +582,7 @@ def test_that_overlaid_gains_act_and_are_told(armed):
 
 
 def test_that_overlaid_gains_are_those_of_a_file_in_every_bit():
-    """The last joint has twice or half the file's gains, once by gain overlay and once in the file. All joints receive
-    the same disturbance."""
+    """The last joint has twice or half the gains, by overlay and in the file, under the same disturbance."""
     mechanism = in_lab()
     joints = [replace(j, gains=replace(j.gains, ki=40.0)) for j in mechanism.joints]
     overlaid = replace(mechanism, joints=tuple(joints))

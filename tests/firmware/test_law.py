@@ -209,8 +209,7 @@ def test_that_the_integrator_stops_where_the_bus_gives_no_more():
 
 
 def test_that_the_current_of_holding_still_induces_nothing_however_often_it_begins():
-    """The arm begins at several poses with different torques. The step of the torque at ARM must not be treated as a
-    change of the current."""
+    """The arm begins at several poses. ARM's step of the torque is no change of the current."""
     app = App(changed(motor={"L": 2e-3}))
     assert app.home() == "NONE"
     for turned in ([0, 0, 0], [120, -90, 60], [-200, 60, 90]):

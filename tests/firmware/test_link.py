@@ -1,5 +1,4 @@
-"""Tests of the link with arbitrary bytes, lost and flipped frames, and hosts with another configuration. The link never
-writes out of bounds."""
+"""The link with arbitrary bytes, lost and flipped frames, and other configurations. No write is out of bounds."""
 
 import random
 import struct
@@ -136,8 +135,7 @@ def test_that_answers_wait_for_room_on_the_line():
 
 
 def test_that_status_tells_what_its_tick_has_left():
-    """All numbers in a report come from one tick. The numbers equal the chip's inputs and the telemetry. The test
-    covers a motion, a stop and rest."""
+    """All numbers in a report are its tick's: the chip's inputs and the telemetry, in motion, stop and rest."""
     app = App(patches={"fake_chip.c": swap("fake.cycles += 7u", "fake.cycles += 7u + fake.index"),
                        "ft_port.c": swap("s->ack = rx.wanted;", "s->ack = rx.wanted; s->line_errors += 3u;")})
     app.ready()
@@ -299,8 +297,7 @@ class Wire:
 
 @pytest.mark.parametrize("dropped, flipped", [(0.0, 0.0), (0.1, 0.1), (0.3, 0.0)])
 def test_that_a_motion_arrives_whole_over_a_bad_wire(dropped, flipped):
-    """Every knot arrives once and in order. The motion is played at pace 1 to its end, so the exact path gives every
-    target."""
+    """Every knot arrives once and in order, and at pace 1 the exact path gives every target."""
     app = in_hold()
     rng = random.Random(3)
     knots = three_link_knots()

@@ -1,5 +1,4 @@
-"""The application with closed loops: streaming of the actuated joints, singular poses, arming only if the loops close.
-"""
+"""The application with closed loops: streaming of the actuated joints, singular poses, arming."""
 
 import dataclasses
 import subprocess
@@ -87,8 +86,7 @@ def test_that_a_singular_pose_is_a_fault_with_outputs_off() -> None:
 
 
 def test_that_arming_waits_for_the_loops() -> None:
-    """If the encoder starts half a radian from the true start, the loops follow within some ticks, by one small step in
-    each tick."""
+    """With the encoder half a radian off, the loops follow within some ticks, a small step in each."""
     app = App(four_bar())
     start = assemble(Model.of(four_bar())).start[0]
     app.home([start + 0.3])
@@ -97,8 +95,7 @@ def test_that_arming_waits_for_the_loops() -> None:
 
 
 def test_that_no_tick_follows_the_loops_all_the_way() -> None:
-    """SEEK and PROBE, like ARM, are refused until the loops are closed. Once the solved loops follow the joints, each
-    tick solves only a small step."""
+    """SEEK and PROBE, like ARM, are refused until the loops are closed. Then each tick solves a small step."""
     sought = [dataclasses.replace(joint, encoder=dataclasses.replace(joint.encoder, zero="index"))
               if joint.encoder else joint for joint in four_bar().joints]
     app = App(dataclasses.replace(four_bar(), name="four_bar_sought", joints=tuple(sought)))
@@ -184,8 +181,7 @@ def by_chance(app: App, rng: np.random.Generator, seconds: float) -> list[Sent]:
 
 
 def least_sine(app: App, record: np.ndarray) -> tuple[float, float]:
-    """Return the sines of the pivots in the reference solver, for the targets of a record: at the start, and the
-    smallest."""
+    """Return the reference solver's sines of the pivots for a record's targets: the first and the smallest."""
     assembly = assemble(Model.of(app.mechanism))
     units = [position_unit(joint) for joint in app.joints]
     steps = np.cumsum(np.diff(record["target"].astype(np.int64), axis=0).astype(np.int32), axis=0)

@@ -48,8 +48,7 @@ def test_that_drives_that_are_silent_on_can_leave_servos_heard(app):
 
 
 def test_that_what_each_bus_suffers_is_told_of_it(app):
-    """The CAN controller has left the bus, and the wire's echo is damaged. The report of each error contains the number
-    of its bus."""
+    """The CAN controller has left its bus, the wire's echo is damaged. Each report has its bus's number."""
     app.lib.fake_bus_off(0, 1)
     app.counts()
     assert list(app.told.off[:2]) == [1, 0] and list(app.told.sending[:2]) == [0, 0]
@@ -90,8 +89,7 @@ def armed() -> Both:
 
 
 def test_that_drives_of_all_families_are_switched_on_and_get_the_torque_of_the_law(armed):
-    """One image contains drives of all families. On average, the torque of each drive is correct to much less than one
-    step of its field."""
+    """One image has drives of all families. Torques are correct on average to far less than a field's step."""
     assert all(d.enabled and d.unlimited == 0 for d in armed.drives.values())
     assert all(servo.driving for servo in armed.servos.values())
     for d in armed.drives.values():

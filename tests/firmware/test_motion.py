@@ -181,8 +181,7 @@ def check_on_path(b, motion, records):
 
 
 def check_calm(b, motion, records):
-    """Check that the velocity does not jump. The bounded path acceleration limits the change of the rates. In each tick
-    the pace changes by at most its slope."""
+    """Check that the velocity does not jump: the path's acceleration and the pace's slope are limited."""
     speed, acceleration = np.max(np.abs(motion.rate)), 1.5 * np.max(np.abs(motion.acceleration)) + 1.0
     ramp = np.sqrt(b.half_one)
     slope = 1.0 / ramp  # change of the pace in one tick
@@ -271,9 +270,8 @@ def test_that_a_motion_whose_knots_run_out_slows_down_at_the_last_boundary_that_
 
 @pytest.mark.parametrize("rate_hz, knot_hz, last", [(100, 20, 20), (1000, 500, 250), (1000, 250, 250)])
 def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
-    """The motion is stopped and resumed many times. In double precision, positions at boundaries and half increments
-    between middles are exact. The knots are far apart, so neighbouring segments have clearly different polynomials.
-    """
+    """The motion is stopped and resumed often. In double precision, boundaries and half increments between middles are
+    exact. The knots are far apart, so segments have clearly different polynomials."""
     b = board(rate_hz, knot_hz, "double")
     motion = random_motion(np.random.default_rng(11), last + 1, 2, knot_hz)
     assert b.begin(motion, last, True)

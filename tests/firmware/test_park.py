@@ -79,8 +79,7 @@ def test_the_arm_lies_down_within_its_limits_and_is_then_let_go(fault, start):
 
 
 def test_the_longest_way_is_done_in_the_time_that_is_foretold_for_it_and_the_board_waits_half_as_long_again():
-    """The displacements are 2 mrad shorter than the ranges. The arm waits in the parking pose until its encoders
-    confirm the pose."""
+    """The ways are 2 mrad shorter than the ranges. The arm waits in its pose until the encoders confirm it."""
     app = held(lying(places=(LOWER + 1e-3,) * 3), (UPPER - 1e-3,) * 3)
     app.chip.temperature = 99.0
     took = len(lie_down(app)[0]) / 1e3

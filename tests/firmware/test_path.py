@@ -1,5 +1,4 @@
-"""The streamed path (wire integers, ring, quintic, inverse dynamics) against Newton-Euler on the motion without
-rounding."""
+"""The streamed path (wire integers, ring, quintic, inverse dynamics) against Newton-Euler without rounding."""
 
 from dataclasses import replace
 from functools import cache
@@ -61,9 +60,8 @@ def test_that_the_streamed_torque_is_newton_eulers_within_1e_4_of_its_peak(kind,
 
 
 def test_that_a_long_chain_is_limited_by_the_step_of_the_wire_alone():
-    """The chain has eight links. Rounding positions to 2^-32 turn at 250 Hz causes an acceleration error of 5.77 half
-    steps / h^2 in each joint. The base joint carries the inertial torques of all these errors. Single precision may add
-    half of this error."""
+    """Rounding to 2^-32 turn at 250 Hz causes an acceleration error of 5.77 half steps / h^2 in each of the eight
+    joints, and the base carries all their torques. Single precision may add half of this error."""
     mechanism = arm("planar", 8)
     motion = oracle.septic(*np.random.default_rng(2).uniform(-1.5, 1.5, (2, 8)))
     model, knots_sent = Model.of(mechanism), on_the_wire(mechanism, motion)
@@ -81,8 +79,7 @@ def test_that_a_long_chain_is_limited_by_the_step_of_the_wire_alone():
 
 @pytest.mark.parametrize("kind, n", [("planar", 3), ("spatial", 6)])
 def test_that_in_double_the_path_adds_nothing_to_the_step(kind, n):
-    """With knots in double precision, only the discretisation error is left. The step on exact positions has the same
-    error."""
+    """With double knots only the discretisation error is left, which the step on exact positions has too."""
     mechanism = arm(kind, n)
     model, dt = Model.of(mechanism), 1e-3
     motion = oracle.septic(*np.random.default_rng(8).uniform(-1.5, 1.5, (2, n)))
@@ -133,8 +130,7 @@ def test_that_any_whole_number_of_ticks_a_knot_works(knot_hz):
 
 
 def test_that_float32_knots_would_destroy_the_torque():
-    """This test shows why positions are integers. With positions rounded to float32 the same path fails by a factor of
-    ten."""
+    """The reason for integer positions: with positions in float32 the same path fails by a factor of ten."""
     mechanism = arm("planar", 3)
     motion = oracle.septic([1.0, -0.5, 2.0], [2.5, 0.7, 1.1])
     q, v, a = sampled(mechanism, motion)
