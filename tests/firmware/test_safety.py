@@ -1,5 +1,4 @@
-"""Tests of every cell of the state table, every refusal and every fault. Each test uses a cause that could occur on a
-robot."""
+"""Tests of every cell of the state table, every refusal and every fault, with causes that robots can have."""
 
 import re
 from dataclasses import replace
@@ -452,8 +451,7 @@ def test_that_an_unknown_command_is_refused_by_name():
 
 
 def test_that_every_refusal_was_reached_above():
-    """Every refusal occurs in this file or in the files of closed loops, brakes, loads, buses, following or parking.
-    """
+    """Every refusal occurs here or in the files of closed loops, brakes, loads, buses, following or parking."""
     files = {f"test_{name}" for name in ("safety", "loops", "brake", "heat", "bus", "follow", "park")}
     text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py") if path.stem in files)
     assert all(f'"{name}"' in text for name in messages.REFUSALS)
@@ -717,8 +715,7 @@ def soon_lost():
     (lambda app: run_away(app, 20), {"motion": "hold"}, "OVERSPEED"),
 ])
 def test_that_a_fault_on_the_way_to_another_takes_its_place(cause, reaction, fault):
-    """After the loss of its host, the arm would coast once it is at rest. The arm therefore shows the reaction to the
-    other fault."""
+    """Without its host the arm would coast once at rest. The arm shows the other fault's reaction."""
     app = App(in_lab(**reaction), patches=soon_lost())
     tracking(app)
     app.run(160, alive=False)
@@ -871,8 +868,7 @@ def seeing_all(old, new):
 
 @pytest.mark.parametrize("table", [0, 1, 2])
 def test_that_constants_that_change_while_the_board_runs_are_a_fault(table):
-    """The main loop checks the constants all the time. A test cannot change a bit of constants in flash, so it changes
-    the computed check sum."""
+    """The main loop checks constants all the time. Flash is constant, so the test changes the check sum."""
     changing = f"ft_crc32_more(round_.crc, bytes + round_.at, n) ^ (ft.time.tick >= 1000u && round_.table == {table}u)"
     app = in_hold(patches={"ft_watch.c": seeing_all("ft_crc32_more(round_.crc, bytes + round_.at, n)", changing)})
     app.run(900)
@@ -948,8 +944,7 @@ def test_that_a_host_that_comes_back_in_time_can_resume():
 
 
 def test_that_the_bounds_of_a_silent_host_are_exact():
-    """The board detects silence in the tick after the time-out. The board enters the fault in the tick after ten times
-    the time-out."""
+    """The board sees silence a tick after the time-out, and faults a tick after ten time-outs."""
     app = App()
     floating(app)
     app.send(Poll())
@@ -1050,8 +1045,7 @@ def test_that_the_first_of_two_faults_to_come_is_taken():
 
 
 def test_that_a_host_that_comes_back_too_late_is_still_lost():
-    """The host is silent for longer than the limit of the fault. The host sends again before the arm has come to rest.
-    """
+    """The host is silent beyond the fault's limit, and sends again before the arm is at rest."""
     app = App(patches=soon_lost())
     tracking(app)
     app.run(160, alive=False)
@@ -1118,8 +1112,7 @@ def test_that_a_bad_knot_is_a_fault_naming_the_joint(joint, change, at):
 
 
 def start_knot(app, joint=0, position=None, flags=messages.KNOT_START, acceleration=0.0, seq=None):
-    """Send the first knot of a motion. All joints but one are at their present targets. Return whether the board
-    accepted this knot."""
+    """Send a motion's first knot, at the present targets but for one joint. Return whether it was accepted."""
     before = app.see().ack if seq is None else seq
     at = [position if j == joint and position is not None else q for j, q in enumerate(app.see().target)]
     app.send(Knot(flags, at, [0.0] * 3, [acceleration if j == joint else 0.0 for j in range(3)]), seq=before)
@@ -1175,9 +1168,7 @@ def test_that_a_joint_is_not_too_fast_between_knots_either():
 
 
 def second_taken(app, joint, position, rate, acceleration=0.0):
-    """Return whether the board accepts the segment that moves one joint from rest at its start to this knot. Flush the
-    segment.
-    """
+    """Return whether the board accepts the segment that moves one joint from rest to this knot. Flush it."""
     q, v, a = (np.zeros((2, app.J)) for _ in range(3))
     q[:] = [j.start for j in app.joints]
     q[1, joint] += position
@@ -1205,9 +1196,7 @@ def test_that_a_joint_is_not_too_fast_at_the_end_of_the_way_between_knots_either
 
 
 def test_that_a_segment_does_not_reach_farther_than_its_positions_can_tell():
-    """Joints are fast and knots are rare. The displacement is short enough, but single terms of the polynomial are too
-    large.
-    """
+    """Joints are fast and knots rare. The displacement fits, but single terms of the polynomial do not."""
     mechanism = changed(limits={"velocity": 100.0})
     slow = replace(mechanism.control, rate_hz=100, knot_hz=20, observer_hz=10.0)
     app = in_hold(replace(mechanism, control=slow, board=replace(mechanism.board, pwm_hz=12500)))
@@ -1236,8 +1225,7 @@ def sweep(app, number, count):
 
 
 def test_that_motions_wait_for_each_other_in_the_turn_that_they_lead_to():
-    """Two sweeps are buffered behind the first sweep. The third sweep starts from the end of the second, beyond half a
-    turn."""
+    """Two sweeps wait behind the first. The third starts where the second ends, beyond half a turn."""
     app = beyond_a_turn()
     app.ready()
     count = 84
@@ -1401,8 +1389,7 @@ def still(knots, count):
 
 @pytest.mark.parametrize("way", ["FLUSH", "START"])
 def test_that_the_end_of_one_motion_is_none_of_the_next_one(way):
-    """A motion without an END stops on the path when its knots run out. An earlier motion, flushed or played, makes no
-    difference."""
+    """A motion without an END stops on the path when its knots run out, after any earlier motion."""
     app = in_hold()
     app.stream(still(three_link_knots(), 20))
     assert app.command(way) == "NONE"

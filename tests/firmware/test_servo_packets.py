@@ -126,8 +126,7 @@ def test_that_no_more_servos_are_told_and_heard_than_the_wire_has(c):
 
 
 def test_that_a_motor_is_on_when_it_has_said_so_until_it_is_told_otherwise(c):
-    """A servo that is switched on may still be off. After a switch-off, a servo counts as off, even if it reports that
-    it is on."""
+    """A servo that is switched on may still be off. Once switched off, it counts as off against its own report."""
     wire, chance = Wire(c), np.random.default_rng(6)
     state, ids = answers(chance), range(1, SERVOS + 1)
     wire.pack(RUN | SWITCH)

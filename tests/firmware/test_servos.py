@@ -66,9 +66,7 @@ def question(register: int, size: int) -> bytes:
 
 @pytest.mark.parametrize("ticks", range(40, 81, 8))
 def test_that_servos_that_come_up_later_than_the_board_are_set_up_whenever_that_is(ticks):
-    """With their factory delay, the last servos would answer only in the next tick, so the board would receive only the
-    first servos' answers.
-    """
+    """With their factory delay, the last servos would answer a tick late and so never be received."""
     app = Served(arm())
     for servo in app.servos.values():
         servo.power_off()
@@ -193,8 +191,7 @@ def test_that_a_duty_is_a_share_of_the_servos_own_supply_unless_it_is_far_from_t
 
 @pytest.mark.parametrize("side", [-1, 1])
 def test_that_a_duty_stays_within_the_torque_limit(side):
-    """If a joint seems to be far from its target, the duty is at most a fifth of the supply, in the law and on the
-    wire."""
+    """A joint far from its target gets at most a fifth of the supply, in the law and on the wire."""
     mechanism, i = arm(), 4
     joint = mechanism.joints[i]
     servo = dataclasses.replace(joint.drive.servo, limit=0.2)
@@ -290,8 +287,7 @@ def ails(change):
 
 
 def works(app):
-    """Let the servo work at more than 80 % of its supply for more than 2 s. The servo then limits itself to a fifth of
-    its supply."""
+    """Let the servo work above 80 % of its supply for 2 s, after which it limits itself to a fifth."""
     servo = app.servos["elbow_flex"]
     servo.registers[sts.START:sts.START + 2] = bytes(2)
     servo.registers[sts.OVERLOAD] = 0
@@ -327,8 +323,7 @@ def test_that_what_servos_suffer_is_a_fault_that_takes_all_duties_away(happens, 
 
 @pytest.mark.parametrize("when", range(0, 24, 3))
 def test_that_a_servo_that_restarts_while_motors_are_switched_on_gets_no_duty(when):
-    """After the restart the servo is in position mode, and its storage is unlocked. The servo answers in the next tick
-    as before."""
+    """After its restart the servo is in position mode with unlocked storage. It answers a tick later."""
     app = ran()
     servo = app.servos["shoulder_lift"]
     app.post("ARM")

@@ -1,5 +1,4 @@
-"""Checks of the application's C as text and as object code: strict warnings, both compilers, both precisions, no
-double."""
+"""The application's C as text and as object code: warnings, both compilers, both precisions, no double."""
 
 import re
 import shutil
@@ -64,8 +63,7 @@ def test_that_the_chips_code_has_no_double_no_heap_and_no_libm(folder):
     ("ft_wires.c", "memcpy(w->out,", "ft_half_duplex_send(wire, w->out"),
 ])
 def test_that_the_compiler_may_not_move_what_an_interrupt_or_dma_reads_past_what_hands_it_over(name, first, then):
-    """The test reads the text. The present compiler keeps this order even without the barrier, so no other test would
-    fail."""
+    """The test reads the text, because the present compiler keeps this order even without the barrier."""
     text = (FIRMWARE / "chip" / "stm32" / name).read_text()
     between = text[text.index(first):text.index(then, text.index(first))]
     assert 'FT_IN_ORDER();' in between or '__asm__ volatile("" ::: "memory");' in between

@@ -64,8 +64,7 @@ def now(app):
 
 
 def push(app, ticks=60, alive=True, by=BY):
-    """Move a joint off its target by `by` and hold it there, like a hand that is stronger than the motor. The motor
-    pushes against the hand."""
+    """Hold a joint `by` off its target, like a hand that is stronger than the pushing motor."""
     records = []
     way = np.round(0.5 * by * (1.0 - np.cos(np.linspace(0.0, np.pi, WHILE + 1))) / (2.0 * np.pi) * COUNTS)
     for counts in np.diff(way):
@@ -193,9 +192,8 @@ def held_fast(app, ticks, alive=True):
 @pytest.mark.parametrize("reaction", ["stop", "float", "return"])
 @pytest.mark.parametrize("cause", STRIKES)
 def test_an_arm_that_lies_down_waits_while_it_is_touched_and_goes_on_when_it_is_free(reaction, cause):
-    """If a hand holds the arm, the arm tries again whenever it has detected no contact for a second. The arm's push
-    grows until the filter detects the contact, at about four thresholds. If the arm did not wait, its push would reach
-    twenty thresholds."""
+    """Against a hand, the arm tries again after each second without contact. Its push grows until the filter detects
+    the contact, at about four thresholds. Without waiting it would reach twenty."""
     alive = cause != "HOST_LOST"
     app, reports = feeling(reaction, lying())
     STRIKES[cause](app)
@@ -225,8 +223,7 @@ def leaning(reaction="stop", strike=lambda app: app.run(1300, alive=False), befo
 
 @pytest.mark.parametrize("strike", [lambda app: app.run(1300, alive=False), bad_knot], ids=["HOST_LOST", "KNOT"])
 def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_touched(strike):
-    """Before this test, the arm parked because of a high temperature. At that time the arm did not wait for the
-    hand."""
+    """Before, the arm parked because of heat. It then waited for no hand."""
     app, reports = feeling("stop", lying())
     app.chip.temperature = 99.0
     app.run(300)

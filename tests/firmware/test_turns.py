@@ -74,8 +74,7 @@ def test_that_many_limits_up_to_twenty_turns_are_kept_with_turns_counted(data):
 
 
 def limits_are_kept(data):
-    """Home the joints at a random position within random limits, and arm. Then move to another random position within
-    these limits."""
+    """Home the joints at a random position within random limits, arm, and move to another one."""
     turns = st.floats(-20.0, 20.0)
     pairs = [sorted(data.draw(st.tuples(turns, turns).filter(lambda p: abs(p[0] - p[1]) > 0.05))) for _ in range(3)]
     lower, upper = TURN * np.array(pairs).T
@@ -153,8 +152,7 @@ def test_that_a_zero_beyond_half_a_turn_is_found_and_a_motion_that_waits_is_forg
 
 @pytest.mark.parametrize("turns", [127.9, -128.1, 32767.9, -32768.1, COUNTED - 0.1, 0.1 - COUNTED])
 def test_that_endless_turning_goes_on_past_the_ends_of_what_is_counted(turns):
-    """Coarse positions wrap at 128 turns. The reported count wraps at 2^20 turns with this arm's encoders (at 2^15 with
-    the finest encoder)."""
+    """Coarse positions wrap at 128 turns, the count at 2^20 turns (with the finest encoder 2^15)."""
     app = App(endless())
     start = np.full(3, turns * TURN)
     assert app.ask(messages.Home(app._next(), wire(start).tolist())) == "NONE"

@@ -101,8 +101,7 @@ def test_no_joint_goes_beyond_a_target_that_jumps_and_stands(hz, line):
 
 @pytest.mark.parametrize("hz", RATES)
 def test_no_joint_goes_beyond_a_target_that_turns_a_motion_round(hz):
-    """The target moves up at half of V, then jumps to a lower position. In the second case the target jumps to the
-    other side every 0.3 s."""
+    """The target rises at half of V, then jumps lower, or to the other side every 0.3 s."""
     sizes = (0.02, 0.1, 0.3)
     end = 0.5 * V * AT
     q = moved(arm(), (-1.0,) * 3, stream(hz, lambda t: -1.0 + np.where(t < AT, 0.5 * V * t, end - np.array(sizes)),

@@ -48,8 +48,7 @@ def built_for(name: str, drive: str) -> tuple[Mechanism, BuildResult]:
 
 
 def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str, dict[str, bytes], int]:
-    """Return a digest of all accesses with their cycles, the record of the ticks, and the number of calls of the
-    models."""
+    """Return digests of all accesses with their cycles, the ticks' record, and the number of the models' calls."""
     mechanism, built = built_for(name, drive)
     accesses, asked = hashlib.sha256(), 0
     ask = Peripheral.read
@@ -90,8 +89,7 @@ def test_answers_in_c_are_those_of_the_models(name, drive, fault):
 @pytest.mark.parametrize(("name", "drive"), [("f405rg-4", "current"), ("nucleo-g474re-6", "voltage"),
                                              (SERVED, "voltage")])
 def test_a_board_under_power_asks_no_model(monkeypatch, name, drive):
-    """The models of the link and the ports are in C too. STATUS, changes of direction and a bus of servos call no model
-    in Python."""
+    """The link and the ports are in C too. STATUS, directions and servos call no model in Python."""
     mechanism, built = built_for(name, drive)
     asked: list[str] = []
     with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:

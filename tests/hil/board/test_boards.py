@@ -44,8 +44,7 @@ def test_three_links_are_built_for_and_moved_by_every_board(name):
 
 
 def test_locked_antiphase_moves_the_arm_as_sign_and_magnitude_do():
-    """The e-stop circuit of the board switches off the bridges. The PWM signal carries the sign, so the sign reaches
-    the bridge without a delay."""
+    """The e-stop circuit switches off the bridges. The PWM carries the sign, without a delay."""
     signed, locked = (moved(*image("f405rg-6", drive)) for drive in ("voltage", "antiphase"))
     assert locked.ended == "done" and locked.faults == () and locked.outputs_safe
     assert max(signed.tracking_rms.max(), locked.tracking_rms.max()) < 1e-4  # an eighth of an encoder count, rad
@@ -86,8 +85,7 @@ def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
 
 @pytest.mark.parametrize(("name", "drive"), [*((name, "voltage") for name in DRIVING), ("f405rg-6", "antiphase")])
 def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
-    """The board reuses a bridge's duty until a component may have changed. This test computes the duty after each
-    step."""
+    """The board reuses a bridge's duty until a component may have changed. The test computes each duty."""
     mechanism, built = image(name, drive)
     with rig.connected(mechanism, built.elf, armed=True) as (board, _):
         seen = set()
@@ -113,8 +111,7 @@ def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
 @pytest.mark.parametrize("name", [name for name in DRIVING if boards.load_board(name).outputs.wake_us])
 @pytest.mark.parametrize(("wake_s", "low_asleep"), [(0.5e-3, True), (1e-3, True), (1e-3, False), (0.0, True)])
 def test_bridges_whose_fault_line_is_low_while_they_sleep_or_wake_up_are_armed(name, wake_s, low_asleep):
-    """According to the data sheets the fault line may behave in each of these ways. A later fault still stops the
-    arm."""
+    """Data sheets allow each of these behaviours. A later fault still stops the arm."""
     mechanism, built = image(name)
     with rig.connected(mechanism, built.elf) as (board, session):
         board.power.sleeping.wake_s, board.power.sleeping.low_asleep = wake_s, low_asleep
@@ -146,8 +143,7 @@ ONCE, TWICE, THRICE = "#" + 15 * ".", "#.#" + 13 * ".", "#.#.#" + 11 * "."
 
 
 def shown(board: VirtualBoard, session: Session) -> str:
-    """Return the states of the LED for two seconds in steps of an eighth of a second. The first step is the beginning
-    of a pattern."""
+    """Return the LED's states for two seconds, in eighths, from the beginning of a pattern on."""
     rig.pump(board, session, 1)
     ticks = (2000 - session.status.tick) % 2000 + 60  # time into the first step of a pattern
     rig.pump(board, session, ticks // 10)

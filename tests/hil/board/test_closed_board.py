@@ -1,5 +1,4 @@
-"""Closed loops and modes on the virtual board. The modes of the image and of the articulated plant change together, or
-the plant gives a reason."""
+"""Closed loops and modes on the virtual board. The plant follows the image's modes, or gives a reason."""
 
 from dataclasses import replace
 
@@ -22,8 +21,7 @@ GRASP, UNTIL = 0.7, 0.8  # time of the switch, and end of the part of the motion
 
 
 def example(until: float = UNTIL, **changes: float) -> tuple[Mechanism, Trajectory]:
-    """Return two arms and their motion until just after the grasp, or until `until`, s. changes: new values of keys of
-    each mode."""
+    """Return two arms and their motion until just after the grasp, or `until`, s. changes: to each mode."""
     mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     last = int(np.searchsorted(motion.times, until - 1e-9)) + 1
@@ -67,8 +65,7 @@ def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path_with_the_host_
 
 
 def around_switch(result: Result, board: VirtualBoard) -> int:
-    """Return the number of the tick that computed the first torque of the new mode. This tick is `lead` ticks before
-    the switch."""
+    """Return the number of the tick that computed the new mode's first torque, `lead` ticks before."""
     (seconds, mode, missed), = board.switched
     assert (mode, missed) == ("grasp", "")
     return int(np.argmin(np.abs(result.record.seconds - seconds))) - board.board.lead
@@ -113,8 +110,7 @@ def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
 
 @pytest.mark.bench
 def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
-    """With the processor in the loop, the relay reads the board's mode from STATUS messages. The grippers of the plant
-    close when the torque changes."""
+    """The relay reads the board's mode from STATUS. The grippers close when the torque changes."""
     mechanism, motion = example()
     elf = build.build_image(mechanism, tmp_path, pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(4)) as board:
@@ -160,8 +156,7 @@ def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
 
 
 def test_a_motion_through_a_singular_pose_ends_in_a_named_fault_before_the_linkage_gets_there():
-    """The coupler and the rocker become collinear. Above this point no pose exists, and on the way back two poses
-    exist."""
+    """Coupler and rocker become collinear. Beyond there is no pose, and on the way back there are two."""
     mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
     motion = Trajectory.load(MECHANISMS / "four_bar_singular.csv", mechanism)
     result, board = played(mechanism, motion, "four_bar")

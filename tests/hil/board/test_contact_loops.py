@@ -23,8 +23,7 @@ COUNTS = 65536
 
 
 def loops(name, folder, **how):
-    """Return a mechanism with contact detection and high-resolution encoders. The mechanism has no friction, because
-    friction could hide a push."""
+    """Return a mechanism with contact detection, fine encoders, and no friction, which could hide a push."""
     it = gripper_in(folder) if name == "gripper" else load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
     joints = tuple(replace(joint, friction=Friction(), encoder=joint.encoder and replace(joint.encoder, counts=COUNTS),
                            **how) for joint in it.joints)
@@ -37,8 +36,7 @@ def driven(mechanism):
 
 
 def follows(plant):
-    """Return the velocities of all joints per unit velocity of the driven joints (n, J), from the plant's
-    constraints."""
+    """Return all velocities per unit velocity of the driven joints (n, J), from the plant's rows."""
     compliance, on = plant.cycle.along.compliance, driven(plant.mechanism)
     return compliance[:, on] @ np.linalg.inv(compliance[np.ix_(on, on)])
 
@@ -80,8 +78,7 @@ def test_steps_of_encoders_are_felt_as_foreseen_and_are_no_touch_by_the_threshol
 
 
 def test_a_force_on_a_link_of_mujocos_is_what_the_motors_carry(tmp_path):
-    """MuJoCo closes the loop by constraints and applies a Cartesian force to a link. Without gravity, the motors supply
-    only this force."""
+    """MuJoCo closes the loop and pulls at a link. Without weight, the motors carry this force alone."""
     mechanism = replace(loops("five_bar", tmp_path, contact=Contact(1e4)), gravity=np.zeros(3))
     plant = mujoco.MujocoPlant(mechanism)
     with feeling(mechanism, plant) as arm:

@@ -1,6 +1,5 @@
-"""A whole arm with drives on a bus: flash image, the virtual chip's controller, bus, drives, plant. The arm moves.
-Faults on the bus or in a drive end in a named state in which no joint is driven.
-"""
+"""A whole arm with drives on a bus: flash image, controller of the virtual chip, bus, drives, plant. The arm moves, and
+faults of bus or drive end in a named state with no driven joint."""
 
 import re
 from collections.abc import Iterator
@@ -100,9 +99,8 @@ def watched(kind: str, seconds: float) -> Iterator[tuple[VirtualBoard, list[Pass
 
 @pytest.mark.parametrize("kind", ["damiao", "fd", "robomaster", "three", *OTHERS])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
-    """For some joints, the drives' rotors contribute most of the inertia. The mechanism file contains these rotors. If
-    a RobStride is switched on below its zero position, it reports a position that is one turn too high. No frame is
-    disturbed."""
+    """Rotors, which the file contains, are most of some joints' inertia. A RobStride that is switched on below its zero
+    reports one turn too much. No frame is disturbed."""
     run = run_of(kind)
     result, passed = run.result, run.passed
     assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
@@ -174,8 +172,7 @@ def test_no_round_takes_longer_than_check_says(kind, told):
 
 
 def test_commands_leave_at_equal_times():
-    """The commands of a tick are sent at the start of the next tick. Interrupts and transmission times cause the
-    spread."""
+    """A tick's commands leave at the next tick's start, spread by interrupts and transmission times."""
     with board() as on:
         passed = logged(on)
         on.run(0.2)
@@ -185,8 +182,7 @@ def test_commands_leave_at_equal_times():
 
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
 def test_commands_are_with_the_drives_when_check_says(kind):
-    """The time counts from the begin of the tick after the tick that computes the command. A test of the board shows
-    that commands are sent in this tick."""
+    """The time counts from the next tick's start, at which, by another test, commands leave."""
     with board(kind) as on:
         passed = logged(on)
         armed(on)
@@ -234,8 +230,7 @@ def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, f
 
 @pytest.mark.parametrize(("kind", "safe"), [("cubemars", False), ("mini-cheetah", True)])
 def test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_supply_is_cut(kind, safe):
-    """For CubeMars drives `check` states that a relay must switch off the drives' supply, controlled by the enable
-    output."""
+    """`check` asks CubeMars' owners for a supply relay that the enable output switches."""
     with board(kind) as on:
         armed(on)
         on.run(0.02)
@@ -292,8 +287,7 @@ def test_what_comes_in_every_tick_drives_answer_without_python(kind):
 
 @pytest.mark.parametrize("early", [False, True])
 def test_mini_cheetahs_that_the_board_did_not_reach_are_off_once_it_does_again(early):
-    """Early firmware has constant phase voltages during this time. A frame that ends the mode takes effect only at the
-    next command."""
+    """Early firmware keeps its phase voltages meanwhile, and leaves its mode at the next command."""
     with board("mini-cheetah", level=True) as on:
         for drive in drives(on):
             drive.early = early
@@ -362,8 +356,7 @@ def test_the_bus_is_back_after_it_was_held_dominant_whenever_it_is_released(kind
     ("damiao", lambda on: on.chip.cans["CAN1"].read(0x04, 4) & 1 << 9, 255),  # MSR.RXM; ESR.REC has eight bits
     ("fd", lambda on: on.chip.cans["FDCAN1"].read(0x44, 4) >> 3 & 3 == 2, 128)])  # PSR.ACT; ECR.REC has seven, and RP
 def test_errors_in_sending_and_in_hearing_are_told_apart(kind, hears, most):
-    """A missing acknowledgement increases the transmit error counter to 128. Then the bus is held dominant while a
-    drive sends."""
+    """A missing acknowledgement raises the transmit counter to 128. Then the bus is dominant as a drive sends."""
     with board(kind) as on:
         session = session_with(on)
         session.connect()

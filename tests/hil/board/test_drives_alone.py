@@ -59,8 +59,7 @@ def output_of(command: list[str], drives: DrivesAlone, seconds: float = 1e-3) ->
 
 @pytest.mark.parametrize("port", ["urls", "terminals"])
 def test_damiao_motor_in_another_process_turns_a_joint_over_python_can(port):
-    """A millisecond of simulated time passes with each frame, independently of the computer's time. The elbow sags
-    under the weight of its links."""
+    """Each frame takes a simulated millisecond on any computer. The elbow sags under its links' weight."""
     mechanism = replace(file_of(), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
         out = output_of([sys.executable, "-c", CLIENT, getattr(drives, port)["can1"], str(HANG)], drives)

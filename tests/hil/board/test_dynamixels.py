@@ -1,5 +1,4 @@
-"""A whole arm with six Dynamixel X servos: flash image, the virtual chip's USART on a half-duplex bus at 2 Mbit/s,
-servos, plant. `make bench` runs most rows."""
+"""A whole arm with six Dynamixel X servos: image, USART on a half-duplex bus at 2 Mbit/s, servos, plant."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,10 +52,9 @@ def servos(on: VirtualBoard) -> list[Dynamixel]:
 
 
 def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alone():
-    """The gears have no backlash. Without feed-forward the error is fifteen times as large. The error is about a count
-    of the encoders, or 1.5 mrad. The error is larger if a servo's sampling millisecond is late in the board's tick
-    (1.94 and 2.01 mrad of the waist were observed). The bus is busy for the time that `check` prints. A test with seven
-    servos would take too long."""
+    """The gears have no backlash. The error is about a count of the encoders, 1.5 mrad, and fifteen times as large
+    without feed-forward. It grows if a servo samples late in the board's tick (1.94 and 2.01 mrad of the waist were
+    observed). The bus is as busy as `check` says. Seven servos would take too long here."""
     with board() as on:
         times: list[tuple[float, int]] = []
         on.wiring.buses.lines["servos"].log = lambda seconds, packet: times.append((seconds, len(packet)))

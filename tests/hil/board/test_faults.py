@@ -94,8 +94,7 @@ def test_a_current_sensor_that_loses_gain_leaves_the_motion_to_its_feedback_or_e
 
 
 def rated(mechanism):
-    """Return an arm whose first motor overheats in a tenth of a second, when the motor carries twice its continuous
-    torque."""
+    """Return an arm whose first motor overheats in 0.1 s with twice its continuous torque."""
     first, *others = mechanism.joints
     motor = replace(first.motor, continuous=4.0, thermal_s=0.3)
     return replace(mechanism, joints=(replace(first, motor=motor), *others))

@@ -1,6 +1,5 @@
-"""Compares each frame that an image sends to drives with the frame that the same C sends on this computer, bit for bit.
-The image and the computer get the same answers and use single precision. The tests run each family, with the loop in
-the board and with the loop in the drives."""
+"""Each frame that an image sends to drives, bit for bit against the same C on this computer with the same answers, in
+single precision, for each family, with the loop in the board and in the drives."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
@@ -107,8 +106,7 @@ def replayed(m: Mechanism, traffic: Traffic, start: int) -> tuple[dict[int, list
 
 
 def differing(m: Mechanism, traffic: Traffic) -> tuple[int, int]:
-    """Return the number of the image's frames that were compared, and the number of these frames that this computer has
-    not sent in the same tick."""
+    """Return the number of compared frames, and of frames that this computer did not send in the same tick."""
     _, moves = replayed(m, traffic, traffic.moves - 2)
     start = traffic.moves - 2 + traffic.moves - moves  # then both begin in the same tick
     sent, moves = replayed(m, traffic, start)

@@ -1,5 +1,4 @@
-"""The image of odrive-v3.6 handles gate drivers that lose their registers, limit the current, shut down or stop
-answering."""
+"""odrive-v3.6 with gate drivers that lose their registers, limit the current, shut down or do not answer."""
 
 from collections.abc import Iterator
 

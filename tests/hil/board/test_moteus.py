@@ -36,8 +36,7 @@ def test_other_firmware_than_the_file_s_is_refused(monkeypatch):
 
 
 def test_a_drive_that_has_timed_out_stays_so_until_the_board_stops_it_and_arms_again():
-    """The drive's cable is disconnected for a short time. The drive is then in mode 11, which a position command does
-    not end."""
+    """After its cable was off for a short time, the drive is in mode 11, which no position command ends."""
     with board("moteus") as on:
         armed(on)
         on.run(0.02)

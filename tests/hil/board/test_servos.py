@@ -33,8 +33,7 @@ JOINTS = 6
 @contextmanager
 def board(name: str = "f405rg-6", feedforward: bool = True, backlash: bool = False,
           cutoff: bool = True) -> Iterator[VirtualBoard]:
-    """backlash: true if the gears of the servos have backlash. cutoff: true if the board can switch off the servos'
-    supply."""
+    """backlash: of the servos' gears. cutoff: the board can switch off the servos' supply."""
     m, elf = arm(name, feedforward, cutoff)
     with VirtualBoard(elf, m, plant_of(m) if backlash else Plant(m)) as made:
         made.brakes = True
@@ -59,8 +58,7 @@ def armed(on: VirtualBoard) -> Session:
 
 
 def over_phases(name: str = "f405rg-6") -> tuple[NDArray[np.float64], float]:
-    """Return the rms error (JOINTS,) and the maximum error of the motion, rad, over several phases between the servos'
-    milliseconds and the board's tick."""
+    """Return the rms (JOINTS,) and maximum error, rad, over phases of the servos' millisecond in the tick."""
     squares, worst = [], 0.0
     for later in (0.0, 0.25e-3, 0.5e-3, 0.75e-3):
         with board(name) as on:
@@ -104,8 +102,7 @@ def test_every_board_with_such_a_wire_moves_it(name):
 
 
 def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host():
-    """The host encodes the duties of the image's control law. If a servo does not report its voltage, the board sends
-    it the duty of the control law."""
+    """The host encodes the image's duties. A servo without a report of its voltage gets the law's duty."""
     told: list[bytes] = []
     with board() as on:
         line, usart = on.wiring.buses.lines["servos"], on.chip.usarts[on.board.half_duplex["servos"].usart]
@@ -130,8 +127,7 @@ def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host():
 
 
 def packs(duty, limits) -> list[bytes]:
-    """Return the parameters of the duty packet of each tick. The packing adds the remainder of rounding in the next
-    tick."""
+    """Return each tick's duty packet. Packing adds the rounding remainder of the last tick."""
     ffi, lib = compiled("feetech", "sts", cdef=STS)
     frame, carried = ffi.new("ft_frame *"), ffi.new("float[6]")
     packets = []
@@ -219,8 +215,7 @@ def debugged(on: VirtualBoard) -> None:
     (lambda on: on.chip.supply(0.0), "f405rg-6"), (lambda on: on.reset("pin"), "f405rg-6")],
     ids=["hangs", "debugger", "debugger, where PWM stops", "no supply", "reset"])
 def test_that_servos_of_a_board_that_dies_lose_their_supply(strike, name):
-    """The watchdog resets a board whose program hangs. While the chip is in reset or without power, the relay is
-    open."""
+    """The watchdog resets a hanging board. In reset or without power the relay is open."""
     with board(name) as on:
         armed(on)
         assert all(servo.driving for servo in servos(on))

@@ -1,5 +1,4 @@
-"""The exact flash image tracks motions on the virtual board with plant and host. The image's arithmetic equals the
-host's, and runs are repeatable."""
+"""The flash image tracks motions on the virtual board, with the host's arithmetic, repeatably."""
 
 from dataclasses import replace
 
@@ -178,8 +177,7 @@ def test_a_served_board_that_was_too_slow_does_not_run_after_lost_time(served):
 
 
 def test_a_served_board_waits_for_a_host_that_is_late_but_not_for_ever(served):
-    """The host is silent for half a second, which is five times its time-out. Later in the test the host stays silent
-    permanently."""
+    """The host is silent for half a second, five time-outs, and later for ever."""
     clock = Clock()
     with rig.connected(armed=True) as (board, session):
         session.link.send(Poll())

@@ -1,5 +1,4 @@
-"""The lengths of frames on the bus equal the arithmetic of the standard and of the bus budget. The test computes the
-budget independently."""
+"""The frames' lengths equal the standard's arithmetic and the independently computed budget."""
 
 import random
 
@@ -64,9 +63,8 @@ def test_lengths_are_those_of_the_bus_budget_bit_for_bit(extended):
 
 @pytest.mark.parametrize("extended", [False, True])
 def test_lengths_of_fast_frames_differ_from_the_budgets_by_what_the_standard_says(extended):
-    """The bit rate changes at sample points, so BRS and the CRC delimiter together take as long as one bit of each
-    rate. If a data field ends with five equal bits, only the fixed stuff bit follows. The budget never underestimates
-    the load."""
+    """The rate changes at sample points, so BRS and the CRC delimiter together take a bit of each rate. After five
+    equal last data bits, only the fixed stuff bit follows. The budget is never too small."""
     chance, seen = random.Random(6), set()
     for _ in range(600):
         number, size = chance.randrange(1 << (29 if extended else 11)), chance.choice(SIZES)

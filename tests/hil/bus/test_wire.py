@@ -1,5 +1,4 @@
-"""Nodes on a bus send in the order and at the times of the standard. The effects of errors on each node agree with the
-standard."""
+"""Nodes on a bus send in the standard's order, at its times, and errors have its effects on each node."""
 
 import pytest
 
@@ -123,8 +122,7 @@ def test_a_node_of_another_bit_rate_disturbs_until_it_is_passive_itself(clock, w
 
 
 def test_nodes_whose_clocks_differ_by_more_than_they_resynchronise_do_not_agree():
-    """A resynchronisation jump of 4 of 20 quanta and a sample point at 75 % give a tolerance of 5 / (2 (13 20 - 5)) =
-    0.98 % for each node."""
+    """A jump of 4 of 20 quanta and sampling at 75 % tolerate 5 / (2 (13 20 - 5)) = 0.98 % for each node."""
     assert MEGABIT.tolerance == pytest.approx(5 / (2 * (13 * 20 - 5)))
     assert MEGABIT.agrees(BitTiming(50e-9 * 1.015, 15, 5, 4))
     assert not MEGABIT.agrees(BitTiming(50e-9 * 1.025, 15, 5, 4))
@@ -147,9 +145,8 @@ EARLY = BitTiming(1 / 170e6, 114, 56, 56), BitTiming(1 / 170e6, 24, 10, 10)
     (LATE, MOTEUS, 300), (MOTEUS, EARLY, 300), (EARLY, MOTEUS, 300),
     ((MEGABIT, FIVE_MEGABITS), LATE, 300)])
 def test_a_node_hears_a_change_of_rate_if_it_samples_brs_while_that_lasts(clock, wire, sender, hearer, come):
-    """come: number of received frames among 300 frames that change their bit rate. The number comes from an independent
-    bit-level receiver after ISO 11898-1, with random phases and 100 ppm. A frame that keeps its bit rate is always
-    received."""
+    """come: frames, of 300 with a change of rate, that an independent bit-level receiver after ISO 11898-1 receives
+    with random phases and 100 ppm. Frames of one rate always come."""
     a, b = Talker(wire, True, *sender), Talker(wire, True, *hearer)
     a.send(*(Frame(5, bytes(16), fd=True, fast=k > 0) for k in range(301)))
     clock.run(0.1)

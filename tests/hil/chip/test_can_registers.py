@@ -1,5 +1,4 @@
-"""The models of CAN controllers have the registers, positions and bits of the vendor's headers, and the bit timing of
-the manuals."""
+"""The CAN models have the registers and bits of the vendor's headers, and the manuals' bit timing."""
 
 import random
 
@@ -43,8 +42,7 @@ def test_every_bit_is_where_the_vendor_has_it(register):
 
 
 def test_the_places_in_message_ram_are_those_of_the_vendors_driver():
-    """stm32g4xx_hal_fdcan.c (SRAMCAN_...) has 28 standard filters, 8 extended filters, 2 FIFOs of 3 elements, 3
-    transmit events and 3 transmit elements."""
+    """stm32g4xx_hal_fdcan.c (SRAMCAN_...): 28 and 8 filters, 2 FIFOs of 3, 3 transmit events, 3 transmit elements."""
     at, places = 0, []
     for count, size in ((28, 4), (8, 8), (3, 72), (3, 72), (3, 8), (3, 72)):
         places.append(at)

@@ -24,8 +24,7 @@ def test_systick_counts_down_and_flags(program):
 
 
 def test_an_exception_keeps_every_register_and_flag(program):
-    """The interrupted loop has values in all caller-saved registers and in the flags. The handler overwrites all of
-    these registers."""
+    """The loop uses all caller-saved registers and the flags, and the handler overwrites them."""
     run = program("""
         void sys_tick(void) {
             result[0]++;
@@ -86,8 +85,7 @@ def test_floating_point_survives_an_interrupt_that_uses_it(program):
 
 
 def test_what_a_comparison_has_found_survives_an_interrupt(program):
-    """The exception return also restores the flags of the floating-point unit. The next floating-point instruction does
-    not reset these flags."""
+    """The exception return restores the floating-point flags. The next such instruction keeps them."""
     run = program("""
         void sys_tick(void) { result[0]++; }
         void start(void) {

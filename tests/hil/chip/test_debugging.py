@@ -1,5 +1,4 @@
-"""A debugger can connect to the board at any time. While the debugger halts a processor, the processor drives no
-motor."""
+"""A debugger can connect at any time. A processor that it halts drives no motor."""
 
 import pytest
 

@@ -125,8 +125,7 @@ def test_a_classic_and_a_fast_frame_go_out(chip):
 
 
 def test_frames_of_every_length_go_out_and_come_in_by_the_codes_of_python_can(chip):
-    """The test compares the message RAM words of the elements. In the last word, the bytes after the frame are 0 or
-    arbitrary."""
+    """Compares the elements' words in message RAM. Bytes after the frame are 0 or arbitrary."""
     chip.start(tdc=10)
     for code in range(16):
         data = bytes(range(1, dlc2len(code) + 1))
@@ -153,8 +152,7 @@ def test_a_classic_frame_has_8_bytes_at_most_whatever_its_code(chip):
 
 
 def test_without_compensation_a_late_transceiver_makes_its_own_data_phase_wrong(chip):
-    """A bit arrives at the node's receive pin 150 ns after its transmission. The sample point is after 24 of 34 quanta,
-    or 141 ns."""
+    """A bit arrives 150 ns after it was sent, but is sampled after 24 of 34 quanta, or 141 ns."""
     chip.start()
     chip.send(0, 5, bytes(12), control=1 << 21 | 1 << 20)
     chip.run(0.2e-3)

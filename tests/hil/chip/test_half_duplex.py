@@ -1,5 +1,4 @@
-"""A USART in half duplex, in the models of both chip families. The USART receives the bytes that it sends, and other
-senders corrupt these bytes."""
+"""A USART in half duplex, in both families. It receives its own bytes, which other senders corrupt."""
 
 import pytest
 
@@ -16,9 +15,9 @@ HALF = serial.HDSEL | serial.DMAT | serial.DMAR
 
 
 class Desk:
-    """A chip's USART3 sends and receives with its first two DMA streams, at 16 cycles per bit. The USART is connected
-    to a half-duplex bus by PB10 in open drain, or by a transceiver with the enable pin PB14 and the output at PB11.
-    heard: times, s, and packets on the bus. In this test a packet is a whole burst."""
+    """A chip's USART3, with its first two DMA streams, on a half-duplex bus at 16 cycles per bit: by PB10 in open
+    drain, or by a transceiver with enable PB14 and output PB11. heard: times, s, and packets, which are whole bursts
+    here."""
 
     def __init__(self, kind: type[Stm32], between: bool = False) -> None:
         self.chip = Bare(kind).chip
@@ -108,9 +107,8 @@ def test_that_off_the_wire_nothing_is_sent_and_nothing_comes_back(desk, key, val
 
 @pytest.mark.parametrize(("at", "behind"), [(16, 16), (0, 31), (31, 0)])
 def test_that_a_g4_drives_a_transceiver_for_sixteenths_of_a_bit_before_and_after(at, behind):
-    """According to RM0440 37.5.20 and 37.8.1, DEAT begins at bit 21 and DEDT at bit 16. DEAT and DEDT are in sixteenths
-    of a bit at 16 samples per bit. DEM is bit 14 of CR3. The echo arrives later by the driver's assertion time,
-    DEAT."""
+    """RM0440 37.5.20, 37.8.1: DEAT from bit 21 and DEDT from bit 16 are in sixteenths of a bit at 16 samples per bit.
+    DEM is bit 14 of CR3. The echo is later by DEAT."""
     desk = Desk(G4, between=True)
     desk.usart.value["CR1"] |= at << 21 | behind << 16
     desk.request(1 << 14 | serial.DMAT | serial.DMAR)
@@ -127,8 +125,7 @@ def test_that_a_g4_drives_a_transceiver_for_sixteenths_of_a_bit_before_and_after
 
 
 def test_that_what_drives_a_transceiver_is_set_while_the_usart_is_off():
-    """According to RM0440 37.8 each of these bits can only be written while the USART is disabled. An F4 does not have
-    these bits (RM0090 30.6.6)."""
+    """These bits can be written only while the USART is off (RM0440 37.8). An F4 has none (RM0090 30.6.6)."""
     usart = Desk(G4).usart
     for write, value in ((usart.write_CR1, usart.value["CR1"] | 1 << 21), (usart.write_CR3, HALF | 1 << 14)):
         with pytest.raises(Unmodelled, match="while the USART is on"):

@@ -1,5 +1,4 @@
-"""The torques that the emulated core computes for one time equal the host's bit for bit. The README states the number
-of instructions."""
+"""The emulated core's torques equal the host's bit for bit, in as many instructions as the README says."""
 
 import numpy as np
 import pytest

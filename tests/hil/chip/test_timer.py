@@ -1,5 +1,4 @@
-"""A timer has events only for updates with an effect. A read of the timer returns the same values as in a reference
-timer that has all events."""
+"""A timer with events only for effective updates reads like a reference timer with all events."""
 
 from random import Random
 

@@ -27,8 +27,7 @@ __attribute__((naked, aligned(16))) void sys_tick(void) {{
 
 
 class Watched:
-    """A program with a watched handler. ticks: cycles of each tick, including flash waits, but without exception entry
-    and return."""
+    """A program with a watched handler. ticks: cycles with flash waits, without exception entry and return."""
 
     def __init__(self, folder, code: str, more: str = "") -> None:
         self.program = Program(folder, more + START.format(code=code.replace(";", "\\n")))
@@ -60,8 +59,7 @@ def watched(tmp_path):
 
 
 def test_a_way_not_gone_counts_with_its_cycles_and_all_its_waiting(watched):
-    """The path that is not taken has ten instructions of two bytes and a return, and begins with a line of flash. Only
-    the third tick receives it."""
+    """The other path has ten 2-byte instructions and a return, from a line of flash on. Only tick 3 takes it."""
     tick = watched("cmp r1, #3; beq 1f; bx lr; .balign 16; 1: " + "nop; " * 10 + "bx lr")
     assert tick.run(2.5).path(unseen=True) == 10 + 1 + REFILL + (LINE - 1)  # the second line arrives in time
     usual, rare = tick.ticks[0], tick.run(1).ticks[2]
@@ -108,8 +106,7 @@ def test_turns_of_loops_that_never_ran_multiply(watched):
 
 
 def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched):
-    """In each tick the function was called once. The processor also fetches the function's return instruction a second
-    time."""
+    """Each tick called the function once. Its return instruction is fetched a second time too."""
     more = ('__attribute__((naked, used, aligned(16))) void work(void) { __asm__ volatile(".rept 40\\n nop\\n '
             '.endr\\n bx lr"); }')
     twice = "push {r4, lr}; mov r4, r1; bl work; cmp r4, #99; bne 1f; bl work; 1: pop {r4, pc}"

@@ -50,9 +50,8 @@ def test_duties_are_late_where_the_firmware_says():
 
 
 def test_a_tick_that_may_take_too_long_is_refused_by_where_it_may(monkeypatch, tmp_path):
-    """In one case, code that no tick has executed takes a quarter of a million cycles. In the other image, the worst
-    tick at 70 kHz fits into a period only without its flash waits. Numbers for current loops are not compared, because
-    this image has no current loops."""
+    """In one case unexecuted code takes 250 000 cycles. In the other, the worst tick at 70 kHz fits only without its
+    flash waits. Neither image has current loops, whose numbers are not compared."""
     mechanism = rig.three_link()
     fast = replace(mechanism, control=replace(mechanism.control, rate_hz=70_000, knot_hz=200),
                    board=replace(mechanism.board, pwm_hz=70_000))

@@ -163,8 +163,7 @@ def test_the_arm_has_really_been_through_all_of_it(course):
 
 
 def test_the_build_says_so_too(arm, course):
-    """The short run of the build finds a tick that is almost as long as the worst tick of this long run. Because of its
-    margin, the product's bound is larger."""
+    """The build's short run finds almost the worst tick of this long run. Its margin makes its bound larger."""
     cost = measure(*arm)
     assert cost.instructions_tick <= BUDGET
     worst = sum(course.flash.worst)
@@ -173,8 +172,7 @@ def test_the_build_says_so_too(arm, course):
 
 
 def test_every_pointer_to_a_function_lies_in_a_table_that_the_longest_path_knows(arm):
-    """Apart from these tables, function pointers occur only in the vectors and in the main loop's reader of
-    requests."""
+    """Other function pointers are only in the vectors and in the main loop's reader of requests."""
     flash = Image.load(arm[1].elf, FLASH_START, 1 << 20)
     functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in control_flow.TABLES}
     words = np.frombuffer(flash.flash[:len(flash.flash) // 4 * 4], "<u4")

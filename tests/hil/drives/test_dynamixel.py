@@ -14,8 +14,7 @@ PING = bytes.fromhex("fffffd0001030001194e")  # the e-manual's example of a pack
 
 
 def test_an_answer_is_spoiled_while_the_boards_driver_is_still_on():
-    """Without a return delay the answer begins 20 us after the question. A transceiver whose driver is on for longer
-    corrupts the answer."""
+    """Without a return delay the answer comes after 20 us. A driver that is on for longer corrupts it."""
     for after, spoiled in ((0.5e-6, False), (15e-6, False), (25e-6, True)):
         bench, heard = Bench(1), []
         bench.servos[0].stored[x.DELAY] = bench.servos[0].registers[x.DELAY] = 0
@@ -154,8 +153,7 @@ def test_that_a_servo_answers_as_much_as_its_level_says():
 
 
 def test_that_a_current_follows_its_goal_within_the_supply(running):
-    """100 steps are 0.269 A. At rest the voltage is this current times 5.2 ohm. The test keeps the plant's current at
-    this value."""
+    """100 steps are 0.269 A. At rest the voltage is this times 5.2 ohm. The plant's current is kept."""
     running.write(x.GOAL_CURRENT, 2, 100)
     current, servo = 0.0, running.servos[0]
     for _ in range(300):
@@ -209,8 +207,7 @@ def test_that_a_motor_floats_while_it_is_off_and_a_duty_is_a_share_of_the_supply
 
 
 def test_that_position_mode_gives_a_duty_by_its_p_gain_within_the_goal_of_duty():
-    """The factory gain is 800 / 128 steps of duty per count. A full duty equals 885 steps. A servo that is switched on
-    holds its present position."""
+    """The factory gain is 800 / 128 steps of duty per count, a full duty 885. Switched on, it holds."""
     bench = Bench()
     bench.write(x.ENABLE, 1, 1)
     assert bench.settle(0.01) == [0.0, 0.0] and bench.read(x.GOAL_POSITION, 4)[0] == 2048

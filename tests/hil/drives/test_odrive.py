@@ -107,8 +107,7 @@ def test_in_the_mode_that_it_comes_with_it_holds_its_position():
 
 
 def test_in_position_mode_an_integral_of_the_velocitys_error_carries_a_load_unless_its_gain_is_none():
-    """The stiffness of the drive equals pos_gain times vel_gain. The stiffness of the factory settings is 3.3 N m per
-    turn."""
+    """The stiffness is pos_gain times vel_gain, 3.3 N m per turn with factory settings."""
     left = {}
     for integrator in (2.0 / 6.0, 0.0):
         client = Client(inertia=0.002, watchdog=0.0)
@@ -121,8 +120,7 @@ def test_in_position_mode_an_integral_of_the_velocitys_error_carries_a_load_unle
 
 
 def test_where_the_limit_of_velocity_acts_in_torque_mode_it_takes_torque_away():
-    """According to controller.cpp the torque is at most (vel_limit - velocity) vel_gain. The factory settings are 2
-    turns/s and 1/6 N m s per turn."""
+    """controller.cpp: at most (vel_limit - velocity) vel_gain; at the factory 2 turns/s, 1/6 N m s per turn."""
     client = Client(inertia=1e9).go()
     client.drive.limited = True
     client.hold(0.01, Input_Torque=5.0)

@@ -18,8 +18,7 @@ ARM = Path(__file__).resolve().parents[3] / "mechanisms" / "damiao_arm.toml"
 
 @pytest.mark.parametrize("kind", [rigid.Plant, articulated.Plant])
 def test_the_rotor_of_a_drive_accelerates_with_its_joint(kind):
-    """A torque acts on the shoulder of the folded arm, which is at rest without gravity. The reference adds the rotors
-    to M by hand."""
+    """A torque acts on the folded, weightless, resting arm. The reference adds the rotors to M by hand."""
     mechanism = load_mechanism(ARM)
     plant, torque, h = kind(mechanism), np.array([0.5, 0.0, 0.0]), 1e-4
     weight = kind(mechanism)
@@ -43,8 +42,7 @@ def test_a_plant_behind_a_board_takes_voltages_and_torques_together():
     ("mini-cheetah", 0.00227), ("cubemars-ak80-9", 0.0), ("feetech-sts3215-12v", 0.0)])
 @pytest.mark.parametrize("told", [0.0, 0.03])
 def test_a_virtual_rotor_is_the_files_else_the_published_one_else_said_to_be_unknown(kind, rotor, told):
-    """The drive moves the joint through a gear of ratio 2. The inertia of a servo's rotor belongs to the servo's
-    motor."""
+    """The drive has a gear of ratio 2. A servo's rotor belongs to its motor."""
     joint = load_mechanism(ARM).joints[0]
     servo = ServoSetting() if kind.startswith("feetech") else None
     joint = replace(joint, drive=replace(joint.drive, type=DRIVES[kind], inertia=0.0 if servo else told, gear=2.0,

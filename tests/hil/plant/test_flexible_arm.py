@@ -1,5 +1,4 @@
-"""A flexible two-link arm from planning to motion: the host plans, the virtual board plays with the image, and the
-plant has finer elements."""
+"""A flexible two-link arm: the host plans, the image plays, and the plant has finer elements."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -50,8 +49,7 @@ class Witnessed(FlexibleArmPlant):
 
 
 class Points(ArticulatedPlant):
-    """A plant of points with large rotations and tension that shares no equations with the inverse model. The plant
-    records the positions of its tip."""
+    """A plant with large rotations and tension, without the inverse model's equations. Records its tip."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(refined(mechanism, 2))
@@ -65,8 +63,7 @@ class Points(ArticulatedPlant):
 
 
 def played(mechanism: Mechanism, trajectory: Trajectory, out: Path, plant: Witnessed | Points) -> tuple[Result, float]:
-    """Return the run, and the residual vibration of the tip: the peak-to-peak deflection after the end of the path,
-    later than LEAD, m."""
+    """Return the run, and the tip's residual vibration: peak to peak, from LEAD after the path on, m."""
     result = run_closed_loop(mechanism, trajectory, plant=plant, out=out)
     t, x, y = np.array(plant.path).T
     after = (t > t[-1] - REST) & (t < t[-1] - 0.02)  # when the motion has ended, the host disarms immediately

@@ -38,8 +38,7 @@ def sticking() -> Mechanism:
 
 
 def step(plant: FlexibleArmPlant, h: float, volts: np.ndarray, torque: np.ndarray) -> dict[str, np.ndarray | float]:
-    """Return the state after a step: average acceleration, implicit elastic and damping terms, and velocity terms that
-    are iterated three times."""
+    """Return the state after a step: average acceleration, implicit elasticity and damping, three iterations."""
     n, arm, motors = plant.n, plant.flexible, [joint.motor for joint in plant.joints]
     R, L, constant, rotor = np.array([(m.R, m.L, m.gear * m.K, m.gear**2 * m.inertia) if m else (1.0, 0.0, 0.0, 0.0)
                                       for m in motors]).T
@@ -79,8 +78,7 @@ def step(plant: FlexibleArmPlant, h: float, volts: np.ndarray, torque: np.ndarra
                                        load_mechanism(MECHANISMS / "flexible_link.toml")],
                          ids=["arm", "longer", "sheared", "sticking", "link"])
 def test_each_step_is_newmarks(mechanism):
-    """Return random voltages, where some terminals float, and random torques. In the last quarter all terminals
-    float."""
+    """Random voltages, some terminals floating, and torques. In the last quarter all terminals float."""
     plant = FlexibleArmPlant(mechanism, 4)
     rng, start, rested = np.random.default_rng(3), plant.x, 0
     for k in range(120):

@@ -1,5 +1,4 @@
-"""A plant that does not support friction that depends on velocity or load refuses a file with this friction, and names
-it."""
+"""A plant without friction that depends on velocity or load refuses a file with it, and names it."""
 
 from dataclasses import replace
 

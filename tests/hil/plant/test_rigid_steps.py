@@ -1,5 +1,4 @@
-"""Each step of the rigid plant satisfies the equation of femtorque.hil.plant.rigid, with terms computed by
-Pinocchio."""
+"""Each step of the rigid plant satisfies femtorque.hil.plant.rigid's equation, by Pinocchio's terms."""
 
 from dataclasses import dataclass, replace
 
@@ -104,8 +103,7 @@ class Checked:
         return self.coulomb + more + np.array([f.load for f in rows]) * np.abs(self.carried)
 
     def _bilinear(self, q: np.ndarray, v: np.ndarray, w: np.ndarray, fall: np.ndarray) -> np.ndarray:
-        """Return the velocity forces C(v) w, computed from the quadratic forces. The velocity forces C(v) w are
-        symmetric in v and w."""
+        """Return the velocity forces C(v) w, symmetric in v and w, from the quadratic forces."""
         both, first, second = (rnea(self.model, q, x, 0.0 * q) - fall for x in (v + w, v, w))
         return 0.5 * (both - first - second)
 

@@ -32,8 +32,8 @@ COUPLING = Coupling(Leading((0,), np.ones(1), np.zeros(1)), *np.zeros((6, 1)))
 
 
 def feels(share: float = SOFT, reaction: str = "none") -> Mechanism:
-    """Return the three-link arm with [feel], part of its stiffness, and thresholds near the encoders' noise. A hand
-    would notice little with the default thresholds."""
+    """Return the three-link arm with [feel] and a fraction of its stiffness. The chosen thresholds are sometimes below
+    the encoders' noise; a hand would notice little of the default ones, at six times the noise."""
     it = three_link()
     joints = tuple(replace(j, gains=Gains(j.gains.ku * share, j.gains.kv * share**0.5, j.gains.ki), contact=Contact(c))
                    for j, c in zip(it.joints, CONTACTS, strict=True))

@@ -66,8 +66,9 @@ def test_an_arm_with_drives_moves_as_the_host_computes_it(arm, nearest, busy):
 
 
 def test_frames_on_a_bus_do_not_delay_the_update_of_duties():
-    """Without preload, duties are written FT_TICK_AHEAD before the update. In each tick another node's frame comes 0.3
-    us later, until its end has passed the write. One block of instructions of delay remains."""
+    """Without preload, the firmware writes duties FT_TICK_AHEAD before the update. Another node's frame arrives 0.3 us
+    later in each tick, until its end is past the write. The delay left is one block, which the virtual chip never
+    interrupts."""
     m = mixed()
     joints = tuple(replace(j, drive=replace(j.drive, bus="can2")) if j.drive else j for j in m.joints)
     m = replace(m, name="mixed_single", board=replace(m.board, use="f405rg-6"), buses=(Bus("can2"),), joints=joints)

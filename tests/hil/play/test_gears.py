@@ -15,8 +15,8 @@ from tests.support.geared import ARM, GEAR, read
 
 
 def test_behind_gears_each_drive_gives_its_share_of_the_holding_torque():
-    """The arm is stretched out. A drive's angle is the gear ratio times the joint's, and its torque the joint's divided
-    by the ratio. The servo reports a current, proportional to its torque."""
+    """The arm is stretched out. A drive's angle is the gear ratio times the joint's, its torque the joint's over the
+    ratio. The servo reports a current, proportional to its torque."""
     m = read(ARM, "geared_arm")
     plant = Plant(m)
     with VirtualBoard(platformio.build_image(m, IMAGES / m.name).elf, m, plant) as board:

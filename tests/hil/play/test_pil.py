@@ -1,8 +1,5 @@
-"""The pil image behind a serial port, with the plant simulated by the host. The virtual board behaves like a real one.
-
-The board's plant does not move here, and the board's pins must never drive anything. A slow line does not change a run,
-because time is counted in ticks that the board has answered.
-"""
+"""The pil image behind a serial port, with the plant simulated by the host. The virtual board acts as a real one, whose
+plant rests and whose pins must drive nothing. A slow line changes no run, because time is counted in answered ticks."""
 
 import json
 import zlib

@@ -76,8 +76,7 @@ def test_any_fault_can_be_asked_for_in_any_run(fault, state, named):
 
 
 def test_a_plant_that_changed_otherwise_than_said_fails_its_check(three_link):
-    """The predictions for these runs are incorrect on purpose: 10 % more mass, 1.7 times the friction, and friction in
-    place of mass."""
+    """Wrong predictions: 10 % more mass, 1.7 times the friction, and friction in place of mass."""
     s = scenario.load_scenario("three_link")
     for name, wrong in (("mass +20 %", {"mass_scale": 1.1}), ("friction x2", {"friction_scale": 1.7}),
                         ("mass +20 %", {"mass_scale": 1.0, "friction_scale": 2.0})):

@@ -1,5 +1,4 @@
-"""Deformable beams: natural frequencies, large deflections, centrifugal stiffening, energy, momentum and member
-forces."""
+"""Deformable beams: frequencies, large deflections, stiffening, energy, momentum and member forces."""
 
 from dataclasses import replace
 
@@ -133,8 +132,7 @@ def test_its_weight_bends_the_cantilever_into_the_elastica():
 
 
 def test_a_spinning_beam_is_stiffened_by_its_centrifugal_force():
-    """A beam on a heavy spinning hub vibrates at the frequency of Ritz's method: int EI w''^2 + T w'^2 = W^2 int m
-    w^2."""
+    """A beam on a heavy spinning hub vibrates as by Ritz: int EI w''^2 + T w'^2 = W^2 int m w^2."""
     spin = 3.0 * PACE
     powers = np.arange(2, 10)
     a, b = powers[:, None], powers[None, :]
@@ -176,9 +174,8 @@ def test_a_driven_flexible_arm_gains_the_work_and_the_angular_momentum_of_its_to
 
 
 def test_a_link_that_turns_about_its_own_axis_follows_an_exact_chain():
-    """The hub is skew, and the slopes of the bent beam reach 0.19. The torque is that of the exact chain of
-    tests/support/flexible_chain.py. With this torque the joint moves by 1.57 rad in the same way as the exact chain.
-    The error is proportional to the square of the elements' length."""
+    """The hub is skew, and the slopes reach 0.19. The exact chain of tests/support/flexible_chain.py gives the torque,
+    which moves the joint by 1.57 rad as in the chain. The error falls with the elements' length squared."""
     motion, hz, ticks = oracle.septic([0.0], [1.57], 0.4), 1000, 420
     worst = []
     for elements in (4, 8):

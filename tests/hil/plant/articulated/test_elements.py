@@ -1,5 +1,4 @@
-"""A free solid, and each type of mechanism between two solids: the tests check degrees of freedom, momentum and
-energy."""
+"""A free solid, and two solids with each type of mechanism: degrees of freedom, momentum, energy."""
 
 import numpy as np
 import pytest

@@ -14,9 +14,7 @@ from tests.support import oracle
 
 
 def four_bar(thickness: float = 1e-5) -> Mechanism:
-    """Return the example without friction and motor.
-
-    thickness: moment of inertia of each rod about its own axis, kg m^2."""
+    """Return the example without friction and motor. thickness: each rod's inertia about its axis, kg m^2."""
     mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
     links = (replace(link, inertia=link.inertia + np.diag([thickness, 0.0, 0.0])) for link in mechanism.links)
     joints = (replace(joint, friction=Friction(), motor=None, encoder=None) for joint in mechanism.joints)
@@ -51,8 +49,7 @@ def test_loops_that_cannot_close_or_lie_in_a_singular_pose_are_refused(thickness
 @pytest.mark.parametrize(("kind", "rows"), [("ball", 3), ("rigid", 6)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_accelerations_of_spatial_loops_equal_constrained_forward_dynamics(kind, rows, seed):
-    """Two arms of four joints each, with random geometry, are connected at their ends. The accelerations of the arms
-    equal Pinocchio's."""
+    """Two arms of four joints with random geometry, joined at their ends, accelerate as Pinocchio says."""
     rng = np.random.default_rng(seed)
     left, right = oracle.random_chain(rng, 4), oracle.random_chain(rng, 4)
 

@@ -1,5 +1,4 @@
-"""In the articulated plant, mimic joints are couplings of coordinates. Pinocchio's forward dynamics is the
-reference."""
+"""Mimic joints are couplings of coordinates in the articulated plant. Pinocchio is the reference."""
 
 import numpy as np
 import pinocchio as pin

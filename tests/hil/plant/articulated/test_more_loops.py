@@ -1,5 +1,4 @@
-"""Closed mechanisms that are in no example: slider-cranks closed in three ways, and a Stewart platform with massless
-universal joints."""
+"""Closed mechanisms of no example: slider-cranks closed in three ways, and a Stewart platform."""
 
 from collections.abc import Sequence
 
@@ -43,8 +42,7 @@ def slider_crank(kind: str) -> Mechanism:
 
 
 def stewart() -> Mechanism:
-    """Return a platform on six legs of variable length. The platform's six degrees of freedom are passive joints
-    between massless links."""
+    """Return a platform on six extensible legs, with six passive joints between massless links."""
     links, joints, loops = [], [], []
     carrier = "base"
     for name, kind, axis, start in (("x", "prismatic", "x", 0.01), ("y", "prismatic", "y", -0.02),

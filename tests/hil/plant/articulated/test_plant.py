@@ -18,16 +18,14 @@ MECHANISMS = Path(__file__).parents[4] / "mechanisms"
 
 
 def accelerations(plant: Plant, torque) -> np.ndarray:
-    """Return the joint accelerations for joint torques, at the plant's present state, computed from the plant's
-    points."""
+    """Return the accelerations for joint torques at the present state, from the points."""
     cycle = plant.cycle
     points = cycle.gamma + cycle.along.responses @ np.asarray(torque, float)
     return cycle.equations.G @ points + cycle.equations.turning(cycle.v)
 
 
 def check(mechanism, q, v, tau, model, within: float) -> Plant:
-    """Compare the accelerations of a plant with Pinocchio's. within: the maximum error, relative to the maximum
-    acceleration."""
+    """Compare accelerations with Pinocchio's. within: maximum error over maximum acceleration."""
     plant = Plant(mechanism, start=q, velocities=v)
     expected = oracle.aba(model, q, v, tau)
     np.testing.assert_allclose(accelerations(plant, tau), expected, atol=within * np.abs(expected).max())
@@ -115,8 +113,7 @@ def test_an_impossible_tensor_elsewhere_is_refused_by_name():
 
 
 def test_a_uniform_slender_chain_in_its_plane_moves_as_forward_dynamics_says():
-    """The rods are degenerate solids. The added thickness of the rods acts across the plane and about the rods'
-    axes."""
+    """The rods are degenerate solids, whose added thickness acts across the plane and about their axes."""
     mechanism = oracle.planar_chain(3)
     rng = np.random.default_rng(1)
     q, v, tau = rng.uniform(-2, 2, 3), rng.uniform(-2, 2, 3), rng.uniform(-0.2, 0.2, 3)

@@ -41,8 +41,7 @@ def motors_of(plant: Plant, h: float, volts: np.ndarray) -> tuple[np.ndarray, np
 
 
 def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0, h: float = H) -> None:
-    """Compute a step of the plant and check it. thin: condition of the rows of the thinnest solid relative to the rows
-    of a thick solid."""
+    """Step the plant and check. thin: condition of the thinnest solid's rows relative to a thick one's."""
     cycle, s = plant.cycle, plant.structure
     within = thin * 5e-12
     z, v, gamma, q = cycle.z.copy(), cycle.v.copy(), cycle.gamma.copy(), cycle.q
@@ -93,8 +92,7 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
 
 
 def shaken(plant: Plant, seed: int, count: int = 60, strength: float = 5.0, thin: float = 1.0) -> None:
-    """Return random voltages, where some terminals float, and random torques. In the last quarter all terminals float,
-    as on disarmed bridges."""
+    """Return random voltages and torques. Some terminals float, and in the last quarter all."""
     rng = np.random.default_rng(seed)
     still = plant.q
     for k in range(count):
@@ -208,8 +206,7 @@ def test_a_step_that_is_too_long_is_refused():
 
 
 def parallelogram(crank: float) -> Mechanism:
-    """Return two cranks of 0.2 m, 0.3 m apart, and their coupler. The mechanism is singular when its links are
-    collinear."""
+    """Return cranks of 0.2 m, 0.3 m apart, and their coupler: singular when collinear."""
     mechanism, far = four_bar(), np.array([0.3, 0.0, 0.0])
     long = {"crank": 0.2, "coupler": 0.3, "rocker": 0.2}
     links = tuple(replace(link, com=np.array([long[link.name] / 2, 0.0, 0.0])) for link in mechanism.links)

@@ -51,8 +51,7 @@ def bare_accelerations(plant: Plant, tau: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("velocities", [(0.05, -0.02, 0.03), (0.0, 0.1, -0.1)])
 def test_an_object_picked_up_in_motion_takes_its_share_of_the_momentum(velocities):
-    """The object is at rest before the switch. Impulses act only at the joints, so M+ v+ = M- v-. The object's
-    contribution to this momentum is zero."""
+    """The object rested before. Impulses act only at joints, so M+ v+ = M- v- without the object."""
     plant, mechanism, mode = at_switch("pick_and_place", velocities=velocities)
     q, before = plant.q, plant.v
     plant.switch(mode)
@@ -120,8 +119,7 @@ def test_arms_that_grasped_move_as_one_mechanism_and_as_two_again_after_release(
 
 
 def standing_on_the_right(mechanism: Mechanism) -> Mechanism:
-    """Return the biped as a chain that starts at its right foot, written out by hand. All joints turn in the opposite
-    direction."""
+    """Return the biped as a chain from its right foot, written by hand, with opposite directions."""
     foot, leg = mechanism.link("left_foot"), mechanism.link("left_leg")
     load = mechanism.payloads[0]
     links = (replace(leg, name="right_leg"), leg, foot)
