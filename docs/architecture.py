@@ -24,7 +24,7 @@ def modules() -> dict[str, Path]:
 
 
 def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
-    """Return those of the known modules that a syntax tree imports, also inside functions."""
+    """Return the known modules that a syntax tree imports, also inside functions."""
     names = set(known)
     found: set[str] = set()
     for node in ast.walk(tree):

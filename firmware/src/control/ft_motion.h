@@ -87,7 +87,7 @@ static inline void ft_motion_leave(ft_motion *m)
     m->pace.half = m->pace.slope = 0;
 }
 
-/* Return the slot after this one in the ring. */
+/* Return the slot after this slot in the ring. */
 static inline ft_target *ft_motion_after(ft_motion *m, ft_target *slot)
 {
     return slot + 1 < m->due + FT_MOTION_SLOTS ? slot + 1 : m->due;

@@ -343,7 +343,7 @@ def test_stack_bound_follows_pointers(tmp_path):
 
 
 def test_stack_bound_knows_functions_whose_code_stands_in_the_image_once(tmp_path):
-    """GCC merges equal functions into one, and reports only the frame of this one."""
+    """GCC merges equal functions into one, and reports only the frame of this function."""
     twin = "static int {}(volatile int *p) {{ volatile char a[300]; a[p[0]] = 1; return a[p[1]]; }}"
     code = ("int start(volatile int *);" + twin.format("one")
             + twin.format("two") + "int start(volatile int *p) { return one(p) + 3 * two(p + 1); }")

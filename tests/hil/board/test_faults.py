@@ -60,7 +60,7 @@ def test_a_fault_ends_in_its_named_state_and_one_at_start_never_lets_the_outputs
 
 
 def played(mechanism, fault):
-    """Play a short motion on an arm other than that of the test rig."""
+    """Play a short motion on an arm that is not the test rig's arm."""
     names = [joint.name for joint in mechanism.streamed]
     start = np.array([joint.start for joint in mechanism.streamed])
     motion = from_rows(names, [0.0, 1.0], np.array([start, start + rig.REACH[:len(start)]]))

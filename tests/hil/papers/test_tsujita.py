@@ -29,7 +29,7 @@ def test_bending_changes_the_torques():
 
 @pytest.mark.parametrize("frame", ["root", "chord"])
 def test_plant_without_bending_is_a_rigid_arm(frame):
-    """With a stiff beam the accelerations of the plant equal those of Pinocchio's rigid arm, in both frames."""
+    """With a stiff beam the plant has the accelerations of Pinocchio's rigid arm, in both frames."""
     mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     beam = mechanism.links[0]
     stiff = replace(mechanism, links=(replace(beam, beam=replace(beam.beam, EI=(np.inf, 1e6))),))

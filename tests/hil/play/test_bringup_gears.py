@@ -1,4 +1,4 @@
-"""First power-up of an arm with gears between drives and joints that its file does not mention."""
+"""First power-up of an arm with gears between drives and joints. The arm's file does not mention the gears."""
 
 import math
 import re

@@ -1,5 +1,5 @@
 """A stand-in for torchvision. LeRobot imports torchvision, but the tests do not use it. No build of torchvision works
-with the build of torch without GPU support. Every module below this one can be imported, and every name in these
+with the build of torch without GPU support. Every module below `torchvision` can be imported, and every name in these
 modules is an empty class.
 """
 
@@ -18,7 +18,7 @@ class Anything(ModuleType):
 
 
 class Finder:
-    """A finder that finds every module below this one."""
+    """A finder that finds every module below `torchvision`."""
 
     def find_spec(self, name, path=None, target=None):
         return ModuleSpec(name, self, is_package=True) if name.startswith("torchvision.") else None

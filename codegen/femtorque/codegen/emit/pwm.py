@@ -210,7 +210,7 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
 
 
 def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> Currents | None:
-    """Return the current loops; None if no joint has one."""
+    """Return the current loops; None if no joint has a current loop."""
     assert mechanism.board is not None
     looped = [(i, joint) for i, (joint, c) in enumerate(joints) if c and joint.motor and joint.motor.drive == "current"]
     sampling = board.chip.sampling

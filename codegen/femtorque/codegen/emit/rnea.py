@@ -3,7 +3,7 @@
 The C is for a user's controller. The functions compute tau(q, q', q'') and the torque that holds the weight at q, in
 rad and m. Calls may come at any state and in any order. Open trees need no state between two calls. For closed loops,
 the state is the last pose in which the loops were closed. The functions that start the step (ft_closed.c.j2) move the
-loops from that pose to the next one. The solution of the loops and the allocation of torques use the same code as the
+loops from that pose to the next pose. The solution of the loops and the allocation of torques use the same code as the
 step (step/closed.py).
 """
 

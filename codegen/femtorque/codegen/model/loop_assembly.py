@@ -524,7 +524,7 @@ def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple
         sizes = np.array([norm(left[:, i]) if i in actuated and i not in chosen else 0.0
                           for i in range(model.n)])
         best = int(np.flatnonzero(sizes > 0.999999 * sizes.max())[-1])  # of equally good joints take the last, so that
-                                                                        # the first ones become coordinates
+                                                                        # the first joints become coordinates
         if sizes[best] < RANK:
             _refuse(model.mechanism, "joint", "the actuated joints do not determine the pose")
         chosen.append(best)

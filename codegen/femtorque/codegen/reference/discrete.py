@@ -55,7 +55,7 @@ class Closed:
         """Return torques (N, J) of the actuated joints. Raise Refused at a singular pose.
 
         The C predicts each pose from the previous pose. This reference iterates instead: in every pass it predicts all
-        poses from those of the last pass, until the poses no longer change.
+        poses from the poses of the last pass, until the poses no longer change.
         """
         a, u = self.assembly, u[:, self.places]
         at, before, far = a.follow(positions[:-1]), np.concatenate([np.zeros_like(u[:1]), u[:-1]]), np.inf

@@ -526,8 +526,8 @@ class Flexible:
         return self.dynamics.whole(self._motion(*x), weight)
 
     def _motion(self, *x: Array) -> ModalMotion:
-        """Return the motion as a ModalMotion. x: positions, velocities, accelerations of driven joints (..., J), then
-        those of the unknowns (..., Z)."""
+        """Return the motion as a ModalMotion. x: positions, velocities and accelerations of driven joints (..., J),
+        then of the unknowns (..., Z)."""
         s = len(self.springs)
         shape = np.broadcast_shapes(*(part.shape[:-1] for part in x))
         parts, modes = [], []

@@ -39,7 +39,7 @@ HEAVIEST = 2.0
 
 @dataclass(frozen=True)
 class Choice:
-    """Choices for one joint. step/search.py selects those that need the fewest instructions."""
+    """Choices for one joint. step/search.py selects the choices with the fewest instructions."""
 
     origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or unchanged ("given")
     mass: str = "own"  # "own": mu makes the body's mass zero; "parent": the parent's first moment along x

@@ -589,7 +589,8 @@ class Tip:
         return _sum(self.H[max(r, c), min(r, c)] * d[c] for c in range(len(d)))
 
     def change(self, d: Sequence[Expr]) -> tuple[Vec3, Vec3]:
-        """Return the tip's angular acceleration and acceleration, in the root frame, from those of its coordinates."""
+        """Return the tip's angular acceleration and acceleration, in the root frame, from the accelerations of its
+        coordinates."""
         de = da = Vec3.zero(d[0].graph)
         for r, axis in enumerate(self.axes):
             de, da = (de + d[r] * axis, da) if r % 2 else (de, da + d[r] * axis)

@@ -51,8 +51,8 @@ def read_stack(files: Iterable[Path]) -> CallGraph:
 
 def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
     """Return the graph with one common name for functions with identical code. The image contains only one of these
-    functions, and GCC reports only the frame of this one. addresses: addresses of all functions in the image, by names
-    without files.
+    functions, and GCC reports only the frame of this function. addresses: addresses of all functions in the image, by
+    names without files.
     """
     kept = {addresses[_plain(name)]: name for name in graph.frames if _plain(name) in addresses}
 

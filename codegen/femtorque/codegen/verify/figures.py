@@ -15,7 +15,7 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_format(path: Path, key: str = "figure") -> None:
-    """Raise BadInput if the suffix is not that of a picture format. Raise Refused if matplotlib is missing."""
+    """Raise BadInput if the suffix belongs to no picture format. Raise Refused if matplotlib is missing."""
     if path.suffix.lower() not in FORMATS:
         raise BadInput(path, key, None, f"must end in one of {', '.join(FORMATS)}")
     need("matplotlib")
@@ -31,7 +31,7 @@ def blank(width: float, height: float) -> Figure:
 def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None:
     """Draw three panels with one curve per joint: the Newton-Euler torque, the torque `computed`, and their difference.
 
-    The axes are N m or N over s. Raise BadInput if the suffix is not that of a picture format.
+    The axes are N m or N over s. Raise BadInput if the suffix belongs to no picture format.
     """
     import matplotlib  # noqa: PLC0415 (an extra)
 

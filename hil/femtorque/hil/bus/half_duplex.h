@@ -24,11 +24,11 @@ typedef struct {
                        uint8_t *whole, uint32_t before);
 } servo_ways;
 
-/* A servo on the bus. parts: the chip that gives the time. catch_up: simulates
- * the motor up to the present time; its argument is `of`. late: additional
- * delay of the servo's answers, s. cut: the servo has power but no data line.
- * delay: time from the end of the question, or of the previous answer, to the
- * servo's answer, s. named: the servo answers next. */
+/* A servo on the bus. parts: the chip that gives the time. catch_up(of):
+ * simulates the motor up to the present time. late: additional delay of the
+ * servo's answers, s. cut: the servo has power but no data line. delay: time
+ * from the end of the question, or of the previous answer, to the servo's
+ * answer, s. named: the servo answers next. */
 typedef struct servo {
     const servo_ways *ways;
     struct servo *next;

@@ -242,8 +242,8 @@ static int let_go(problem *w)
 
 /* Find friction torques m from an initial m, one joint at a time, as a bounded
  * least-squares problem: min m' C m / 2 + velocity' m (Stark and Parker's
- * BVLS). The sum that is minimised decreases in each round. The result is that
- * of the last round of the iteration. Return 0 for NaN. */
+ * BVLS). The sum that is minimised decreases in each round. The result comes
+ * from the last round of the iteration. Return 0 for NaN. */
 static int one_by_one(int64_t n, const double *compliance,
                       const double *velocity, const double *bound, double *m)
 {

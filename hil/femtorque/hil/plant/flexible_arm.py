@@ -1,10 +1,10 @@
 """Forward dynamics of a planar arm with a flexible last link, used to test planned tip motions.
 
-The equations are not those of the inverse model. The elements are cubic, and this module selects their number. All mass
-of the beam, its loads and the rigid links is in points, as in PLEXUS. Therefore the mass matrix is a sum of m J'J over
-the points. Shear, if the link has shear, is one constant strain per element that minimises the energy. Rotation and
-bending are coupled without approximation. Deflections are measured either from the root, which is clamped to its joint,
-or from the chord:
+The equations differ from the inverse model's equations. The elements are cubic, and this module selects their number.
+All mass of the beam, its loads and the rigid links is in points, as in PLEXUS. Therefore the mass matrix is a sum of m
+J'J over the points. Shear, if the link has shear, is one constant strain per element that minimises the energy.
+Rotation and bending are coupled without approximation. Deflections are measured either from the root, which is clamped
+to its joint, or from the chord:
 
 - "root": the length of the beam is constant. For a deflection w of the axis, the points move towards the root by
   1/2 int w'^2. This displacement has inertia. The bending angle is the angle of the axis, w' = sin, so the energy is

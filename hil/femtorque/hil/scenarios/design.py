@@ -242,10 +242,9 @@ def _size(error: Array) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """A design. start, chosen: the mechanism before and after. sizes, gears (n,): the motors' relative masses and gear
-    ratios. predicted, simulated: energy before and after, J, from the demand and from the plant under servos. error
-    (n,): error before and after, rad. slack: minimum slack of each limit, for the chosen mechanism. trials: number of
-    simulations. radius: spectral radius of the sampled loop with the gains times the margin."""
+    """The chosen motors and gears. start, chosen: the mechanism before and after. sizes, gears (n,): the motors'
+    relative masses and gear ratios. predicted, simulated: energy before and after, J, from the demand and from the
+    plant under servos."""
 
     start: Mechanism
     chosen: Mechanism
@@ -253,10 +252,10 @@ class Choice:
     gears: Array
     predicted: tuple[float, float]
     simulated: tuple[float, float]
-    error: tuple[Array, Array]
-    slack: dict[str, float]
-    trials: int
-    radius: float
+    error: tuple[Array, Array]  # (n,): error before and after, rad
+    slack: dict[str, float]  # minimum slack of each limit, for the chosen mechanism
+    trials: int  # number of simulations
+    radius: float  # spectral radius of the sampled loop with the gains times the margin
 
     def checks(self, margin: float) -> list[Check]:
         """Return the objectives before and after, and the constraints, as checks."""

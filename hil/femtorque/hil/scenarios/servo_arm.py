@@ -28,14 +28,14 @@ FREQUENCY, DECAY = 0.01, 0.05  # relative tolerances for frequency (elements) an
 
 @dataclass(frozen=True)
 class Swing:
-    """t (T,) s. target, hub (T,) rad. tip (T,) m: arc length from the target's direction. measured, theory: frequency
-    Hz and decay 1/s after the end of the turn."""
+    """A turn of the arm. target, hub (T,): angles, rad. measured, theory: frequency, Hz, and decay, 1/s, after the end
+    of the turn."""
 
     name: str
-    t: Array
+    t: Array  # (T,): times, s
     target: Array
     hub: Array
-    tip: Array
+    tip: Array  # (T,): arc length from the target's direction, m
     turned: float
     measured: tuple[float, float]
     theory: tuple[float, float]

@@ -33,7 +33,7 @@ Ends = Literal["free", "static"]
 # fraction of the largest root's magnitude: roots with smaller real parts count as neither stable nor unstable
 ON_AXIS = 1e-9
 SINGULAR = 1e12  # condition number at which rounding causes errors of 1e-4
-LARGEST = 40_000_000  # maximum size of the banded matrix, numbers: about 1 GB in the solver
+LARGEST = 40_000_000  # maximum number of entries of the banded matrix: about 1 GB in the solver
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,11 @@ def about(session: Session) -> dict[str, Any]:
 
 
 def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the last STATUS as plain data, by joint: rad or m, per s, N m or N.
+    """Return the last STATUS as plain data by joint, in rad or m, rad/s or m/s, and N m or N.
 
-    pd: torque of the file's gains. rest: the torque beyond pd and feed-forward: friction, rotor, integral and limits,
-    without gains all beyond the feed-forward. before: the last sample. Positions from a bus are older than the STATUS,
-    so the rate error of a bus joint is the difference quotient of the errors.
+    `pd` is the torque of the file's gains. `rest` is the torque beyond pd and feed-forward: friction, rotor, integral
+    and limits. Without gains, `rest` is all torque beyond the feed-forward. before: the last sample. Positions from a
+    bus are older than the STATUS, so the rate error of a bus joint is the difference quotient of the errors.
     """
     s, c, link = session.status, session.configuration, session.link
     error = session.tracking_error()

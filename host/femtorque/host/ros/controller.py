@@ -29,7 +29,7 @@ LIVE = 0.1  # time within which a single point counts as a live target, e.g. fro
 FEEDBACK = 0.05  # time between two messages, s
 GRACE = 2.0  # time after a goal's end in which the arm must reach a goal without a time tolerance, s
 SETTLED = 0.1  # time from the last target until the joints are at rest, s
-GRIPPED, STALL, STALLED = 0.01, 1e-3, 1.0  # defaults of ros2_control's gripper: rad or m, rad/s or m/s, s
+GRIPPED, STALL, STALLED = 0.01, 1e-3, 1.0  # position, velocity and time of ros2_control's gripper by default
 TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/JointTrajectoryPoint"
 
 

@@ -34,10 +34,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Motion:
-    """Motion of an arm for the page. measured, true and shares (T, n): measured and true positions, and torques as
-    fractions of the limit; None if unknown.
+    """Motion of an arm for the page. measured, true (T, n): measured and true positions. shares (T, n): torques as
+    fractions of the limit. These three are None if unknown.
 
-    bends (T, 4): deflection, m, and slope, rad, of flexible tips in y, then in z. true_bends: bends of a simulated arm.
+    bends (T, 4): deflection, m, and slope, rad, of flexible tips in y, then in z.
     """
 
     joints: tuple[str, ...]
@@ -49,7 +49,7 @@ class Motion:
     modes: Sequence[tuple[float, str]] = ()  # (s, name) of the first mode and of every switch
     marks: Sequence[Mark] = ()
     bends: dict[str, Array] = field(default_factory=dict)
-    true_bends: dict[str, Array] = field(default_factory=dict)
+    true_bends: dict[str, Array] = field(default_factory=dict)  # bends of a simulated arm
     waypoints: Sequence[tuple[float, str]] = ()  # (s, name)
     path: Array | None = None  # tip positions (T, 3) in the base frame, m
     around: Sequence[tuple[float, Moment]] = ()  # (s, surroundings) of a simulated arm, in order

@@ -16,9 +16,9 @@ HSEON, HSERDY, CSSON, PLLON, PLLRDY = 1 << 16, 1 << 17, 1 << 19, 1 << 24, 1 << 2
 
 
 class ClockController(Peripheral):
-    """Oscillators, PLL, clock tree and gates. hse_hz: of the crystal, Hz; None without one. HSION, HSIRDY: bits of CR.
-    SOURCES: ready bits by CFGR.SW. APB_SHIFTS: positions of the APB prescalers in CFGR. LIMITS_HZ: of HCLK, APB1, APB2.
-    RESET_FLAGS: bits of CSR by cause, which CLEAR_FLAGS clears."""
+    """Oscillators, PLL, clock tree and gates. hse_hz: frequency of the crystal, Hz; None without a crystal. HSION,
+    HSIRDY: bits of CR. SOURCES: ready bits by CFGR.SW. APB_SHIFTS: positions of the APB prescalers in CFGR. LIMITS_HZ:
+    of HCLK, APB1, APB2. RESET_FLAGS: bits of CSR by cause, which CLEAR_FLAGS clears."""
 
     HSION: ClassVar[int]
     HSIRDY: ClassVar[int]

@@ -11,7 +11,7 @@ _SER, _MER, _PGPERR, _OPTLOCK, _OPTSTRT = 1 << 1, 1 << 2, 1 << 6, 1 << 0, 1 << 1
 # address and bytes of each sector (RM0090 table 5)
 _SECTORS = [(0x08000000 + (at << 10), size << 10) for at, size in (
     *((16 * i, 16) for i in range(4)), (64, 64), *((128 * i, 128) for i in range(1, 8)))]
-# DS8626, flash memory programming, by words, typical: from memory, not looked up
+# Typical times of flash programming by words, as in DS8626. The values were not compared with the data sheet.
 _PROGRAM_S, _ERASE_S, _MASS_ERASE_S = 16e-6, {16: 0.25, 64: 0.55, 128: 1.0}, 8.0
 _LOW_VOLTAGE_HZ = 144_000_000  # maximum HCLK with PWR_CR.VOS = 0
 

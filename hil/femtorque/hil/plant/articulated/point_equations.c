@@ -121,7 +121,7 @@ double point_row_times(const point_system *s, const point_equations *e,
 
 /* -- the factor ---------------------------------------------------------- */
 
-/* Finish the previous row's ranges of columns, and begin those of a row. */
+/* Finish the previous row's ranges of columns, and begin a row's ranges. */
 static const point_run *runs_of(const point_system *s, int64_t row)
 {
     return s->run + s->runs[row];

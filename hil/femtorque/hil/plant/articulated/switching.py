@@ -3,8 +3,9 @@
 Solids keep their places. When a payload is picked up or put down, a solid gets four new points: fixed combinations of
 the old points, and of their velocities. A switch takes no time. A payload is at rest before it is picked up. When a
 loop closes, it removes the remaining relative velocities. Closing a loop and picking up a payload are inelastic
-impacts. Only the impulses of the mechanisms change the momentum. Therefore the new velocities are those that satisfy
-the new rows and are nearest to the old velocities in the mass-weighted norm (Gauss' principle for impacts).
+impacts. Only the impulses of the mechanisms change the momentum. Therefore the new velocities satisfy the new rows.
+Among all velocities that satisfy the rows, the new velocities are nearest to the old velocities in the mass-weighted
+norm (Gauss' principle for impacts).
 
 The plant refuses a switch to a mode that does not fit, for example if a gripper misses its object or a foot still
 moves.
@@ -40,7 +41,8 @@ def hold(place: Place, solid: Solid, x: Array) -> Element:
 
 def carried(old: Sequence[Solid], kept: Sequence[Solid], new: Sequence[Solid], x: Array, v: Array) -> tuple[Array,
                                                                                                             Array]:
-    """Return the points and velocities (S, 4, 3) of the new solids, without the ground, from those of the old solids.
+    """Return the points and velocities (S, 4, 3) of the new solids, without the ground, from the old solids' points and
+    velocities.
 
     kept: the solids, with the payloads that they carry before and after the switch. A payload that is put down keeps
     its velocity. A payload is at rest before it is picked up, and then shares the momentum of its carrier.

@@ -71,8 +71,7 @@ class Assembly:
 
 
 def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool = False) -> Assembly:
-    """Return the solids and the joints of a mechanism at the joint positions `start` (n,), by default those of the
-    file.
+    """Return the solids and the joints of a mechanism at the joint positions `start` (n,), by default the file's start.
 
     loose: combine the links that the file fixes to the base into a free solid, number 1.
     """

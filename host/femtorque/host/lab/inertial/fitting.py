@@ -199,7 +199,7 @@ def _deviation(information: Array) -> Array:
 
 def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, stretch: NDArray[np.int64],
            held: NDArray[np.bool_]) -> float:
-    """Return the largest gamma whose held-out error is as small as that of any other gamma, within the tolerance."""
+    """Return the largest gamma whose held-out error is minimal within the tolerance."""
     normal, side, lateness = _normal(rows, expected, noise, ~held)
     errors = []
     for values in physical.path(normal, side, prior, GAMMAS):

@@ -18,7 +18,7 @@ from femtorque.codegen.drive.family import (
 
 PLAY = math.radians(0.25)  # backlash of the output, rad: 15 arcmin of the XM540, from the e-manual
 DAMPING = 1e3  # largest damping gain, N m s/rad; the board computes the damping, so any gain is possible
-REVERSED, SWITCHED_ON = 1, 8  # bits of the drive mode; the second one: a goal switches the motor on
+REVERSED, SWITCHED_ON = 1, 8  # bits of the drive mode; with the second bit, a goal switches the motor on
 PROTECTED = 0x34  # overload, electrical shock and overheating switch the motor off
 WATCHDOG_S = 0.02  # step of the time without a packet after which a servo stops
 ROTOR_430 = 0.045 / 353.5**2  # inertia at the XM430-W350's output, kg m^2: mujoco_menagerie robotis_op3/op3.xml

@@ -144,9 +144,9 @@ static void pack_question(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Choose the register that the board reads in this tick: the first one that a
- * frame names. In a quiet tick only frames with QUIET are considered. If no
- * frame names a register, choose the state. */
+/* Choose the register that the board reads in this tick: the first register
+ * that a frame names. In a quiet tick only frames with QUIET are considered. If
+ * no frame names a register, choose the state. */
 static void choose(ft_sts *w, const ft_frame f[], uint32_t count, bool quiet)
 {
     uint32_t i;
