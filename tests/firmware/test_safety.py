@@ -1225,7 +1225,8 @@ def sweep(app, number, count):
 
 
 def test_that_motions_wait_for_each_other_in_the_turn_that_they_lead_to():
-    """Two sweeps wait behind the first. The third starts where the second ends, beyond half a turn."""
+    """Two sweeps wait behind the first sweep. The third sweep starts at the end of the second sweep, beyond half a
+    turn."""
     app = beyond_a_turn()
     app.ready()
     count = 84

@@ -35,7 +35,7 @@ typedef struct {
     ft_real torque;      /* of PROBE */
     ft_real wanted;      /* velocity asked for, rad/s or m/s */
     ft_real velocity;        /* of the target now */
-    ft_real left;        /* distance left, rad or m, while retracting */
+    ft_real left;        /* remaining distance while retracting, rad or m */
     uint32_t ticks;      /* until the mode ends */
     int32_t travelled;   /* counts since the search began */
     bool index;          /* the index pulse was active in the last tick */

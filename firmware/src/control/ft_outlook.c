@@ -12,10 +12,9 @@
 #define ON FT_C(4.0)          /* steps for which a motion is expected to
                                * continue */
 #define TURN FT_C(0.125)      /* of a step's change */
-#define LITTLE FT_C(0.02)     /* of the displacement by full jerk: tolerance for
-                               * rounding */
-#define TOO_MUCH FT_C(2.25)   /* of the jerk limit: noise alone may reach this
-                               * much */
+#define LITTLE FT_C(0.02)     /* rounding error, over the displacement by full
+                               * jerk */
+#define TOO_MUCH FT_C(2.25)   /* jerk of noise, over the jerk limit */
 #define MOST FT_C(1e9)        /* larger than the growth of any step */
 
 /* ---- ranges ------------------------------------------------------------- */

@@ -17,10 +17,10 @@ void ft_path_place(ft_turn q[FT_JOINTS], const ft_segment *g, int32_t at)
  * position at a boundary between these places and at the second place. After
  * the END the polynomial is used for at most half a tick.
  *
- * The position at the second place is the position at the first plus twice half
- * the displacement, rounded to whole steps. The check of a joint's span
- * guarantees that this number of steps fits its integer type. Each knot sets
- * the position exactly, so errors do not add up. */
+ * The position at the second place is the first place's position plus the
+ * displacement, rounded to whole steps. The check of a joint's span guarantees
+ * that this number of steps fits its integer type. Each knot sets the position
+ * exactly, so errors do not add up. */
 void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
                     int32_t from, int32_t boundary, int32_t to)
 {

@@ -21,8 +21,8 @@
 /* Targets of the joints at one tick boundary. */
 typedef struct {
     ft_turn q[FT_JOINTS];
-    ft_real u[FT_JOINTS]; /* half the displacement from the middle before to the
-                           * middle after the boundary */
+    ft_real u[FT_JOINTS]; /* half the displacement between the tick's middles
+                           * before and after the boundary */
 } ft_target;
 
 /* A step from one segment into the next, from s_k to s_(k+1). */

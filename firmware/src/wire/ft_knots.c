@@ -8,7 +8,7 @@
 
 #define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* time between knots, s */
 
-static int32_t place[FT_JOINTS]; /* of the last knot, including whole turns */
+static int32_t place[FT_JOINTS]; /* the last knot, with whole turns */
 static uint8_t mode;             /* mode of the motion now or next */
 
 static ft_real size(ft_real x)

@@ -97,7 +97,7 @@ class Allocation:
     """Context of ft_closed.c.j2, with Common: the map from the dependent joints' torques to independent joints."""
 
     dependent: list[Dependent]
-    singular: str  # squared sine at margin 0; squared sine per unit of margin
+    singular: str  # squared sines: at margin 0, and per unit of margin
     scales: list[str]
     blocks: list[Block]
 

@@ -11,9 +11,9 @@ import numpy as np
 from femtorque.codegen.mechanism import Joint, Link, Mechanism, motor_words
 from femtorque.codegen.model import GROUND, Model
 
-G, EARTH = 9.81, (9.7, 9.9)  # range of gravity on the earth's surface, 9.76 to 9.83, m/s^2
+G, EARTH = 9.81, (9.7, 9.9)  # usual gravity, and tolerated range, m/s^2 (on the earth 9.76 to 9.83)
 LONG = 20.0  # maximum distance from the ground to a joint along the links, m
-DENSEST, THINNEST = 22.6e3, 0.02  # densities, kg/m^3: osmium; a slender rod as a sphere (less than 1)
+DENSEST, THINNEST = 22.6e3, 0.02  # highest and lowest plausible density, kg/m^3: osmium, a slender rod
 LEAST = 0.01  # mass, kg; inertias below this mass are often arbitrary, as for frames and sensors
 APART = 1e-3  # distance, m; nearer axes count as one point, and a component between them may be inside a joint
 PLACEHOLDER = 1e3  # limits of this size or more whose digits are 1000... or 999... are placeholders
@@ -87,7 +87,7 @@ def _inertia(link: Link) -> Iterator[str]:
 
 
 def _limits(mechanism: Mechanism) -> Iterator[str]:
-    """Doubt limits that only fill the format. Doubt limits that are only placeholders."""
+    """Doubt limits that look like degrees or placeholders, or are beyond TURNS turns."""
     empty: dict[tuple[str, float], list[str]] = {}
     for joint in mechanism.moving:
         for name in ("lower", "upper", "velocity", "effort"):

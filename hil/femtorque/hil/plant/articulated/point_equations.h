@@ -11,8 +11,8 @@ typedef struct {
     int64_t known;
     double *z;
     free_solid *solid;
-    double *u, *w, *form; /* of the forms: their factors, three each, and their
-                           * values */
+    double *u, *w, *form; /* factors of the forms, three each, and values of the
+                           * forms */
     double *q;            /* values of the coordinates; angles within half a
                            * turn */
     double *gradient;     /* blocks for each row, TOUCHED blocks of 12 */

@@ -182,8 +182,8 @@ def _solid(part: Parts, mechanism: Mechanism, notes: list[str]) -> Solid:
 
 def _equivalent(part: Parts, mass: float, com: Array, inertia: Array) -> Solid:
     """Return a physically possible body that moves, on a hinge to the ground, like a body with an impossible tensor.
-    The mass, the centre of gravity and the inertia about the axis are equal. A body without mass gets a mass on the
-    axis, where gravity exerts no torque on it."""
+    The two bodies have the same mass, centre of gravity and inertia about the axis. A body without mass gets a mass on
+    the axis, where gravity exerts no torque on it."""
     axis = part.hinge_axis
     assert axis is not None
     about = float(axis @ inertia @ axis)

@@ -52,7 +52,7 @@ typedef struct {
     uint8_t number, width;    /* register to read, bytes of each answer */
     uint32_t servos;
     uint8_t servo[FT_WIRE_MOST];
-    bool on[FT_WIRE_MOST];    /* as last reported, or switched off later */
+    bool on[FT_WIRE_MOST];    /* last report, or a later switch-off */
     uint16_t echoes, damaged; /* receptions without a correct echo; bytes that
                                * belong to no packet */
 } ft_sts;
