@@ -111,7 +111,6 @@ def _below(name: str, rooms: Uses, at: dict[str, tuple[float, float]]) -> float:
 
 
 def svg() -> str:
-    """Return the picture as SVG."""
     rooms = uses()
     at = places(rooms)
     width = max(x for x, _ in at.values()) + WIDTH / 2.0 + MARGIN

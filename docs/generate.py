@@ -60,8 +60,7 @@ def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 
 def package() -> str:
-    """Return the README for a package index, which shows no other files: links lead to pyproject.toml's repository, or
-    become plain text."""
+    """Return the README for a package index. Links lead to pyproject.toml's repository, or become plain text."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     repository = project.get("urls", {}).get("Repository")
 
@@ -407,7 +406,6 @@ def _found(safety: Safety) -> dict[str, str]:
 
 
 def motors() -> dict[str, str]:
-    """Return the table of the motors, with sources."""
     def told(value: float | None, unit: str = "") -> str:
         return "unknown" if value is None or math.isinf(value) else f"{value:.3g}{unit}"
 
@@ -525,7 +523,6 @@ def _code(block: str) -> str:
 
 
 def main() -> None:
-    """Write every page into this folder."""
     for name, text in pages().items():
         (ROOT / "docs" / name).write_text(text, encoding="utf-8", newline="\n")
         print(f"docs/{name}")

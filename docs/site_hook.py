@@ -1,5 +1,4 @@
-"""The documentation site (mkdocs.yml): docs/, README, theory and other pages. `make lint` refuses links without a
-target."""
+"""The documentation site (mkdocs.yml): docs/, README and other pages. `make lint` refuses links without a target."""
 
 import posixpath
 import re

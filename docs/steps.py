@@ -76,7 +76,6 @@ def errors(mechanism: Mechanism, motions: int = MOTIONS) -> tuple[float, float]:
 
 
 def row(scheme: str, name: str) -> tuple[str, ...]:
-    """Return the row of the table for one mechanism and scheme."""
     mechanism = named(scheme, name)
     rounding, tick = errors(mechanism)
     said = "" if np.isnan(tick) else f"{tick:.1e}"
@@ -84,7 +83,6 @@ def row(scheme: str, name: str) -> tuple[str, ...]:
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> str:
-    """Return the rows as a Markdown table."""
     lines = (HEAD, ("---",) * len(HEAD), *rows)
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer of a verb."""
-
     data: dict[str, Any]  # the JSON object
     text: Any = ""  # the answer for people, in any form that rich can print
     good: bool = field(default=True, kw_only=True)  # exit status 0, else 1

@@ -336,7 +336,6 @@ def build(
 
 
 def _kilohertz(hz: int) -> str:
-    """Return a rate in kHz, rounded down."""
     return f"{hz // 100 / 10:.1f} kHz"
 
 

@@ -326,7 +326,6 @@ def plot(
 
 
 def _compare(runs: list[Path], out: list[Path] | None, force: bool) -> Answer:
-    """Write the page that compares several runs."""
     from femtorque.host.record import log
     from femtorque.host.show import compared_runs, comparison_sentences, run_summary, write_comparison
 

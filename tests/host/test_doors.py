@@ -149,7 +149,6 @@ class Ether(MagicMock):
 
 
 def sent(data: bytes) -> MagicMock:
-    """Return a stand-in for a sample or a query of zenoh."""
     found = MagicMock()
     found.payload.to_bytes.return_value = data
     found.attachment.to_bytes.return_value = keys.attachment(1, 0, bytes(16))

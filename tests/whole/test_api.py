@@ -141,7 +141,6 @@ def test_objects_print_as_one_line():
 
 
 def test_a_log_of_a_virtual_board_holds_the_true_motion(tmp_path):
-    """The log of `femtorque hil run` also contains the true motion."""
     arm = Mechanism.load(ARM)
     start = np.array([joint.start for joint in arm.streamed])
     with virtual_board(arm) as board:

@@ -221,7 +221,6 @@ def test_the_extra_that_is_missing_is_named():
 
 @pytest.fixture
 def brief(tmp_path):
-    """Write a motion of 0.6 s."""
     rig.short_motion().save(tmp_path / "brief.csv")
     return tmp_path / "brief.csv"
 

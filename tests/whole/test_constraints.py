@@ -11,7 +11,6 @@ from tests.support.suite import ROOT
 
 
 def asked() -> dict[str, Requirement]:
-    """Return every package that pyproject.toml names."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     every = [project["dependencies"], *project["optional-dependencies"].values()]
     found = [Requirement(line) for lines in every for line in lines]

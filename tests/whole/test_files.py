@@ -29,7 +29,6 @@ def desk(tmp_path):
 
 @pytest.fixture
 def logged(desk, fake):
-    """Return a log of a few STATUS messages."""
     write_log(desk / "old.mcap")
     return desk / "old.mcap"
 

@@ -1,5 +1,4 @@
-"""Tests the drive family of docs/new-family.md, written unchanged into a folder outside of femtorque, on the virtual
-board with frames longer than classic CAN's."""
+"""Tests the drive family of docs/new-family.md, outside of femtorque, with frames longer than classic CAN's."""
 
 import json
 import os
@@ -45,7 +44,6 @@ for fault in (None, "drive-ails"):
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of the page."""
     folder = tmp_path_factory.mktemp("outside")
     for name, text in BLOCK.findall((ROOT / "docs" / "new-family.md").read_text(encoding="utf-8")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

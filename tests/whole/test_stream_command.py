@@ -45,7 +45,6 @@ def tcp_board(mechanism):
 
 @pytest.fixture
 def short(mechanism, tmp_path):
-    """Write a motion of 0.4 s as a CSV file."""
     return there(tmp_path / "short.csv", mechanism, 0.4, 0.1)
 
 

@@ -19,7 +19,6 @@ def connect(port: str, mechanism: Mechanism) -> Board:
 
 
 def homed(board: Board) -> bool:
-    """Return True if the joints have their zeros."""
     return "HOMED" in board.status.flags
 
 

@@ -44,7 +44,6 @@ def holding(mechanism: Mechanism, folder: str | None = None) -> Iterator[tuple[V
 
 
 def look(board: VirtualBoard, session: Session) -> tuple[int, int]:
-    """Return state and fault after the cable is connected again."""
     board.incoming.cut = False
     for _ in range(3):
         board.run(0.01)

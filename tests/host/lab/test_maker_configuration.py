@@ -23,8 +23,7 @@ def arm() -> Mechanism:
 
 @pytest.fixture(scope="module")
 def told(arm) -> Told:
-    """Return the virtual drives' answers to `conf enumerate`. In tests/hil/board/test_moteus.py the maker's own tool
-    reads an answer of this kind."""
+    """Return the virtual drives' answers to `conf enumerate`; tests/hil/board/test_moteus.py has the maker's reader."""
     said: Told = {}
     with DrivesAlone(arm, plant_of(arm)) as alone:
         for drive in alone.buses.drives.values():

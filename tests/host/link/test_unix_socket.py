@@ -23,7 +23,6 @@ def kind(request):
 
 @pytest.fixture
 def path():
-    """Return a path in a folder that every user may enter."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         yield Path(folder) / "arm"

@@ -211,7 +211,6 @@ def test_a_target_beyond_what_is_counted_is_the_farthest_on_its_own_side(fake, b
 
 
 def endless(fake) -> Mechanism:
-    """Return the fake board's arm with a continuous shoulder."""
     mechanism = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
     free = [replace(j, type="continuous", limits=replace(j.limits, lower=-np.inf, upper=np.inf)) if not k else j
             for k, j in enumerate(mechanism.joints)]
@@ -228,8 +227,7 @@ def test_a_joint_without_limits_is_asked_for_no_more_than_is_counted(fake, board
 
 @pytest.mark.parametrize("flood", ["chunks", "single"])
 def test_stop_overtakes_a_flood_of_targets_and_the_newest_of_them_have_gone(fake, board, flood) -> None:
-    """For 4 s a script sends more targets than the line can carry: in every second 50 chunks with 50 targets each, or
-    4000 single targets."""
+    """For 4 s a script sends more than the line carries: 50 chunks of 50, or 4000 single targets per second."""
     fake.paced = True
     with pytest.raises(KeyError), board.follow() as f:
         assert 1700 < f.carries < 1800

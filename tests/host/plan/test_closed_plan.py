@@ -1,5 +1,4 @@
-"""Tests plans of closed mechanisms and modes: waypoints of joints and of the tip, and refusals that name a singular
-pose. Pinocchio with constraints checks the limits, and the virtual board plays the plans."""
+"""Tests plans of closed mechanisms and modes. Pinocchio checks the limits, and the virtual board plays the plans."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -83,8 +82,7 @@ def tips(oracle: Closed, q: Array, link: str, offset: tuple[float, ...]) -> Arra
 
 
 def followed(oracle: Closed, found: Plan, t: Array) -> tuple[Array, Array, Array]:
-    """Return the motion (N, n) of all joints that follows from the driven joints' motion, computed step by step by
-    Pinocchio."""
+    """Return all joints' motion (N, n) from the driven joints' motion, step by step by Pinocchio."""
     near, rows = oracle.start, []
     for driven in zip(*found.trajectory.at(t), strict=True):
         rows.append(oracle.follow(*driven, near))
@@ -200,8 +198,7 @@ def test_a_tip_out_of_reach_is_named_with_what_it_comes_to(tmp_path):
 
 
 def test_the_tip_is_reached_on_the_branch_of_the_start():
-    """The two arms of the five-bar have four poses with the same tip position. The elbows stay on the side of the
-    file's start pose."""
+    """Four poses of the five-bar have the same tip. The elbows stay on the side of the start pose."""
     mechanism, case = mechanism_of("five_bar"), CASES["five_bar"]
     space = Space.of(mechanism)
     tip, elbows = ClosedTip(space, case.tip, case.offset, ""), [space.names.index("left_elbow"),
@@ -250,8 +247,7 @@ joints = { left_shoulder = 1.9, left_elbow = -2.1, right_shoulder = 1.2415926535
 
 
 def test_a_plan_through_modes_closes_their_loops_and_plays_without_fault(tmp_path):
-    """In this plan two arms grasp an object, carry it and release it. The poses in the file have six digits, so the
-    loop of the grasp closes with a small error."""
+    """Two arms grasp, carry and release an object. Poses of six digits leave a small error in the grasp's loop."""
     mechanism = mechanism_of("two_arm_grasp")
     found = planned(mechanism, tmp_path, GRASP)
     when = dict((where, t) for t, where in found.arrivals)
@@ -304,8 +300,7 @@ def test_a_mode_that_does_not_fit_is_refused_with_what_would(text, words, tmp_pa
 
 @pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "two_arm_grasp"])
 def test_a_closed_mechanism_approaches_the_start_of_a_motion_from_where_it_stands(name):
-    """Because encoder positions are rounded, the positions of redundantly driven joints do not satisfy the loop
-    equations exactly."""
+    """Because of rounding, encoder positions of redundant joints do not satisfy the loop equations exactly."""
     mechanism = mechanism_of(name)
     space = Space.of(mechanism)
     stands = space.streamed(space.follow(space.start, space.coordinates(space.start) + 0.1)[0])

@@ -24,8 +24,7 @@ LOAD = 0.05  # at the tip, kg
 
 
 def slew(scale: float):
-    """Solve the boundary-value problem for a slew by 60 degrees in 0.5 s with 0.05 kg at the tip. Return its end time,
-    the motor's motion and the motor's torque."""
+    """Return end time, motor motion and torque of a slew by 60 degrees in 0.5 s with 0.05 kg at the tip."""
     motion = Slew((0.0,), (scale * np.pi / 3.0,), 0.5)
     found = tip_motion(flexible_arm(one_link(3, damping=1e-3)), motion, 0.5, 2.5e-4, lead=(0.15, 0.15))
     return found.times[-1], CubicSpline(found.times, found.q), CubicSpline(found.times, found.torque)

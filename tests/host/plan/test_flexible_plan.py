@@ -41,8 +41,7 @@ def test_command_writes_the_joints_motion_and_says_what_it_takes(tmp_path, capfd
 
 
 def test_tip_presses_at_rest_with_what_is_asked(arm):
-    """Expected torques follow from statics at the start: the shoulder carries the weights and the floor's force of 2
-    N."""
+    """By statics, the shoulder carries the weights and the floor's force of 2 N at the start."""
     found = flexible_plan.plan_flexible(arm, PATH, ends="static")
     q = found.motion.q[0]
     upper = 0.5 * np.cos(q[0])
@@ -68,8 +67,7 @@ def test_waypoints_are_planned_as_if_rigid_then_bent(arm, tmp_path):
 
 
 def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
-    """The weights rotate the link's root relative to the chord. For waypoints, the motion starts from the present
-    positions of the joints."""
+    """The weights rotate the link's root against the chord. Waypoints start from the joints' present positions."""
     file = tmp_path / "way.csv"
     file.write_text("shoulder,elbow\n-1.2,1.25\n")
     begin = np.array([-1.25, 1.4])
@@ -81,8 +79,7 @@ def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
 
 
 def test_the_tip_may_be_a_point_before_the_end_of_the_hand(arm):
-    """If the tip point is half-way along the hand, the numbers of stable and unstable roots differ. The expected chord
-    follows from the triangle of shoulder, elbow and tip."""
+    """Half-way along the hand, the numbers of stable and unstable roots differ. The chord follows by triangle."""
     found = flexible_plan.plan_flexible(arm, PATH, tip_point="hand:0.05,0,0")
     assert found.motion.counts == (4, 6)
     inside = (0.7**2 + 0.6**2 - 0.5**2 - 0.45**2) / (2.0 * 0.5 * 0.45)

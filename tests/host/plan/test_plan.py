@@ -1,5 +1,4 @@
-"""Tests that plans pass their waypoints within all limits, and are slowed if the motors are weak. Refusals name their
-cause."""
+"""Tests that plans pass their waypoints within all limits, also of weak motors, and that refusals name the cause."""
 
 import json
 from dataclasses import replace
@@ -130,8 +129,7 @@ def test_a_tip_that_a_leader_moves_gets_where_it_is_wanted(tmp_path):
 
 
 def test_between_two_rests_it_is_as_quick_as_jerk_allows(tmp_path, arm):
-    """Only the limits of jerk and acceleration are active. The fastest motion then has 7 phases, and its duration is
-    known in closed form."""
+    """With only jerk and acceleration limited, the fastest motion has 7 phases and a known duration."""
     one = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, velocity=100.0, acceleration=10.0, jerk=100.0,
                                                               effort=1e3), motor=None) for j in arm.joints))
     found = planned(one, tmp_path, "[[waypoint]]\njoints = { shoulder = 0.7 }\n")
@@ -159,15 +157,13 @@ def test_half_the_speed_is_half_the_rate_a_quarter_of_the_acceleration_and_an_ei
 
 
 def test_joints_pass_waypoints_at_the_harmonic_mean_of_the_rates_on_both_sides():
-    """Expected values computed by hand: the harmonic means of 1 and 9 rad/s and of -2 and -2 rad/s; zero for a
-    reversing joint and for a joint at rest."""
+    """By hand: harmonic means of 1 and 9 rad/s and of -2 and -2 rad/s; zero where a joint reverses or rests."""
     poses = [np.array([0.0, 0.0, 0.0, 0.0]), np.array([2.0, -4.0, 1.0, 0.0]), np.array([11.0, -6.0, 0.5, 1.0])]
     np.testing.assert_allclose(_through(poses, [2.0, 1.0], []), [[1.8, -2.0, 0.0, 0.0]], rtol=1e-15)
 
 
 def test_through_waypoints_far_and_near_every_joint_goes_on_and_never_beyond(tmp_path, arm):
-    """The distances between the waypoints are 1, 0.02, 0.6 and 0.01 rad. No joint reverses, overshoots or stops at a
-    waypoint."""
+    """The waypoints are 1, 0.02, 0.6 and 0.01 rad apart. No joint reverses, overshoots or stops at one."""
     hard = limited(arm, velocity=2.0, acceleration=20.0, jerk=400.0)
     ways = np.cumsum([0.0, 1.0, 0.02, 0.6, 0.01]) + hard.moving[0].start
     text = "stop = false\n".join(f"[[waypoint]]\njoints = {{ shoulder = {x:.6f}, elbow = {1.0 + 0.5 * x:.6f} }}\n"
@@ -183,8 +179,7 @@ def test_through_waypoints_far_and_near_every_joint_goes_on_and_never_beyond(tmp
 
 
 def test_accelerations_on_a_line_are_those_of_its_rates(arm, tmp_path):
-    """The reference is a difference quotient of second order. A jump of the jerk by J causes an error of J h / 2 in
-    this quotient."""
+    """A jump J of the jerk causes an error of J h / 2 in the difference quotient."""
     for acceleration in (2.0, 6.0):
         hard = limited(arm, velocity=3.0, acceleration=acceleration, jerk=20.0 * acceleration)
         found = planned(hard, tmp_path, TIP + """

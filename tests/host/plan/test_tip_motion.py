@@ -1,5 +1,4 @@
-"""Compares tip motions of flexible arms with rigid dynamics at high stiffness, and with a simulated plant in other
-coordinates."""
+"""Compares flexible arms with rigid dynamics at high stiffness, and with a plant in other coordinates."""
 
 from dataclasses import replace
 
@@ -80,8 +79,7 @@ def test_stiff_arm_that_presses_needs_the_torques_of_a_rigid_one_that_does():
 
 @pytest.mark.parametrize(("spring", "GA_s"), [(None, GA_S), (1.0, np.inf)], ids=["shear", "spring"])
 def test_plant_in_other_coordinates_driven_by_the_torques_alone_follows_the_path(spring, GA_s):
-    """The torques drive the plant without feedback along a small motion. The error is of second order in the
-    deflection."""
+    """Torques without feedback drive the plant along a small motion. The error is of second order."""
     mechanism = sheared(two_link(4, spring=spring, gravity=(0.0, 0.0, 0.0)), GA_s)
     arm, plant = flexible_arm(mechanism), FlexiblePlant(mechanism, 4)
     errors, ways = [], []
@@ -111,8 +109,7 @@ def test_sag_is_that_of_a_cantilever():
 
 
 def test_elements_that_double_precision_cannot_tell_apart_are_refused():
-    """With each further element, the inverse of the mass matrix loses more than one digit of precision. With 16
-    elements, the torque would have an error of a sixth."""
+    """Each further element costs over a digit of the inverse mass matrix: 16 would err by a sixth of the torque."""
 
     def counted(elements: int) -> tuple[int, int]:
         return count(elastic_problem(flexible_arm(one_link(elements)), Slew((0.0,), (0.0,), 0.5), np.zeros(1), DT))
@@ -134,8 +131,7 @@ def test_arms_of_another_kind_are_refused(change, words):
 
 
 def test_end_part_may_be_fixed_with_its_inertia():
-    """A rod of 0.1 m with the beam's section is fixed to the beam's end. Together they have the inertia of one longer
-    rod."""
+    """A rod of 0.1 m with the beam's section at its end gives the inertia of one longer rod."""
     beam = ChordBeam.of(LENGTH, MASS, EI, 3, end=End(0.06, 0.05, 0.06 * 0.1**2 / 12, 0.1))
     assert beam.mass == pytest.approx(0.3)
     assert beam.second == pytest.approx(0.3 * 0.5**2 / 3)

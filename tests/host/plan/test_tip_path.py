@@ -1,5 +1,4 @@
-"""Compares joint velocities and accelerations, computed from the tip's path, with difference quotients. Also tests
-refusals."""
+"""Compares joint velocities and accelerations from the tip's path with difference quotients, and tests refusals."""
 
 from dataclasses import replace
 

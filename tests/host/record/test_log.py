@@ -227,7 +227,6 @@ def test_a_description_that_is_not_what_was_written_is_refused(a_run, tmp_path):
 
 
 def empty():
-    """Return an MCAP file without a run."""
     file = io.BytesIO()
     writer = Writer(file)
     writer.start()

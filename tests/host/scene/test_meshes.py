@@ -26,7 +26,6 @@ def mesh(folder, name):
 
 
 def drawn(robot):
-    """Return the number of drawn faces, and the warnings."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         solids = meshes.visuals(robot)

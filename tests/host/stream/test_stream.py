@@ -351,7 +351,6 @@ def test_a_motion_that_starts_elsewhere_is_refused_before_anything_is_sent():
 
 
 def endless(conf):
-    """Return the configuration with continuous joints."""
     return replace(conf, joints=tuple(replace(joint, type="continuous") for joint in conf.joints))
 
 

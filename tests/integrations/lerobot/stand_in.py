@@ -10,8 +10,6 @@ from types import ModuleType
 
 @dataclass(kw_only=True)
 class Config:
-    """Base of configurations."""
-
     id: str | None = None
     calibration_dir: str | None = None
 
@@ -42,8 +40,6 @@ def abstract(*names: str) -> dict:
 
 
 class Device(ABC):  # noqa: B024 (its abstract members are set by name)
-    """Base class of robots and teleoperators."""
-
     vars().update(abstract("action_features", "is_connected", "is_calibrated", "connect", "calibrate", "configure",
                            "disconnect"))
 

@@ -32,7 +32,6 @@ def chip(monkeypatch):
 
 @pytest.fixture
 def board(chip):
-    """Return a host's connection to the chip."""
     return Board.connect("any", Mechanism.load(ARM))
 
 

@@ -87,8 +87,6 @@ class Press:
 
 @dataclass(frozen=True)
 class Pressing:
-    """A motion on the floor."""
-
     touch: Touch
     mechanism: Mechanism
     planned: TipMotion  # motion from the boundary-value problem

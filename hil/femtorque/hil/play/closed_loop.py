@@ -214,7 +214,6 @@ def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str],
 
 
 def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
-    """Return the folder in which a mechanism's image is built."""
     return BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward") + ("-pil" if pil else ""))
 
 

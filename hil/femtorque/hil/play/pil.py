@@ -98,7 +98,6 @@ class Relay:
         self._agenda.add(seconds, action)
 
     def _advance(self) -> None:
-        """Run one control tick of the board and the plant."""
         q, v = self.plant.q.copy(), self.plant.v.copy()
         drive, status = self._line.grant(self._counts())
         self._recorder.take(status, q, v, self.seconds)

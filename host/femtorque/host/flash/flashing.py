@@ -213,7 +213,6 @@ def _tool(name: str, package: str) -> str:
 
 
 def _run(arguments: list[str]) -> tuple[int, str]:
-    """Return a tool's exit status and all its output."""
     try:
         done = subprocess.run(arguments, capture_output=True, text=True, timeout=TOOL_S, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
@@ -263,7 +262,6 @@ def _attach(chip: Chip) -> tuple[bool, int]:
 
 
 def _words(said: str, address: int) -> list[int]:
-    """Return the words that `mdw` printed for an address."""
     found = re.search(rf"0x{address:08x}:((?: [0-9a-f]{{8}})+)", said)
     return [int(word, 16) for word in found[1].split()] if found else []
 

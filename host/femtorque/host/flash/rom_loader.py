@@ -161,7 +161,6 @@ class RomLoader:
         return self._trying("name its commands", get)
 
     def identify(self) -> int:
-        """Return the chip's product identifier."""
         def get() -> bytes:
             self._command(GET_ID)
             number = self._exactly(self._exactly(1)[0] + 1)

@@ -69,7 +69,6 @@ class Recorder:
         raise Refused(f"{self._session.link.port}: the board did not begin to record")
 
     def stop(self) -> None:
-        """End the recording and keep its samples."""
         for _ in range(50):
             self._session.link.send(Capture(self._id, CAPTURES["OFF"][0], 1, (0,) * COLUMNS))
             if not self._read(0).running:

@@ -19,8 +19,6 @@ SERVOS_UP = 1.0  # time from power-up of the supply until servos answer and are 
 
 @dataclass(frozen=True)
 class Configuration:
-    """Properties of a board that host and board must share."""
-
     name: str
     board: str
     digest: bytes  # 32 bytes

@@ -17,7 +17,6 @@ _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.it
 
 
 def state(report: Drives, joint: int) -> str:
-    """Return the state of a joint's drive from DRIVES."""
     return _STATE.get(report.state[joint], f"state {report.state[joint]}")
 
 
@@ -67,7 +66,6 @@ def mending(report: Drives, drive: Drive, joint: int) -> dict[str, float]:
 
 
 def ready(report: Drives | None, joints: Sequence[Joint], joint: int) -> bool:
-    """Return True if a joint's drive is ready for arming."""
     drive = joints[joint].drive
     return drive is None or report is None or (state(report, joint) not in ("silent", "faulted")
                                                and not report.setting[joint] and not untold(report, drive, joint))

@@ -43,7 +43,6 @@ def feeling(session: Session) -> Feeling:
 
 
 def lasts(felt: Felt) -> bool:
-    """Return True during a contact."""
     return bool(felt.touched & FELT_TOUCHED["TOUCH"][0])
 
 

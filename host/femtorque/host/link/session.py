@@ -352,12 +352,10 @@ class Session:
         self.command("RESUME")
 
     def flush(self) -> None:
-        """Discard the buffered knots."""
         self.sender = None
         self.command("FLUSH")
 
     def disarm(self) -> None:
-        """Switch the outputs off immediately."""
         self.sender = None
         self.command("DISARM")
         self._reach("DISARM", "DISARMED", "FAULT", "ESTOP")
@@ -423,7 +421,6 @@ class Session:
         return joints[index].name if index < len(joints) else ""
 
     def unit(self, index: int) -> str:
-        """Return the unit of a joint's position."""
         return "m" if self.configuration.joints[index].type == "prismatic" else "rad"
 
     def positions(self) -> NDArray[np.float64]:

@@ -1,5 +1,4 @@
-"""Private Unix sockets at unix:PATH, mode 0600. Others must not be able to write to the folder, unless its sticky bit
-is set."""
+"""Private Unix sockets at unix:PATH, mode 0600, in a folder without write access for others, or with the sticky bit."""
 
 import os
 import socket
@@ -15,7 +14,6 @@ WRITE_TIMEOUT = 1.0  # time without progress until the port counts as broken, s
 
 
 def path_of(address: str) -> Path:
-    """Return the file of an address."""
     return Path(address.removeprefix(SCHEME))
 
 
@@ -83,7 +81,6 @@ class Connected:
             raise
 
     def read(self, size: int) -> bytes:
-        """Return the received bytes."""
         self._socket.settimeout(0.0)
         try:
             data = self._socket.recv(size)

@@ -79,7 +79,6 @@ class BoardStatus:
 
 
 def board_status(session: Session) -> BoardStatus:
-    """Return a board's newest STATUS."""
     return _seen(session, session.status)
 
 

@@ -177,7 +177,6 @@ class Log:
             self._feeling.write(felt, max(tick, 0) * 1_000_000_000 // self._configuration.rate_hz, self._wall())
 
     def close(self) -> None:
-        """Finish both files and pack the MCAP."""
         self.finish()
         self.pack()
 

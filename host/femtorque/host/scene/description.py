@@ -47,7 +47,6 @@ def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
 
 
 def around(things: Sequence[Thing]) -> dict[str, Any]:
-    """Return the arm's surroundings."""
     return {"things": [thing.data() for thing in things]}
 
 

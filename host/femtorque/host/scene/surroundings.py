@@ -53,7 +53,5 @@ class Moment:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Surroundings of a simulated arm."""
-
     things: Sequence[Thing]
     at: Callable[[int], Moment | None]  # returns the moving things at a control tick, or None if unknown

@@ -26,8 +26,6 @@ class Curve:
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot of a page."""
-
     title: str
     x: str
     y: str

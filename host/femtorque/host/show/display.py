@@ -76,7 +76,6 @@ def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: A
 
 
 def ports_table(found: Sequence[Answer]) -> Table:
-    """Return a table of ports and boards."""
     table = Table()
     for column in ("port", "what", "who answers"):
         table.add_column(column, overflow="fold")

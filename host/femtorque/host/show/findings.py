@@ -45,8 +45,6 @@ STILL = 1e-3  # target velocity below which a joint counts as at rest, rad/s or 
 
 @dataclass(frozen=True)
 class Event:
-    """Event of a run."""
-
     t: float  # time since the log began, s
     what: str
     bad: bool = False  # True for a disturbance, which a faultless run does not have
@@ -302,8 +300,7 @@ class Findings:
         return found
 
     def _own_lines(self, begin: int, end: int) -> Iterator[tuple[int, Line]]:
-        """Yield joints whose error is mostly at one frequency, above the motion's frequencies or large beside its
-        range."""
+        """Yield joints whose error is mostly at one frequency, which the motion lacks, or is large for the motion."""
         run, count = self.run, end - begin
         if count < ENOUGH:
             return

@@ -86,7 +86,6 @@ def run_summary(run: Run) -> dict[str, Any]:
 
 
 def origin(run: Run) -> list[str]:
-    """Return a log's date, motion and port."""
     date = run.begun.replace("T", " ")[:16]
     motion, port = (str(run.notes.get(name) or "") for name in ("trajectory", "port"))
     return [word for word in (date, Path(motion).name, port) if word]

@@ -16,8 +16,6 @@ SLOWER = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # factors th
 
 @dataclass(frozen=True)
 class Preflight:
-    """Result of the checks."""
-
     duration: float  # duration of one round, s
     heaviest: Load | None  # the motors' largest load; None if no effort is known
 

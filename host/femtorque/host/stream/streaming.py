@@ -191,8 +191,6 @@ def stream(
 
 
 class _Run:
-    """One motion under way."""
-
     def __init__(
         self,
         session: Session,
@@ -309,7 +307,6 @@ class _Run:
         return f", joint {self.session.joint(felt.joint)} felt a touch{stays}"
 
     def _why_stopped(self) -> str:
-        """Return why the board stopped on the path."""
         session = self.session
         if flag(session.status, "HOST_SILENT"):
             return "the host was silent"

@@ -1,5 +1,4 @@
-"""Makes recordings like a board's, with noise on the duties. The recordings do not have the delays of real
-recordings."""
+"""Makes recordings like a board's, with noise on the duties, but without the delays of real recordings."""
 
 import numpy as np
 import pytest
@@ -14,8 +13,7 @@ def prompt(monkeypatch):
 
 
 def smooth(start, seconds, rng, size):
-    """Return times (S,), positions, velocities and accelerations (S, J) of five harmonics of 0.1 Hz about a start pose
-    (J,)."""
+    """Return times (S,), positions, velocities and accelerations (S, J) of five harmonics of 0.1 Hz."""
     t = np.arange(round(seconds * 100.0)) / 100.0
     wave = 2.0 * np.pi * 0.1 * np.arange(1, 6)
     a, b = rng.normal(size=(2, 5, len(start))) * size

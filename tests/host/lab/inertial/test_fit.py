@@ -1,5 +1,4 @@
-"""The fit on Pinocchio's torques with noise. Tests the fit on Pinocchio's torques with noise. Fitted bodies are
-physically possible, the data correct a wrong file, and numbers that no motion shows keep their values."""
+"""Tests the fit on Pinocchio's torques with noise. Bodies are physically possible, and data correct a wrong file."""
 
 from dataclasses import replace
 
@@ -24,8 +23,7 @@ NOISE = 0.01  # N m
 
 
 def taught(gamma, seed=3, noise=NOISE, samples=400):
-    """Return the found phi and the prior for a wrong file, and the relative torque errors at new states before and
-    after."""
+    """Return the found phi and the prior of a wrong file, and relative torque errors before and after."""
     rng = np.random.default_rng(seed)
     truth = random_tree(rng, 5, prismatic=False)
     wrong = differing(truth, seed)
@@ -130,8 +128,7 @@ def test_an_arm_is_found_from_its_recordings_and_judged_by_another():
 
 @pytest.mark.parametrize("right", [True, False])
 def test_intervals_hold_the_truth_where_duties_swing_by_the_counts_of_encoders(right):
-    """With noise of 1 % duty, as on this arm's image, the data do not determine most numbers. The test uses one correct
-    file and one file with large errors."""
+    """Noise of 1 % duty leaves most numbers undetermined, for a correct file and for one with large errors."""
     within = np.array([(j.start - 1.0, j.start + 1.0) for j in rig.three_link().streamed])
     outside, count, left = 0, 0, 0.0
     for seed in range(12):

@@ -1,5 +1,4 @@
-"""The fit finds friction that falls with velocity or rises with load at the joints that have this friction, and at no
-other joint."""
+"""The fit finds friction that falls with velocity or rises with load, at the joints that have this friction alone."""
 
 from dataclasses import replace
 from itertools import starmap
@@ -45,8 +44,7 @@ def played(truth, motion, seed, noise):
 
 @pytest.fixture(scope="module")
 def motions():
-    """Return the columns and base of the unknowns, motions for the fit, and motions for the test. The plans use the
-    file's model."""
+    """Return columns and base of the unknowns, and motions for fit and test. The plans use the file's model."""
     unknowns = Unknowns.of(rig.three_link())
     within = ranges(unknowns.space.joints, {})
     columns, base = base_columns(unknowns, within)
@@ -78,8 +76,7 @@ def of_field(arm, part):
 
 @pytest.mark.parametrize("part", ["stribeck", "load", "both"])
 def test_it_is_found_at_the_joints_that_have_it(part, motions):
-    """Each number is within its confidence interval or within a tenth of the true number. The test motions confirm the
-    friction."""
+    """Each number is within its interval or within a tenth of the truth. The test motions confirm the friction."""
     file = rig.three_link()
     truth = of_field(differing(file, 2), part)
     found, unseen = fitted(motions, file, truth, 1)

@@ -1,5 +1,4 @@
-"""A known weight determines the torque constants of an arm's motors. The tests use Pinocchio's torques, and motors that
-differ from the file. The tests use Pinocchio's torques and motors that differ from the file."""
+"""A known weight determines the motors' torque constants, with Pinocchio's torques and motors unlike the file."""
 
 from dataclasses import replace
 
@@ -61,8 +60,7 @@ def test_intervals_hold_the_truth_under_noise():
 
 
 def test_an_interval_is_the_same_share_of_a_torque_for_each_torque_of_the_file():
-    """The motors in the three files have 0.5, 1 and 4 times the real resistance. So the torque per volt is 2, 1 and
-    0.25 times as large."""
+    """The files' motors have 0.5, 1 and 4 times the real resistance, so 2, 1 and 0.25 times the torque per volt."""
     sizes = (0.5, 1.0, 4.0)
     files = [replace(ARM, joints=tuple(replace(j, motor=j.motor and replace(j.motor, R=r * j.motor.R))
                                        for j in ARM.joints)) for r in sizes]

@@ -36,8 +36,7 @@ def low(x, hz):
 
 
 def reports(mechanism, truth, noise=0.0, first=2**32 - 4000):
-    """Return reports of an arm that is at rest and then moves as planned. The torques are the true torques. The board's
-    ticks wrap."""
+    """Return reports of an arm at rest that then moves as planned, with true torques and wrapping ticks."""
     t = np.arange(round(SECONDS * HZ)) / HZ
     count, start = len(mechanism.streamed), np.array([j.start for j in mechanism.streamed])
     size, w, on = 0.4 + 0.1 * np.arange(count), 2.0 + 0.7 * np.arange(count), np.maximum(t - RESTS, 0.0)[:, None]
@@ -54,8 +53,7 @@ def reports(mechanism, truth, noise=0.0, first=2**32 - 4000):
 
 
 def falling(x):
-    """Return the values of x every 10 ms, filtered so that rises are immediate and falls are as slow as the mean
-    (docs/lab.md)."""
+    """Return x every 10 ms, with immediate rises, and falls as slow as the mean (docs/lab.md)."""
     out = [x[0]]
     for now in x[1:]:
         out.append(max(now, now + np.exp(-2.0 * np.pi * SLOW * 0.01) * (out[-1] - now)))
@@ -68,8 +66,7 @@ def arm():
 
 
 def test_of_a_joint_whose_file_limits_no_effort_the_motor_is_taken(arm):
-    """By hand, the stall torques at 24 V are 24 x 0.35 / 1.6 = 5.25, 24 x 0.2 / 2.4 = 2 and 24 x 0.06 / 3 = 0.48 N
-    m."""
+    """Stall torques at 24 V: 24 x 0.35 / 1.6 = 5.25, 24 x 0.2 / 2.4 = 2 and 24 x 0.06 / 3 = 0.48 N m."""
     def thresholds(*efforts):
         file = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=effort))
                                          for j, effort in zip(arm.joints, efforts, strict=True)))
