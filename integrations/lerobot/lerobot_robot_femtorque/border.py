@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from femtorque import BadInput, Mechanism
-
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array
 
 MM = 1000.0
 POSITION = ".pos"

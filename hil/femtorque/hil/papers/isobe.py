@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.axes import Axes
 from mpl_toolkits.mplot3d.axes3d import Axes3D
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import MECHANISMS, colours
+from femtorque.codegen.common import MECHANISMS, Array, colours
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import Model, pose
 from femtorque.codegen.motion import Trajectory
@@ -17,8 +16,6 @@ from femtorque.codegen.verify import Torque, torque
 from femtorque.hil.papers.finding import Finding, Number, Picture, canvas, label, picture, within
 from femtorque.hil.play import Result
 from femtorque.hil.scenarios import Scenario, checks, difference, load_scenario, play_scenario
-
-Array = NDArray[np.float64]
 
 REFERENCE, SINGLE = 1e-5, 1e-4  # of peak, at 1 ms
 NEWMARK = (0.25, 0.5)  # the paper's beta, and its gamma

@@ -7,17 +7,14 @@ forces and the resulting forces at the joints. Fig. 6 shows the control law with
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import MECHANISMS, colours
+from femtorque.codegen.common import MECHANISMS, Array, colours
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import Levers, Model, joint_torque_matrix, levers, nodal_forces, pose
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import NodalState, accelerations, newton_euler, pinocchio
 from femtorque.codegen.verify import FREEDOMS, Bar, RigidLink, elements_of, load_names
 from femtorque.hil.papers.finding import Finding, Picture, Table, canvas, picture, within
-
-Array = NDArray[np.float64]
 
 INSTANT = 0.35  # time in the motion at which all joints accelerate
 ROUNDING = 1e-12

@@ -5,10 +5,9 @@ import time
 import numpy as np
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from mpl_toolkits.mplot3d.axes3d import Axes3D
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from femtorque.codegen.common import MECHANISMS, colours
+from femtorque.codegen.common import MECHANISMS, Array, colours
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import Model, pose, rotor_inertia
 from femtorque.codegen.reference import pinocchio as pinocchio_rnea
@@ -21,8 +20,6 @@ from femtorque.hil.play import Result
 from femtorque.hil.scenarios import (
     DESIGN_COLUMNS, FOLDER, Scenario, checks, form, load_scenario, optimise, plant_of, play_scenario, servo_arm,
     without_friction)
-
-Array = NDArray[np.float64]
 
 STEPS = (1e-3, 5e-4, 2.5e-4)  # s
 FALL = 0.3  # time of motion without drives for the order of convergence, s

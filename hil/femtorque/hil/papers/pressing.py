@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common import colours
+from femtorque.codegen.common import Array, colours
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.motion import Trajectory, knots
 from femtorque.codegen.toolchain import build_image
@@ -24,8 +24,6 @@ from femtorque.hil.plant import FINER, FlexibleArmPlant, Wall
 from femtorque.hil.play import Result, folder, play_motion
 from femtorque.hil.scenarios import SMOOTH, STEP, Contact, Slide, load_scenario, without_friction
 from femtorque.host.plan import TipMotion, chord_motion, flexible_arm, tip_motion
-
-Array = NDArray[np.float64]
 
 ABOVE = 0.02  # height of the tip above the floor at the start and the end, m
 CHANGE = 0.4  # time for the motion down, and for increasing the force, s; also at the end

@@ -8,11 +8,10 @@ The two files also replace printed values for which the path is out of the arm's
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.linalg import lu_factor, lu_solve
 
-from femtorque.codegen.common import MECHANISMS, colours
+from femtorque.codegen.common import MECHANISMS, Array, colours
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.toolchain import CompiledStep
@@ -21,7 +20,6 @@ from femtorque.hil.plant import FlexiblePlant
 from femtorque.hil.scenarios import Slew, Slide, load_scenario, pressed
 from femtorque.host.plan import Chain, TipMotion, corrected, elastic_problem, flexible_arm, swung, tip_motion
 
-Array = NDArray[np.float64]
 Turn = tuple[Array, Array, Array]  # angle (T,), rad, and its velocity and acceleration
 
 ANGLE = np.pi / 3  # of the slew, rad

@@ -15,10 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from femtorque.codegen.board import load_board, served
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import Array, BadInput
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.motion import Trajectory, check_limits, check_streamable, knots
 from femtorque.hil.board import FAULTS, Agenda, EncoderFault, ModeFollower, Record, targets
@@ -30,7 +29,6 @@ from femtorque.hil.play.status_recorder import StatusRecorder
 from femtorque.host.link import Clock, Configuration, Device, Link, Session, WallClock, open_port
 from femtorque.host.stream import Progress
 
-Array = NDArray[np.float64]
 
 class Relay:
     """A femtorque.hil.board.under_test.BoardUnderTest: a real board, connected by `device`, and its simulated plant.

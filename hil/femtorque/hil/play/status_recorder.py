@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.wire import Status
 from femtorque.hil.board import LATE, Record, telemetry_type
-
-Array = NDArray[np.float64]
 
 
 class StatusRecorder:

@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.reference import Wrench, place, wrench_torque
 from femtorque.codegen.wire import FELT_TOUCHED, Felt
 from femtorque.host.link.session import Session
 
-Array = NDArray[np.float64]
 WEAK = 0.02  # fraction of the largest singular value: directions of a wrench with smaller values count as unknown
 
 

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.common import Array, BadInput, Refused, hint
 from femtorque.codegen.control import WHOLE, lab_row
 from femtorque.codegen.mechanism import Joint, Mechanism, in_radians
 from femtorque.codegen.wire import Float, Gains, Jog, Seek, flag, per_joint
 from femtorque.host.link.session import PERIOD, Session
-
-Array = NDArray[np.float64]
 
 ASK = 0.02  # time between two JOG or PROBE messages, s; the board stops if five are missing
 RELEASE = 2.0  # time until a jog is at rest, s

@@ -1,12 +1,11 @@
 """Collects errors of joints over a motion: desired minus measured positions, or leader minus follower."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.wire import Status
 from femtorque.host.link.session import Session
-
-Array = NDArray[np.float64]
 
 
 class Errors:

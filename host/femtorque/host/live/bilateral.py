@@ -17,15 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.control import Motors, follow_limits
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.wire import STATUS_HZ
 from femtorque.host.link import Errors, Feeling, feeling
 from femtorque.host.live.following import Following
 from femtorque.host.live.teleop import Leading
-
-Array = NDArray[np.float64]
 
 HZ = 100.0  # positions a second
 MARGIN = 2.0  # of gain

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.common import Array, BadInput, Refused, hint
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.wire import (
     Follow, Followed, Status, Target, farthest, flag, from_wire, messages, numbers, per_joint, state_name, to_float,
@@ -25,8 +25,6 @@ from femtorque.codegen.wire import (
 from femtorque.codegen.wire.in_words import names
 from femtorque.host.link import PERIOD, Session, WallClock
 from femtorque.host.live.outbox import Outbox
-
-Array = NDArray[np.float64]
 
 WHERE = "follow"
 CHUNK = 50  # targets per chunk at most; a board buffers 64 knots

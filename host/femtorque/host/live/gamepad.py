@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused, need
-
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array, Refused, need
 
 DEAD = 0.15  # of a stick's deflection
 FULL = 32768.0  # of an axis

@@ -7,13 +7,12 @@ direction. Joints slow down and stop at their limits; the other joints' velociti
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.control import follow_limits
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.host.plan import forward_kinematics, jacobian
-
-Array = NDArray[np.float64]
 
 # fraction of the largest singular value: smaller singular values are damped; lengths are divided by the reach
 NEAR = 0.03

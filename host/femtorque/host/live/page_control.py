@@ -22,15 +22,12 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, hint
+from femtorque.codegen.common import Array, BadInput, hint
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.host.link import PERIOD
 from femtorque.host.live.following import Following
 from femtorque.host.live.jog import TipJog
-
-Array = NDArray[np.float64]
 
 HZ = 30  # objects a second
 GONE = 0.3  # time without an object until the page counts as released by the user, s

@@ -6,16 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, hint
+from femtorque.codegen.common import Array, BadInput, hint
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.host.link import Errors, Session, float_arm
 from femtorque.host.live.following import Following
 from femtorque.host.live.gamepad import PadJog
 from femtorque.host.live.jog import TipJog
-
-Array = NDArray[np.float64]
 
 HZ = 100.0  # targets a second
 HELD = 0.15  # time after each press for which a key counts as held, s; terminals do not report releases

@@ -9,10 +9,9 @@ from mcap.records import Schema
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.wire import FELT_TOUCHED, Felt
 from femtorque.host.record.definitions import definition
-
-Array = NDArray[np.float64]
 
 FELT = "/felt"
 _FELT = ("std_msgs/Header header\nstring[] name\nfloat64[] external\nfloat64[] mean\nfloat64[] threshold\n"

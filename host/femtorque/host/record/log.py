@@ -31,9 +31,8 @@ from mcap.records import Attachment, Channel, Message, Metadata, Schema
 from mcap.writer import CompressionType, Writer as McapWriter
 from mcap_ros2.decoder import DecoderFactory
 from mcap_ros2.writer import Writer
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import LOG, LOG_TABLE, BadInput, claim, mcap_file
+from femtorque.codegen.common import LOG, LOG_TABLE, Array, BadInput, claim, mcap_file
 from femtorque.codegen.control import count as count_of
 from femtorque.codegen.drive import family_of
 from femtorque.codegen.mechanism import Joint, Mechanism
@@ -45,8 +44,6 @@ from femtorque.host.record.robot import animation
 from femtorque.host.record.surroundings import CONTACTS, MOVING, Around, moments
 from femtorque.host.record.telemetry import tick_budget
 from femtorque.host.scene import Moment, Surroundings, Thing, scene
-
-Array = NDArray[np.float64]
 
 MEASURED, DESIRED, TORQUE, STATUS = "/joint_states", "/joint_states/desired", "/torque", "/status"
 TRUE = "/joint_states/true"

@@ -10,14 +10,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from mcap_ros2.writer import Writer
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused, rotation_rpy
+from femtorque.codegen.common import Array, Refused, rotation_rpy
 from femtorque.codegen.mechanism import BASE, MOMENTS, Joint, Link, Mechanism, links_here
 from femtorque.codegen.model import Model, assemble, in_mode
 from femtorque.host.record.definitions import definition
-
-Array = NDArray[np.float64]
 
 DESCRIPTION, TRANSFORMS, FIXED = "/robot_description", "/tf", "/tf_static"
 UNLIMITED = {"velocity": 1e3, "effort": 1e3}  # URDF requires limits

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 from mcap_ros2.writer import Writer
-from numpy.typing import NDArray
 
 from femtorque.codegen.mechanism import BASE, Mechanism
 from femtorque.host.record.definitions import definition
 from femtorque.host.record.robot import frames
 from femtorque.host.scene import Contact, Moment, Surroundings, Thing
-
-Array = NDArray[np.float64]
 
 SCENE, MOVING, CONTACTS = "/scene", "/scene/moving", "/contacts"
 ARROW, TRIANGLES = 0, 11  # of Marker.type

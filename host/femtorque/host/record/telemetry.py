@@ -4,15 +4,12 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from femtorque.codegen.board import load_board
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import Array, BadInput
 from femtorque.codegen.wire import fault_name, fault_words, flag, flag_words, from_wire, messages, state_name
 from femtorque.codegen.wire.in_words import names
 from femtorque.host.link import Configuration, Session, mode_name
-
-Array = NDArray[np.float64]
 
 SINCE = 0.1  # largest time between neighbouring samples, s
 

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import Array, BadInput, Refused
 from femtorque.codegen.wire import Followed, Status, fault_words, messages, state_name
 from femtorque.host.board import Board
 from femtorque.host.live import Following, board_status
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from femtorque.host.ros.node import Node
     from femtorque.host.ros.rclpy_node import RclpyNode
 
-Array = NDArray[np.float64]
 
 FRAME, AHEAD, MOST = 0.02, 0.5, 25  # time between targets, s; time that targets are sent ahead, s; targets per chunk
 DIAGNOSTICS = 1.0  # time between two messages, s

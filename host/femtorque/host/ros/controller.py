@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import Array, BadInput, Refused
 from femtorque.codegen.mechanism import Joint
 from femtorque.host.ros import interfaces
 from femtorque.host.ros.goals import (
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from femtorque.host.ros.node import Node
     from femtorque.host.ros.rclpy_node import RclpyNode
 
-Array = NDArray[np.float64]
 
 LIVE = 0.1  # time within which a single point counts as a live target, e.g. from MoveIt Servo, s
 FEEDBACK = 0.05  # time between two messages, s

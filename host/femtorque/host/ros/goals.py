@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.host.ros import interfaces
 from femtorque.host.ros.interfaces import message
 from femtorque.host.ros.motion import INVALID_GOAL, INVALID_JOINTS, Invalid, seconds
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from femtorque.host.ros.node import Node
     from femtorque.host.ros.rclpy_node import RclpyNode
 
-Array = NDArray[np.float64]
 
 EXECUTING, SUCCEEDED, CANCELED, ABORTED = 2, 4, 5, 6  # action_msgs/msg/GoalStatus
 PATH_TOLERANCE, GOAL_TOLERANCE = -4, -5

@@ -3,13 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, in_mode
-
-Array = NDArray[np.float64]
 
 STEP = 1e-4  # step of the difference quotient for dependent joints' velocities, s
 

@@ -9,15 +9,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import rotation_rpy
+from femtorque.codegen.common import Array, rotation_rpy
 from femtorque.codegen.mechanism import BASE, Anchor, Joint, Link, Mechanism, Payload
 from femtorque.codegen.model import END
 from femtorque.host.scene.meshes import Solid, visuals
 from femtorque.host.scene.surroundings import Thing
-
-Array = NDArray[np.float64]
 
 SLENDER = 0.018  # radius of a drawn rod, as a fraction of the mechanism's size
 DENSITY = 2700.0  # density of aluminium, kg/m^3: sets the drawn size of a payload

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import flexible
 from femtorque.host.scene.surroundings import Moment
-
-Array = NDArray[np.float64]
 
 FRAMES_A_SECOND = 60.0
 MOST_VALUES = 60_000  # maximum number of values in a page's motion: about half a megabyte

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.host.scene.meshes import Solid
 
-Array = NDArray[np.float64]
 Place = tuple[float, ...]
 
 

@@ -7,12 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.in_words import names
 from femtorque.host.record import Run
 from femtorque.host.show.readable_units import readable
-
-Array = NDArray[np.float64]
 
 FULL = 0.98  # duty above which a motor counts as being at full voltage
 OFTEN = 0.01  # fraction of the motion: a motor is reported if it is at its limit for a larger fraction

@@ -4,9 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import claim, colours, output, template, write_text
+from femtorque.codegen.common import Array, claim, colours, output, template, write_text
 from femtorque.codegen.control import Motors
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.host.plan import BEGINNING, FlexiblePlan, Plan, effort
@@ -14,8 +13,6 @@ from femtorque.host.scene import Motion, planned
 from femtorque.host.show.curves import Curve, Plot, fitting
 from femtorque.host.show.report import POINTS, Section
 from femtorque.host.show.scene.page import KINDS, of_motion, scripts
-
-Array = NDArray[np.float64]
 
 SAMPLES = 600
 LINE = 1.4  # width of a curve, px

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import claim, colours, drawn_by, picture, replacing
+from femtorque.codegen.common import Array, claim, colours, drawn_by, picture, replacing
 from femtorque.codegen.verify import blank, check_format
 from femtorque.host.record import Run
 from femtorque.host.show.findings import Findings
@@ -17,7 +16,6 @@ from femtorque.host.show.readable_units import readable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 
 ROOM = 0.03  # fraction of a plot's width: gap for a name along a line
 

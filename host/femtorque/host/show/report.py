@@ -5,17 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import claim, colours, output, template, write_text
+from femtorque.codegen.common import Array, claim, colours, output, template, write_text
 from femtorque.host.record import FromOutside, Run
 from femtorque.host.scene import Mark, Motion
 from femtorque.host.show.curves import Curve, Plot, fitting
 from femtorque.host.show.findings import Findings, measure, named_fault
 from femtorque.host.show.readable_units import ERROR, TRUE, readable
 from femtorque.host.show.scene.page import REPORT_KINDS, scripts
-
-Array = NDArray[np.float64]
 
 MOST = 12  # number of joints in a section; the joints with the largest errors are shown
 ROUNDING = 1e-6  # fraction of the total torque that single-precision rounding may cause
