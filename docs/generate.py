@@ -43,8 +43,8 @@ GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this
 
 def pages() -> dict[str, str]:
     """Return {file name: text} of every page."""
-    made = {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "drives.md": drives(),
-            "motors.md": motors(), "faults.md": faults()}
+    made = {"mechanism-files.md": {"keys": "\n".join(_sections("", MechanismTable))}, "boards.md": boards(),
+            "drives.md": drives(), "motors.md": motors(), "faults.md": faults()}
     return {name: filled(ROOT / "docs" / name, parts) for name, parts in made.items()} | {
         "protocol.md": protocol(), "api.md": api(), "package.md": package(),
         "../examples/three_link.ipynb": notebook(ROOT / "examples" / "three_link.py")}
@@ -204,11 +204,6 @@ def _wire_rate(board: Board, rate: int) -> str:
 
 
 # -- mechanism files --------------------------------------------------------------------------------------------------
-
-
-def mechanism_files() -> dict[str, str]:
-    """Return the tables of all keys of a mechanism file."""
-    return {"keys": "\n".join(_sections("", MechanismTable))}
 
 
 def _sections(path: str, kind: type[BaseModel]) -> list[str]:

@@ -267,8 +267,8 @@ def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the program that reads the pipe has ended: print nothing at exit
         return 1
     except (Exception, KeyboardInterrupt) as error:
-        line, status = _noted(error)
-        line = printable(" ".join(line.split()))
+        line, status = _explain(error)  # notes say in which state the arm is
+        line = printable(" ".join("; ".join([line, *getattr(error, "__notes__", ())]).split()))
         print(f"femtorque: {line}", file=sys.stderr)
         if write is not show:
             fault = getattr(error, "fault", None)
@@ -305,12 +305,6 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return f"there is not enough memory: {error}", 1
     return f"unexpected {type(error).__name__}: {error}; the traceback is in {_traceback(error)}", 1
-
-
-def _noted(error: BaseException) -> tuple[str, int]:
-    """Return an error as one line of text, with the exit status. The line also says in which state the arm is."""
-    line, status = _explain(error)
-    return "; ".join([line, *getattr(error, "__notes__", ())]), status
 
 
 def _traceback(error: BaseException) -> str:

@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from femtorque import command_line
-from femtorque.codegen.common import installing
+from femtorque.commands.answer import Answer, dump
 from tests.support import rig
 from tests.support.suite import HANG
 
@@ -134,9 +135,6 @@ def test_an_unexpected_error_is_one_line_that_says_where_the_traceback_is(tmp_pa
 
 
 def test_tracebacks_do_not_pile_up_and_other_files_stay(tmp_path, monkeypatch):
-    import tempfile
-
-
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "femtorque-own.log").write_text("somebody's")
     for n in range(12):
@@ -148,7 +146,6 @@ def test_tracebacks_do_not_pile_up_and_other_files_stay(tmp_path, monkeypatch):
 
 
 def test_an_error_line_holds_nothing_that_a_terminal_obeys(capsys):
-
     status = command_line._run(["check", "]0;owned.toml"], lambda answer: None)
     assert status == 2 and "?]0;owned?.toml" in capsys.readouterr().err
 
@@ -160,10 +157,6 @@ def test_a_reader_that_leaves_early_is_no_error():
 
 
 def test_numbers_that_are_not_finite_and_arrays_become_json():
-    import numpy as np
-
-    from femtorque.commands.answer import Answer, dump
-
     data = {"a": np.array([1.0, np.nan]), "b": np.float32(0.5), "c": float("inf"), "d": Path("x"), "e": b"\1\xff"}
     assert json.loads(dump(Answer(data))) == {"a": [1.0, None], "b": 0.5, "c": None, "d": "x", "e": "01ff"}
 
@@ -207,16 +200,6 @@ def test_torque_of_the_chip_is_that_of_this_computer_to_the_last_digit(here, tmp
         shown = here("torque", MECHANISM, MOTION, "-o", tmp_path / backend, "--backend", backend)
         assert shown.returncode == 0, shown.stderr
     assert (tmp_path / "c").read_bytes() == (tmp_path / "chip").read_bytes()
-
-
-def test_the_extra_that_is_missing_is_named():
-    code = (
-        "import sys; sys.modules['unicorn'] = None\n"
-        f"import femtorque; femtorque.main(['torque', '{MECHANISM}', '{MOTION}', '-o', 'x', '--backend', 'chip'])\n"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert shown.returncode == 1
-    assert shown.stderr == f"femtorque: unicorn is not installed: {installing('hil')}\n"
 
 
 @pytest.fixture
@@ -290,7 +273,6 @@ def test_ctrl_c_while_the_program_still_starts_is_one_line():
 
 
 def test_input_nested_beyond_pythons_depth_gets_one_line():
-
     assert command_line._explain(RecursionError("maximum recursion depth exceeded")) == (
         "what was given is nested too deeply", 2)
 

@@ -49,7 +49,8 @@ def test_a_mechanism_is_written_checked_built_and_turned_into_torques_without_an
 
 @pytest.mark.parametrize("line, packages", [
     ("demo", EXTRAS["hil"]), (f"hil run {ARM}", EXTRAS["hil"]), ("demo --sweep", EXTRAS["hil"]),
-    (f"plan {ARM} -o m.csv", EXTRAS["plan"]), (f"torque {ARM} -o t.csv --figure t.png", EXTRAS["plot"]),
+    (f"torque {ARM} -o t.csv --backend chip", EXTRAS["hil"]), (f"plan {ARM} -o m.csv", EXTRAS["plan"]),
+    (f"torque {ARM} -o t.csv --figure t.png", EXTRAS["plot"]),
     (f"identify {ARM.split()[0]} --port /dev/none", {"scipy": EXTRAS["plan"]["scipy"]}),
 ])
 def test_a_verb_without_its_extra_names_the_packages_in_one_line(tmp_path, line, packages):

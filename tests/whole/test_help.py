@@ -4,7 +4,12 @@ import re
 
 import pytest
 
-from femtorque import command_line
+from femtorque import BadInput, Mechanism, command_line
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import canonical, load_mechanism
+from femtorque.codegen.toolchain import project
+from femtorque.codegen.verify import examine
+from tests.codegen.mechanism.test_urdf import robot
 
 
 def test_every_verb_stands_in_one_group_of_the_help(here):
@@ -42,10 +47,6 @@ def test_hil_has_a_verb_for_each_of_its_uses_and_names_it_where_an_option_was_ty
 
 def test_check_writes_the_gains_that_it_shows_and_nothing_else(here, tmp_path):
     """Each new gain is a fraction of the largest stable gain. A joint whose file has no gains gets gains too."""
-    from femtorque.codegen.common import MECHANISMS
-    from femtorque.codegen.mechanism import load_mechanism
-    from femtorque.codegen.verify import examine
-
     arm = tmp_path / "arm.toml"
     text = (MECHANISMS / "three_link.toml").read_text(encoding="utf-8")
     arm.write_text(re.sub(r"gains = .*\n", "", text, count=1), encoding="utf-8")
@@ -63,8 +64,6 @@ def test_check_writes_the_gains_that_it_shows_and_nothing_else(here, tmp_path):
 
 
 def test_joints_without_motors_have_no_gains_to_write(here, tmp_path):
-    from femtorque.codegen.common import MECHANISMS
-
     bare = tmp_path / "bare.toml"
     bare.write_bytes((MECHANISMS / "eight_link.toml").read_bytes())
     shown = here("check", bare, "--write", "half")
@@ -82,11 +81,6 @@ def test_reports_of_a_board_are_explained_without_a_network(here):
 
 
 def test_a_urdf_gets_its_board_in_one_call_and_is_the_file_that_init_writes(here, tmp_path, monkeypatch):
-    from femtorque import BadInput, Mechanism
-    from femtorque.codegen.mechanism import canonical, load_mechanism
-    from femtorque.codegen.toolchain import project
-    from tests.codegen.mechanism.test_urdf import robot
-
     urdf = tmp_path / "so101.urdf"
     urdf.write_bytes(robot("so101.urdf").read_bytes())
     assert here("init", "so101", "--from", urdf, "--board", "f405rg-6", "-o", tmp_path / "so101.toml").returncode == 0

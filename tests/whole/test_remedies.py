@@ -17,8 +17,11 @@ import serial
 from femtorque.codegen.common import EXTRAS, MECHANISMS, BadInput, installing
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.motion import Trajectory
+from femtorque.commands import completion
 from femtorque.commands.answer import Answer, show
-from femtorque.hil.papers.reproduce import chosen
+from femtorque.hil.board import FAULTS
+from femtorque.hil.papers.reproduce import PAPERS, SUBJECTS, chosen
+from femtorque.hil.scenarios import scenario
 from femtorque.host.link import link
 from femtorque.host.plan import effort
 from femtorque.host.stream import preflight
@@ -227,11 +230,6 @@ def test_completing_a_port_imports_only_the_list_of_ports():
 
 def test_completion_reads_the_names_that_the_verbs_know():
     """Completion reads the names from the source, and every offered name exists."""
-    from femtorque.commands import completion
-    from femtorque.hil.board import FAULTS
-    from femtorque.hil.papers.reproduce import PAPERS, SUBJECTS
-    from femtorque.hil.scenarios import scenario
-
     assert completion.faults("") == list(FAULTS) and completion.scenarios("") == scenario.names()
     assert completion.figures("") == [s.name for s in SUBJECTS] + [p.key for p in PAPERS]
     assert all(Path(ROOT / "firmware" / "boards" / f"{name}.toml").is_file() for name in completion.boards(""))

@@ -11,6 +11,7 @@ from zenoh_ros2_sdk.keyexpr import endpoint_liveliness_keyexpr, node_liveliness_
 from zenoh_ros2_sdk.qos import QosDurability, QosProfile
 from zenoh_ros2_sdk.utils import compute_type_hash_from_msg, ros2_to_dds_type
 
+from femtorque.codegen.common import BadInput
 from femtorque.host.ros import interfaces, keys
 from femtorque.host.ros.interfaces import message, type_hash
 from femtorque.host.ros.node import Node
@@ -171,8 +172,6 @@ def peer(router):
 
 
 def test_a_node_starts_without_a_router_and_refuses_an_address_that_is_none():
-    from femtorque.codegen.common import BadInput
-
     with Node("femtorque", router="tcp/127.0.0.1:1") as alone:
         alone.publisher("/joint_states", STATE).publish(message(STATE))
     with pytest.raises(BadInput, match="--router"), Node("femtorque", router="nonsense"):

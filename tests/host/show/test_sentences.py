@@ -2,10 +2,12 @@
 
 import re
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from femtorque.codegen.drive import FAMILIES
 from femtorque.codegen.mechanism import load_mechanism
@@ -205,8 +207,6 @@ def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
 
 
 def test_tables_say_which_error_they_hold(played):
-    from rich.console import Console
-
     result = played("good").result
     console = Console(record=True, width=120, file=open("/dev/null", "w", encoding="utf-8"))
     console.print(tracking_table("x", result.mechanism.streamed, result.measured_rms, result.measured_max,
@@ -230,8 +230,6 @@ def test_the_log_names_desired_measured_and_true(played, tmp_path):
 
 
 def test_a_log_says_when_it_was_begun_by_the_clock_on_the_wall(played):
-    from datetime import datetime
-
     run = played("good").run
     begun = datetime.fromisoformat(run.begun)
     assert begun.tzinfo is not None and abs(begun.timestamp() - run.unix_time[0]) < 60.0

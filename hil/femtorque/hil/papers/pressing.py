@@ -99,10 +99,6 @@ class Pressing:
         planned = tip_motion(arm, chord, touch.duration, STEP, ends="static", press=Press(touch))
         return Pressing(touch, mechanism, planned, without_floor(beginning(mechanism, planned.q[0]), planned))
 
-    def unmoved(self) -> Trajectory:
-        """Return the planned motion, which starts and ends at rest."""
-        return _at_rest(self.mechanism, self.planned.times, self.planned.q, self.planned.qd, self.planned.qdd)
-
     def plant(self, mechanism: Mechanism, elements: int) -> FlexibleArmPlant:
         """Return the arm on the floor. At the planned position of the tip, the floor exerts the required force."""
         wall = self.touch.wall
@@ -221,7 +217,9 @@ def board(short: bool) -> Finding:
         ideal, driven = by_torques(pressing), by_board(pressing, pressing.streamed)
         rows += [_row(seconds, "ideal torques + PD, no board", ideal), _row(seconds, BOARD, driven)]
         if seconds == SLIDES[0]:
-            runs = {BOARD: driven, UNMOVED: by_board(pressing, pressing.unmoved()),
+            planned = pressing.planned
+            unmoved = _at_rest(pressing.mechanism, planned.times, planned.q, planned.qd, planned.qdd)
+            runs = {BOARD: driven, UNMOVED: by_board(pressing, unmoved),
                     FEEDBACK: by_board(pressing, pressing.streamed, feedforward=False)}
             rows += [_row(seconds, name, runs[name]) for name in (UNMOVED, FEEDBACK)]
             drawn = _picture(pressing, runs, ideal)

@@ -95,13 +95,18 @@ class RomLoader:
     def awake(self) -> bool:
         """Return True if the loader answers its first byte. A running board ignores the byte."""
         self._drain()
+        # a running board would send more bytes
+        self._met = self._called() == bytes([ACK]) and not self._read(16, 0.05)
+        return self._met
+
+    def _called(self) -> bytes:
+        """Send SYNC and return the loader's answer, after the line's echo."""
         self._device.write(bytes([SYNC]))
         answer = self._read(1, ANSWER_S)
         if answer == bytes([SYNC]):
             self._echo = True
             answer = self._read(1, ANSWER_S)
-        self._met = answer == bytes([ACK]) and not self._read(16, 0.05)  # a running board would send more bytes
-        return self._met
+        return answer
 
     def start(self) -> None:
         """Let the loader find the baud rate. If the loader knows the rate already, its answer is NACK."""
@@ -109,11 +114,7 @@ class RomLoader:
             return
         self._drain()
         for _ in range(TRIES):
-            self._device.write(bytes([SYNC]))
-            answer = self._read(1, ANSWER_S)
-            if answer == bytes([SYNC]):
-                self._echo = True
-                answer = self._read(1, ANSWER_S)
+            answer = self._called()
             if answer == bytes([ACK]):
                 return
             if answer == bytes([NACK]) or answer and self._resynced():
@@ -150,24 +151,22 @@ class RomLoader:
 
     # -- commands -----------------------------------------------------------
 
+    def _told(self, code: int, what: str) -> bytes:
+        """Return the answer to a command without arguments, which begins with its length."""
+        def get() -> bytes:
+            self._command(code)
+            answer = self._exactly(self._exactly(1)[0] + 1)
+            self._acknowledged()
+            return answer
+
+        return self._trying(what, get)
+
     def commands(self) -> bytes:
         """Return the command codes that the loader knows."""
-        def get() -> bytes:
-            self._command(GET)
-            known = self._exactly(self._exactly(1)[0] + 1)
-            self._acknowledged()
-            return known[1:]
-
-        return self._trying("name its commands", get)
+        return self._told(GET, "name its commands")[1:]
 
     def identify(self) -> int:
-        def get() -> bytes:
-            self._command(GET_ID)
-            number = self._exactly(self._exactly(1)[0] + 1)
-            self._acknowledged()
-            return number
-
-        return int.from_bytes(self._trying("name the chip", get), "big")
+        return int.from_bytes(self._told(GET_ID, "name the chip"), "big")
 
     def read(self, address: int, size: int) -> bytes:
         """Read at most PIECE bytes of memory."""

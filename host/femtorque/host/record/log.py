@@ -113,7 +113,7 @@ class Log:
             "joints": json.dumps([[j.name, j.type] for j in self._joints]), "notes": json.dumps(notes or {}),
             "facts": json.dumps([_facts(configuration, j) for j in range(len(self._joints))]),
             "budget": json.dumps(tick_budget(configuration)),
-            "begun": _date(wall()),
+            "begun": datetime.fromtimestamp(wall() / 1e9).astimezone().isoformat(timespec="seconds"),
         }
         self._writer.add_metadata(METADATA, described | {CHECK: _check(described)})
         self._schemas = {
@@ -297,11 +297,6 @@ def _facts(configuration: Configuration, j: int) -> list[float | None]:
     values = (ku, kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
               joint.friction.coulomb, age, play, configuration.ages[j] if configuration.ages else 0.0)
     return [float(x) if math.isfinite(x) else None for x in values]
-
-
-def _date(wall: int) -> str:
-    """Return local time with its offset in ISO 8601, from ns since 1970."""
-    return datetime.fromtimestamp(wall / 1e9).astimezone().isoformat(timespec="seconds")
 
 
 def columns(joints: tuple[Joint, ...], truth: bool = False) -> list[str]:
