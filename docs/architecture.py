@@ -1,8 +1,6 @@
-"""Makes docs/architecture.svg and docs/rooms.md from the imports of the code: `python docs/architecture.py`.
-
-A room is a package or module directly below codegen, host or hil (the houses), drawn above all rooms that it imports.
-Arrows for indirect imports are left out. A test compares both files with this script's output.
-"""
+"""Makes docs/architecture.svg and docs/rooms.md from the imports of the code: `python docs/architecture.py`. A room is
+a package or module directly below codegen, host or hil (the houses), drawn above all rooms that it imports. Arrows for
+indirect imports are left out. A test compares both files with this script's output."""
 
 import ast
 from collections.abc import Iterable

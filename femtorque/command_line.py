@@ -1,8 +1,6 @@
-"""The command line. The verbs are short functions in femtorque/commands/, which call codegen, host and hil.
-
-Every verb returns an Answer. `main` prints the Answer as words or as exactly one JSON object. `main` turns an error
-into one line and an exit status. 0 means good, 1 means that the answer is no, and 2 means bad input.
-"""
+"""The command line. The verbs are short functions in femtorque/commands/, which call codegen, host and hil. Every verb
+returns an Answer. `main` prints the Answer as words or as exactly one JSON object. `main` turns an error into one line
+and an exit status. 0 means good, 1 means that the answer is no, and 2 means bad input."""
 
 import errno
 import os
@@ -37,10 +35,8 @@ PLAIN = {  # patterns in messages of pydantic and click, and their replacements
 
 
 def _unchecked_where_unused(params: list[Any]) -> list[Any]:
-    """Prepare parameters for --help and completion without pydantic, whose import takes longer than all of --help.
-
-    Two things differ: a flag that is not given is False instead of None, and completion leaves values as typed.
-    """
+    """Prepare parameters for --help and completion without pydantic, whose import takes longer than all of --help. Two
+    things differ: a flag that is not given is False instead of None, and completion leaves values as typed."""
     for param in params:
         if param.param_type_name == "argument":  # arguments are shown as in the usage line, without Python's types
             param.display_type_rich = lambda ctx: ""

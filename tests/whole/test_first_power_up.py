@@ -1,8 +1,6 @@
-"""Tests the steps of the page on the first power-up, typed unchanged, with the virtual board for a real one.
-
-Not tested: intermediate voltages, edges, pulses shorter than a cycle, which an oscilloscope shows, and brown-out
-resets, since the virtual chip has only its lowest level.
-"""
+"""Tests the steps of the page on the first power-up, typed unchanged, with the virtual board for a real one. Not
+tested: intermediate voltages, edges, pulses shorter than a cycle, which an oscilloscope shows, and brown-out resets,
+since the virtual chip has only its lowest level."""
 
 import json
 import os

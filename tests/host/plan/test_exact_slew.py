@@ -1,8 +1,7 @@
-"""Compares elements and time steps with the exact beam, in a slew of a flexible link by 60 degrees in 0.5 s.
-
-For increasing numbers of elements, the planner's torque converges to the inverse of the exact beam (transcendental
-equations). The expected swing after the planned motion comes from the exact clamped beam, not from a simulated plant.
-"""
+"""Compares elements and time steps with the exact beam, in a slew of a flexible link by 60 degrees in 0.5 s. For
+increasing numbers of elements, the planner's torque converges to the inverse of the exact beam (transcendental
+equations). The expected swing after the planned motion comes from the exact clamped beam, not from a simulated
+plant."""
 
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
-"""Figures 1 to 3 and 6 of Isobe's paper, which explain the method, drawn from computed matrices for one link.
-
-Fig. 1 has the link's element and [K]. Fig. 2 shows the link's mass, lumped at the common node. Fig. 3 shows nodal
-forces and the resulting forces at the joints. Fig. 6 shows the control law with its terms' torques.
-"""
+"""Figures 1 to 3 and 6 of Isobe's paper, which explain the method, drawn from computed matrices for one link. Fig. 1
+has the link's element and [K]. Fig. 2 shows the link's mass, lumped at the common node. Fig. 3 shows nodal forces and
+the resulting forces at the joints. Fig. 6 shows the control law with its terms' torques."""
 
 import numpy as np
 from matplotlib.axes import Axes

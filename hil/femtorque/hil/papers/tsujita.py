@@ -1,9 +1,7 @@
 """Figures and tables of the flexible manipulator's paper, and the tests of the single link that the paper is based on.
-
 femtorque.host.plan.tip_torques plans the motion. femtorque.hil.plant.flexible_arm simulates the motion with more
 elements. mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml choose the values that the paper does not print.
-The two files also replace printed values for which the path is out of the arm's reach.
-"""
+The two files also replace printed values for which the path is out of the arm's reach."""
 
 from dataclasses import dataclass, replace
 

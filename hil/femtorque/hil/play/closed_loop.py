@@ -1,8 +1,6 @@
-"""Plant, board and host together, for `femtorque hil run MECH TRAJ`.
-
-The virtual board boots the built image. The host's session homes, arms, streams to and disarms the board over the link.
-The report on the motion uses the plant's true positions, not the board's measurements.
-"""
+"""Plant, board and host together, for `femtorque hil run MECH TRAJ`. The virtual board boots the built image. The
+host's session homes, arms, streams to and disarms the board over the link. The report on the motion uses the plant's
+true positions, not the board's measurements."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -175,8 +173,7 @@ def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward
     mid-motion.
 
     log: RUN.mcap, as of `stream`. watch: a context around the run, which gets the session and the plant's true state.
-    Raises the BadInput and Refused of a build. An aborted motion is reported in the Result.
-    """
+    Raises the BadInput and Refused of a build. An aborted motion is reported in the Result."""
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
     check_limits(trajectory, mechanism)
@@ -193,12 +190,10 @@ def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str],
                 feedforward: bool = True, pil: bool = False, out: Path | None = None,
                 kind: type[VirtualBoard] = VirtualBoard,
                 around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> int:
-    """Run a virtual board in real time for hosts. Hosts may come and go. Return the number of its ticks.
-
-    port: a TCP port (0: any), or unix:PATH. pil: use the pil image, for femtorque.hil.play.pil.run; then nothing moves
-    on this board. announce: called with the url when the board accepts hosts. around: a context that lasts as long as
-    the board. Raises BadInput if the port is in use, and the Refused of a build.
-    """
+    """Run a virtual board in real time for hosts. Hosts may come and go. Return the number of its ticks. port: a TCP
+    port (0: any), or unix:PATH. pil: use the pil image, for femtorque.hil.play.pil.run; then nothing moves on this
+    board. announce: called with the url when the board accepts hosts. around: a context that lasts as long as the
+    board. Raises BadInput if the port is in use, and the Refused of a build."""
     built = build_image(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
     plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)
     try:

@@ -1,7 +1,5 @@
-"""The serial line to a board with the pil image, whose control ticks the host starts by a message each.
-
-The host repeats SENSE until the tick's DRIVE and STATUS have arrived, so a bad line does not change the results.
-"""
+"""The serial line to a board with the pil image, whose control ticks the host starts by a message each. The host
+repeats SENSE until the tick's DRIVE and STATUS have arrived, so a bad line does not change the results."""
 
 from collections.abc import Callable
 from typing import Any

@@ -32,11 +32,9 @@ from femtorque.host.stream import Progress
 
 class Relay:
     """A femtorque.hil.board.under_test.BoardUnderTest: a real board, connected by `device`, and its simulated plant.
-
     For the host the Relay is also the device of the link (read, write, close). wall: the clock of the serial line,
     which the plant does not use. The attributes `encoder_faults`, `bus_voltage`, `incoming` and `outgoing` inject
-    faults, as on a virtual board. `incoming` and `outgoing` disturb the bytes between host and board.
-    """
+    faults, as on a virtual board. `incoming` and `outgoing` disturb the bytes between host and board."""
 
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:
         assert mechanism.board is not None
@@ -146,10 +144,8 @@ def run_in_the_loop(port: str, mechanism: Mechanism, trajectory: Trajectory, *, 
                     log: Path | None = None, on_progress: Callable[[Progress], None] | None = None,
                     wall: Clock | None = None, watch: Watch | None = None) -> Result:
     """Run as femtorque.hil.play.run_closed_loop does, on the real board with the pil image at `port`. out: not used.
-
     wall: limits the wait for the line. Raises BadInput and Refused, also for a different image. The Result reports an
-    aborted motion.
-    """
+    aborted motion."""
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
     if fault is not None and FAULTS[fault].chip:

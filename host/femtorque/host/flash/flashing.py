@@ -1,8 +1,6 @@
-"""Writes an image by ST-LINK (openocd), USB boot loader (dfu-util) or the ROM's boot loader over a UART.
-
-The chip's type is checked, and the written bytes are read back and compared. If a step fails, the message names the
-present content of the flash. Afterwards the board must report the image's configuration.
-"""
+"""Writes an image by ST-LINK (openocd), USB boot loader (dfu-util) or the ROM's boot loader over a UART. The chip's
+type is checked, and the written bytes are read back and compared. If a step fails, the message names the present
+content of the flash. Afterwards the board must report the image's configuration."""
 
 import re
 import shutil

@@ -1,8 +1,6 @@
-"""The boot loader in the ROM of an STM32, over a UART (8E1; ST application notes AN3155 and AN2606).
-
-A command is a byte and its complement. Addresses and data have an exclusive-or check sum. The chip answers every step
-by ACK or NACK. After a garbled answer the host reads the memory back. At the end it compares the whole flash.
-"""
+"""The boot loader in the ROM of an STM32, over a UART (8E1; ST application notes AN3155 and AN2606). A command is a
+byte and its complement. Addresses and data have an exclusive-or check sum. The chip answers every step by ACK or NACK.
+After a garbled answer the host reads the memory back. At the end it compares the whole flash."""
 
 from collections.abc import Callable
 from functools import reduce

@@ -1,7 +1,5 @@
-"""Sends and receives frames over a serial device, socket://host:port or unix:PATH. No call blocks.
-
-Data are written at the speed of the line, so that a command never waits behind a second of knots.
-"""
+"""Sends and receives frames over a serial device, socket://host:port or unix:PATH. No call blocks. Data are written at
+the speed of the line, so that a command never waits behind a second of knots."""
 
 import errno
 import os

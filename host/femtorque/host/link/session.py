@@ -1,8 +1,6 @@
-"""Communication with one board: its identity, commands and answers.
-
-One thread pumps: it receives frames, sends knots, repeats unacknowledged commands, and polls the board. Every wait is
-bounded. If a wait fails, Refused is raised with a remedy.
-"""
+"""Communication with one board: its identity, commands and answers. One thread pumps: it receives frames, sends knots,
+repeats unacknowledged commands, and polls the board. Every wait is bounded. If a wait fails, Refused is raised with a
+remedy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Moves a tip by hand. Damped least squares turn tip velocities into joint velocities.
-
-Near a singular pose the damping grows, so joint velocities stay bounded, and the tip slows down in the blocked
-direction. Joints slow down and stop at their limits; the other joints' velocities are then computed without them.
-"""
+"""Moves a tip by hand. Damped least squares turn tip velocities into joint velocities. Near a singular pose the damping
+grows, so joint velocities stay bounded, and the tip slows down in the blocked direction. Joints slow down and stop at
+their limits; the other joints' velocities are then computed without them."""
 
 from collections.abc import Mapping
 

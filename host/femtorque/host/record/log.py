@@ -309,9 +309,7 @@ def columns(joints: tuple[Joint, ...], truth: bool = False) -> list[str]:
 @dataclass(frozen=True)
 class Run:
     """Content of a log with S samples and J joints, in SI units. error: desired - measured, on the shorter way around.
-
-    true: positions of a simulated plant. arm: None in old or unfinished logs, and without a mechanism file.
-    """
+    true: positions of a simulated plant. arm: None in old or unfinished logs, and without a mechanism file."""
 
     mechanism: str
     digest: str

@@ -1,7 +1,5 @@
-"""The arm in a log, for Foxglove, Rerun and RViz: /robot_description and /tf, next to /joint_states.
-
-A URDF file is copied. Other mechanisms get a description with rods, cut at one joint of each loop.
-"""
+"""The arm in a log, for Foxglove, Rerun and RViz: /robot_description and /tf, next to /joint_states. A URDF file is
+copied. Other mechanisms get a description with rods, cut at one joint of each loop."""
 
 import io
 import xml.etree.ElementTree as ET

@@ -1,8 +1,6 @@
-"""Surroundings and contacts of a simulated arm in a log: visualization_msgs/MarkerArray, for RViz and Foxglove.
-
-/scene has the surfaces of all things, once. With every STATUS, /scene/moving has the movable things. /contacts has an
-arrow for every link that touches a thing. The arrow ends at the contact, and FORCE of its length is 1 N.
-"""
+"""Surroundings and contacts of a simulated arm in a log: visualization_msgs/MarkerArray, for RViz and Foxglove. /scene
+has the surfaces of all things, once. With every STATUS, /scene/moving has the movable things. /contacts has an arrow
+for every link that touches a thing. The arrow ends at the contact, and FORCE of its length is 1 N."""
 
 from typing import Any
 

@@ -1,8 +1,6 @@
-"""A board as a ROS 2 node: state, description, diagnostics, services, and controllers of the joints.
-
-Only the thread that calls `step` communicates with the board. The motions of the controllers are sampled every FRAME
-seconds. The samples are sent in chunks, AHEAD seconds before their times. The board keeps every limit.
-"""
+"""A board as a ROS 2 node: state, description, diagnostics, services, and controllers of the joints. Only the thread
+that calls `step` communicates with the board. The motions of the controllers are sampled every FRAME seconds. The
+samples are sent in chunks, AHEAD seconds before their times. The board keeps every limit."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Files for ROS 2: MoveIt's controllers and limits, and the tag that lets ros2_control command the node.
-
-Formats: moveit_simple_controller_manager and joint_limits.yaml of MoveIt 2's tutorials; JointStateTopicSystem of
-joint_state_topic_hardware_interface (Jazzy and later).
-"""
+"""Files for ROS 2: MoveIt's controllers and limits, and the tag that lets ros2_control command the node. Formats:
+moveit_simple_controller_manager and joint_limits.yaml of MoveIt 2's tutorials; JointStateTopicSystem of
+joint_state_topic_hardware_interface (Jazzy and later)."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path

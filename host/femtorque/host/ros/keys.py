@@ -1,8 +1,6 @@
-"""Names of nodes, topics and services on zenoh, as in rmw_zenoh (docs/design.md and liveliness_utils.cpp).
-
-Data of a topic or service has the key domain/topic/type/hash. A liveliness token under @ros2_lv announces each node,
-publisher, subscription, service and client. Tokens omit default qualities of service.
-"""
+"""Names of nodes, topics and services on zenoh, as in rmw_zenoh (docs/design.md and liveliness_utils.cpp). Data of a
+topic or service has the key domain/topic/type/hash. A liveliness token under @ros2_lv announces each node, publisher,
+subscription, service and client. Tokens omit default qualities of service."""
 
 import struct
 from dataclasses import dataclass

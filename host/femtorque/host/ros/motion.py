@@ -1,9 +1,7 @@
-"""Reads a JointTrajectory as a motion. Each point has positions, or also velocities, or also accelerations.
-
-The conventions are those of ROS 2's joint_trajectory_controller (validate_trajectory_msg, fill_partial_goal,
+"""Reads a JointTrajectory as a motion. Each point has positions, or also velocities, or also accelerations. The
+conventions are those of ROS 2's joint_trajectory_controller (validate_trajectory_msg, fill_partial_goal,
 wraparound_joint): cubics through positions and velocities, quintics with accelerations. Joints may be omitted.
-Continuous joints move the shorter way. Points without velocities get a spline's (Catmull and Rom), 0 at both ends.
-"""
+Continuous joints move the shorter way. Points without velocities get a spline's (Catmull and Rom), 0 at both ends."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""A node on ROS 2's rclpy, with any middleware: Fast DDS, Cyclone, zenoh.
-
-Messages to be sent have the fields of the installed release. An action consists of its services and topics. All
-callbacks are reentrant, so a service that waits, e.g. for a goal's result, blocks no other.
-"""
+"""A node on ROS 2's rclpy, with any middleware: Fast DDS, Cyclone, zenoh. Messages to be sent have the fields of the
+installed release. An action consists of its services and topics. All callbacks are reentrant, so a service that waits,
+e.g. for a goal's result, blocks no other."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Describes a mechanism for a page as plain data: frames, solids, centres of gravity, inertias, limits, loops, modes.
-
 Each link is drawn with its URDF's meshes, simplified, or with rods from its frame to its children. A flexible link is
-drawn as a rod that bends. Matrices are 4 x 4, in column order, as in three.js.
-"""
+drawn as a rod that bends. Matrices are 4 x 4, in column order, as in three.js."""
 
 import math
 from collections.abc import Iterator, Sequence

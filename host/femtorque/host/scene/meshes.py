@@ -1,9 +1,7 @@
-"""Reads the visual meshes of a URDF and reduces their faces for a page.
-
-A URDF file may come from an untrusted source, and the page with its data may be opened by other people. So meshes are
-read only from folders near the URDF and from installed Python packages. Only a few formats are read, in bounded time
-and memory. An unreadable or missing mesh gives a warning and is left out.
-"""
+"""Reads the visual meshes of a URDF and reduces their faces for a page. A URDF file may come from an untrusted source,
+and the page with its data may be opened by other people. So meshes are read only from folders near the URDF and from
+installed Python packages. Only a few formats are read, in bounded time and memory. An unreadable or missing mesh gives
+a warning and is left out."""
 
 import base64
 import json

@@ -1,9 +1,7 @@
 """The live page: one HTML file with its drawing code, and server-sent events, at 127.0.0.1 only.
-
 `femtorque.host.show.pages` serves it and stores past samples in a separate process. So this process writes one line per
 STATUS for any number of pages. A page's requests come by POST from this origin with a token that other sites cannot
-read: to play again on a virtual board, or to move the arm (host/live/page_control.py).
-"""
+read: to play again on a virtual board, or to move the arm (host/live/page_control.py)."""
 
 import hmac
 import json

@@ -1,8 +1,5 @@
 """Streams one motion to an armed board, and returns when the arm is at rest: check the pose, fill the ring, START,
-refill, watch.
-
-The board times the motion by its own ticks, so only the host's reaction to Ctrl-C must be quick.
-"""
+refill, watch. The board times the motion by its own ticks, so only the host's reaction to Ctrl-C must be quick."""
 
 from __future__ import annotations
 
