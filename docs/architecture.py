@@ -118,8 +118,7 @@ def svg() -> str:
         f'font-size="13">',
         '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z" fill="#667"/></marker></defs>',
-        f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>',
-    ]
+        f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>']
     end = 0.0
     for name in HOUSES:
         xs = [x for r, (x, _) in at.items() if house(r) == name]

@@ -115,8 +115,7 @@ def drives() -> dict[str, str]:
         "feetech_loads": _wire_load(Wire("sts", 1e6), "feetech-sts3215-12v", (1, 2, 3, 4, 6, 7, 12)),
         "dynamixel_rates": _dynamixel_rates(),
         "dynamixel": _servo_table("dynamixel"),
-        "dynamixel_loads": _wire_load(Wire("dynamixel", 2e6), "dynamixel-xm430-w350", (1, 2, 4, 6, 7, 12)),
-    }
+        "dynamixel_loads": _wire_load(Wire("dynamixel", 2e6), "dynamixel-xm430-w350", (1, 2, 4, 6, 7, 12))}
 
 
 def _bus_loads() -> str:
@@ -355,8 +354,7 @@ def faults() -> dict[str, str]:
             for name, (number, meaning, mend) in messages.FAULTS.items() if number]),
         "refusals": table(("refusal", "number", "meaning", "remedy"), [
             (name, number, meaning, mend) for name, (number, meaning, mend) in messages.REFUSALS.items() if number]),
-        "limits": table(("limit", "meaning"), [(name, doc) for name, (_, doc) in messages.LIMITS.items()]),
-    }
+        "limits": table(("limit", "meaning"), [(name, doc) for name, (_, doc) in messages.LIMITS.items()])}
 
 
 def _host_lost(timeout_s: float) -> str:
@@ -393,8 +391,7 @@ def _found(safety: Safety) -> dict[str, str]:
         "DRIVE_SILENT": f"after {SILENT_S:g} s without an answer, at least {SILENT_TICKS} ticks",
         "HOMING": "after `travel`, or after its maximum time",
         "HARD_FAULT": "immediately: outputs safe, then a reset",
-        "WATCHDOG": "by the watchdog, which resets the board",
-    }
+        "WATCHDOG": "by the watchdog, which resets the board"}
 
 
 # -- motors -----------------------------------------------------------------------------------------------------------

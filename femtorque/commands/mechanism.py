@@ -316,8 +316,7 @@ def build(
     result = known.image(folder) or _make(known, mechanism, folder, feedforward, pil)
     words = (
         f"{result.image}\nflash {result.flash_bytes} bytes, RAM {result.ram_bytes} bytes, stack at most "
-        f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}\n"
-    )
+        f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}\n")
     if pil:
         return Answer(asdict(result), words + f"next: flash it, then `femtorque hil pil {mech} TRAJ --port PORT`")
     cost = _cost(known, mechanism, result, feedforward)
@@ -330,8 +329,7 @@ def build(
         f"more "
         f"for code not come to{above}: {cost.cycles_worst} of {cost.cycles_budget}, margin {cost.margin:.1%}\n"
         f"that fits into ticks at up to {_kilohertz(cost.most_hz)}"
-        + "".join(f"\nnot gone through to its end: {what}" for what in cost.left_out)
-    )
+        + "".join(f"\nnot gone through to its end: {what}" for what in cost.left_out))
     return Answer(asdict(result) | asdict(cost), words)
 
 

@@ -184,8 +184,7 @@ def stream(
             with stream_bar(on_hold=partial(interrupts.read_lines, 0) if asks else lambda: None) as on_progress:
                 return board.stream(
                     traj, log=log, on_progress=on_progress, interrupts=interrupts, resume=resume, speed=speed,
-                    loop=loop, approach=approach, hold_after_stop=math.inf if asks else 0.0,
-                )
+                    loop=loop, approach=approach, hold_after_stop=math.inf if asks else 0.0)
 
         with _shown(board.session, web, udp, arm, again):
             outcome = play(log, approach)

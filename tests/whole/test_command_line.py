@@ -96,8 +96,7 @@ def test_output_of_libraries_and_child_processes_does_not_reach_the_json():
         "def noisy(m, *_):\n"
         "    print('from a library'); subprocess.run(['echo', 'from a child']); return examine(m)\n"
         "femtorque.codegen.verify.check.examine = noisy\n"
-        f"femtorque.main(['check', '{MECHANISM}', '--json'])\n"
-    )
+        f"femtorque.main(['check', '{MECHANISM}', '--json'])\n")
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert json.loads(shown.stdout)["name"] == "three-link" and shown.stdout.count("\n") == 1
     assert "from a library" in shown.stderr and "from a child" in shown.stderr
@@ -113,8 +112,7 @@ def test_a_no_is_status_1_and_one_line(error, status, line):
         "import femtorque.command_line, femtorque.codegen.verify.check, femtorque.codegen.common.errors\n"
         f"def no(*_): raise {error}\n"
         "femtorque.codegen.verify.check.examine = no\n"
-        f"femtorque.main(['check', '{MECHANISM}'])\n"
-    )
+        f"femtorque.main(['check', '{MECHANISM}'])\n")
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (shown.returncode, shown.stdout, shown.stderr) == (status, "", line)
 
@@ -124,8 +122,7 @@ def test_an_unexpected_error_is_one_line_that_says_where_the_traceback_is(tmp_pa
         "import femtorque, femtorque.codegen.verify.check\n"
         "def broken(*_): raise ZeroDivisionError('of its own\\nmaking')\n"
         "femtorque.codegen.verify.check.examine = broken\n"
-        f"femtorque.main(['check', '{MECHANISM}'])\n"
-    )
+        f"femtorque.main(['check', '{MECHANISM}'])\n")
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
                            env=os.environ | {"TMPDIR": str(tmp_path)})
     assert shown.returncode == 1 and shown.stderr.count("\n") == 1
@@ -232,8 +229,7 @@ def test_a_second_build_answers_the_same_without_emitting_compiling_or_running()
         "'unicorn', 'platformio',\n"
         "         'elftools', 'jinja2'}\n"
         "atexit.register(lambda: print(*heavy & set(sys.modules), file=sys.stderr))\n"
-        f"femtorque.main(['build', '{MECHANISM}'])\n"
-    )
+        f"femtorque.main(['build', '{MECHANISM}'])\n")
     again = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert first.returncode == again.returncode == 0 and "instructions per tick" in first.stdout
     assert again.stdout == first.stdout and again.stderr == "\n"

@@ -63,8 +63,7 @@ def verbs(desk):
         "plot pdf": (["plot", desk / "old.mcap", "-o", f"{out}.pdf"], f"{out}.pdf"),
         "plot csv": (["plot", desk / "old.mcap", "-o", f"{out}.csv"], f"{out}.csv"),
         "reproduce": (["reproduce", "isobe-figs-1-3", "-o", out], out / "reproduce.html"),
-        "stream --log": (["stream", MECHANISM, MOTION, *PORT, "--rezero", "--log", f"{out}.mcap"], f"{out}.mcap"),
-    }
+        "stream --log": (["stream", MECHANISM, MOTION, *PORT, "--rezero", "--log", f"{out}.mcap"], f"{out}.mcap")}
 
 
 @pytest.mark.parametrize("verb", verbs(Path()))

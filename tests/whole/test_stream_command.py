@@ -177,8 +177,7 @@ def test_in_a_terminal_ctrl_c_holds_and_a_second_one_disarms(tcp_board, long):
 
     status, shown = in_terminal(
         ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"],
-        [lambda board, _: board.played > 20, holding], tcp_board, seen=b"TRACK",
-    )
+        [lambda board, _: board.played > 20, holding], tcp_board, seen=b"TRACK")
     assert status == 1 and tcp_board.board.state == "DISARMED", shown
     assert "TRACK" in shown and "s left" in shown and "disarmed:" in shown
 
@@ -189,8 +188,7 @@ def test_in_a_terminal_enter_goes_on_from_a_stop(tcp_board, mechanism, tmp_path)
     status, shown = in_terminal(
         ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home"],
         [lambda board, _: board.played > 50, (lambda board, shown: begins in shown and board.state == "HOLD", ENTER),
-         lambda board, _: board.played > 200, (lambda board, shown: shown.count(begins) == 2, ENTER)], tcp_board,
-    )
+         lambda board, _: board.played > 200, (lambda board, shown: shown.count(begins) == 2, ENTER)], tcp_board)
     assert status == 0 and "done: 2.000 s" in shown and "resumed 2 times" in shown, shown[-2000:]
     assert commanded(tcp_board.board) == ["ARM", "START", "STOP", "RESUME", "STOP", "RESUME", "DISARM"]
     sent = knots(Trajectory.load(motion, mechanism), mechanism)

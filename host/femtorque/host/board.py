@@ -170,20 +170,10 @@ class Board:
         if self.session.in_state("FAULT", "ESTOP"):
             self.session.clear()
 
-    def stream(
-        self,
-        trajectory: Trajectory | str | Path,
-        *,
-        log: str | Path | None = None,
-        speed: float = 1.0,
-        loop: int = 1,
-        approach: bool = False,
-        on_progress: Callable[[Progress], None] | None = None,
-        interrupts: Interrupts | None = None,
-        resume: int = 0,
-        hold_after_stop: float = 0.0,
-        notes: dict[str, Any] | None = None,
-    ) -> Outcome:
+    def stream(self, trajectory: Trajectory | str | Path, *, log: str | Path | None = None, speed: float = 1.0,
+               loop: int = 1, approach: bool = False, on_progress: Callable[[Progress], None] | None = None,
+               interrupts: Interrupts | None = None, resume: int = 0, hold_after_stop: float = 0.0,
+               notes: dict[str, Any] | None = None) -> Outcome:
         """Play a motion that begins and ends at rest. Hold the arm at its end. The board is armed if needed.
 
         log: RUN.mcap; RUN.status.csv is written to the same folder. speed: a factor on the trajectory's velocity. loop:
@@ -225,13 +215,10 @@ class Board:
         writer = Log(Path(log), self.session.configuration,
                      {"identity": self.session.identity(), "port": self.session.link.port, **(notes or {})},
                      mechanism=self.mechanism, **self._shown)
-        self.session.listeners.append(writer.write)
-        self.session.felt_listeners.append(writer.write_felt)
         try:
-            yield
+            with self.session.hearing(writer.write, writer.write_felt):
+                yield
         finally:
-            self.session.listeners.remove(writer.write)
-            self.session.felt_listeners.remove(writer.write_felt)
             writer.finish()
             self._logs[writer.path.resolve()] = writer
 

@@ -66,8 +66,7 @@ def test_mcaps_own_reader_finds_ros_messages(a_run):
         assert reader.get_summary().statistics.message_count == 4 * len(seen)
     assert types == {
         "/joint_states": "sensor_msgs/msg/JointState", "/joint_states/desired": "sensor_msgs/msg/JointState",
-        "/torque": "femtorque_msgs/msg/Torque", "/status": "femtorque_msgs/msg/Status",
-    }
+        "/torque": "femtorque_msgs/msg/Torque", "/status": "femtorque_msgs/msg/Status"}
     assert header.profile == "ros2" and encodings == {"cdr"} and {s.encoding for s in schemas} == {"ros2msg"}
     official = ["std_msgs/Header header", "string[] name", "float64[] position", "float64[] velocity",
                 "float64[] effort"]

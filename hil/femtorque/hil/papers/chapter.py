@@ -25,8 +25,7 @@ def two_link(short: bool) -> Finding:
         within("FEM, matrix form in float64, 1 ms", float(np.max(np.abs(fem.tau - lagrange))) / peak, REFERENCE,
                "Lagrange's closed form"),
         within("FEM, the emitted C in float32, 1 ms", float(np.max(np.abs(single.tau - lagrange))) / peak, SINGLE,
-               "Lagrange's closed form"),
-    )
+               "Lagrange's closed form"))
     H, h, G = arm.H(q), arm.h(q), arm.G(q)
     rows = []
     for k in np.linspace(0, len(fem.t) - 1, 5).astype(int):

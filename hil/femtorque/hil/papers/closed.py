@@ -30,8 +30,7 @@ def closed_loops(short: bool) -> Finding:
             Number(f"{p.name}, ideal board: PD + lambda better than PD, worst joint", f"{ideal:.0f} times",
                    f"at least {IDEAL_BETTER:g}", ideal >= IDEAL_BETTER),
             Number(f"{p.name}, virtual board: PD + lambda better than PD, worst joint", f"{board:.3g} times",
-                   f"at least {BOARD_BETTER:g}", board >= BOARD_BETTER),
-        ]
+                   f"at least {BOARD_BETTER:g}", board >= BOARD_BETTER)]
     four_bar = played[0].board
     worse = float(four_bar["PD + partition"].tracking_rms[0] / four_bar["PD"].tracking_rms[0])
     numbers.append(Number("four_bar: rms error of PD + partition over that of PD", f"{worse:.2f}",

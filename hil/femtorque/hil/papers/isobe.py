@@ -63,8 +63,7 @@ def eight_link(short: bool) -> Finding:
         Number("the same on a motion with initial jerk (quintic): the scheme used inversely is not stable",
                f"{_worst(*_newmark(slow, _quintic(motion))):.2g} of peak",
                f"largest eigenvalue {growth:g}, twice: errors grow in "
-               "proportion to time, so the momentum form is the default"),
-    )
+               "proportion to time, so the momentum form is the default"))
     return Finding(numbers, (_torque_picture(fem.t, exact, fem.tau, [b.joint.name for b in model.bodies],
                                              f"Eight links of 20 cm and 107.5 g; worst difference "
                                              f"{_worst(fem.tau, exact):.1e} of peak"),))
@@ -112,8 +111,7 @@ def six_joints(short: bool) -> Finding:
     numbers = (
         *accuracy,
         within(f"the object's path of {np.linalg.norm(way):.3f} m is straight", aside, 1e-6,
-               "the line between its ends", "m"),
-    )
+               "the line between its ends", "m"))
     figure = canvas(13.0, 4.6)
     arm = figure.add_subplot(1, 3, 1, projection="3d")
     _stroboscope(arm, at.origin, path, 9)

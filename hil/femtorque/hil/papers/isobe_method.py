@@ -38,8 +38,7 @@ def method(short: bool) -> Finding:
                float(np.abs(near.stiffness[3:6]).max() / np.abs(near.stiffness).max()), 0.0, "a hinge",
                "of the largest"),
         within("[L][T]{P} at one instant of the motion", _gap(tau, mechanism, q, qd, qdd), 1e-10,
-               "rnea of Pinocchio" if pinocchio.version() else "the project's own recursion"),
-    )
+               "rnea of Pinocchio" if pinocchio.version() else "the project's own recursion"))
     rows = tuple((name, *(f"{x:.4g}" if abs(x) > 1e-12 else "0" for x in row))
                  for name, row in zip(("Nx", "Ny", "Nz"), link.matrix, strict=True))
     lumped = tuple((axis, f"{link.mass:.4g}", *(f"{x:.4g}" if abs(x) > 1e-12 else "0" for x in row))

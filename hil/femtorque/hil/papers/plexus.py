@@ -210,8 +210,7 @@ def accuracy(short: bool) -> Finding:
         within("closure of the mechanisms after that", closure, 1e-10, "the rows", "m"),
         Number("real-time factor, six joints with motors and friction, 1 ms steps", f"{fastest:.1f}",
                "at least 1 on this machine",
-               fastest >= 1.0),
-    )
+               fastest >= 1.0))
     return Finding(numbers, (), (Table("six-axis arm in free motion",
                                        ("step, ms", f"error after {FALL:g} s, rad", "order",
                                         "energy drift within 1 s, J",

@@ -51,8 +51,7 @@ PAPERS = (
         "{P}_0, gravity and the initial acceleration, is not stated; increments never create it.",
         "Eq. 19 must read J q''_d + D q'_d.",
         "Newmark with beta = 1/4, driven by prescribed displacements, has the double eigenvalue -1: errors grow with "
-        "time.",
-    )),
+        "time.")),
     Paper("plexus",
           "Lepareux, Bung, Jamet, Barraco, Cuny, Dynamic behaviour of deformable and rigid articulated systems", (
         "theta' = N Omega_m contradicts T = N T_m: Omega_m = N theta'.",
@@ -60,8 +59,7 @@ PAPERS = (
         "I is both a current and an integral.",
         "H can be inverted if the equations are independent, not merely compatible.",
         "gamma at the start is not defined: C gamma = -Cdot v.",
-        "|V| <= V_max without anti-windup; the figures' numbers in the text are off by one.",
-    )),
+        "|V| <= V_max without anti-windup; the figures' numbers in the text are off by one.")),
     Paper("chapter", "Dynamics (chapter of a robotics textbook)"),
     Paper("tsujita", "Tsujita, Tsuchiya, Kamiya, Kawano, The inverse kinematics and dynamics of a flexible manipulator",
           (
@@ -76,8 +74,7 @@ PAPERS = (
         "Eq. 16: w(0) = w(t_f) = 0 is well posed only with as many stable as unstable roots, and the ends must be the "
         "static "
         "sag, not zero.",
-        "Eq. 19 is exact, not of least squares, once Eq. 15 is consistent.",
-    )),
+        "Eq. 19 is exact, not of least squares, once Eq. 15 is consistent.")),
 )
 
 _WALL = ("The printed start (0.7, 0.7) is 0.990 m from the base, out of reach if 0.4 m is all of link 2 (the printed "
@@ -210,8 +207,7 @@ class Reproduced:
         return {
             "name": self.subject.name, "figure": self.subject.figure, "status": self.status,
             "differs": self.subject.differs,
-            "numbers": [{"what": n.what, "found": n.found, "against": n.against, "good": n.good} for n in numbers],
-        }
+            "numbers": [{"what": n.what, "found": n.found, "against": n.against, "good": n.good} for n in numbers]}
 
 
 @dataclass(frozen=True)

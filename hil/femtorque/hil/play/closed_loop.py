@@ -109,8 +109,7 @@ class Result:
             "cycles_tick": self.cycles_tick, "frames": self.frames,
             "retransmissions": self.retransmissions, "digest": self.digest, "bit_identical": self.bit_identical,
             "outputs_safe": self.outputs_safe, "dangers": self.dangers,
-            "modes": [{"seconds": t, "mode": mode, "missed": missed} for t, mode, missed in self.switched],
-        }
+            "modes": [{"seconds": t, "mode": mode, "missed": missed} for t, mode, missed in self.switched]}
 
 
 def _goes_on(joint: Joint) -> str:
@@ -286,8 +285,7 @@ def _result(board: BoardUnderTest, witness: Witness, configuration: Configuratio
         else None,
         outputs_safe=board.outputs_safe(), record=record, moving=moving, target_positions=target,
         switched=tuple(board.switched), modes=tuple(witness.modes), still=bool(np.all(np.abs(board.plant.v) < STILL)),
-        driven=tuple(board.driven()) if isinstance(board, VirtualBoard) else (),
-    )
+        driven=tuple(board.driven()) if isinstance(board, VirtualBoard) else ())
 
 
 def in_motion(record: Record) -> slice:

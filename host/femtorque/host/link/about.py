@@ -26,8 +26,7 @@ def history(about: About) -> dict[str, Any]:
         "unique": bytes(about.unique).hex(), "version": text(about.version), "uptime_s": about.uptime,
         "resets": about.resets, "options": about.options,
         "faults": {fault_name(n): count for n, count in enumerate(about.faults) if count},
-        "crash": {"exception": about.crash, **{f: getattr(about, f) for f in fields}} if about.crash else None,
-    }
+        "crash": {"exception": about.crash, **{f: getattr(about, f) for f in fields}} if about.crash else None}
 
 
 def brown_out(board: str, options: int) -> str:

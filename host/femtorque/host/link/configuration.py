@@ -67,16 +67,13 @@ class Configuration:
             mechanism.safety.brake.release_s if mechanism.safety.brake else 0.0,
             tuple(mode.name for mode in mechanism.modes),
             tuple(old.get(joint.name, 0.0) for joint in mechanism.streamed),
-            (mechanism.safety.cutoff.off_s if mechanism.safety.cutoff else 0.0) + SERVOS_UP * bool(wires(mechanism)),
-        )
+            (mechanism.safety.cutoff.off_s if mechanism.safety.cutoff else 0.0) + SERVOS_UP * bool(wires(mechanism)))
 
     @staticmethod
     def reported(ident: Ident) -> Configuration:
         """Return the configuration of an IDENT. The joints are named by their numbers and assumed to be revolute."""
         zero, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
         joints = tuple(
-            Joint(f"joint{i}", "revolute", "base", f"link{i}", zero, zero, axis) for i in range(ident.joints)
-        )
+            Joint(f"joint{i}", "revolute", "base", f"link{i}", zero, zero, axis) for i in range(ident.joints))
         return Configuration(
-            text(ident.name), text(ident.board), bytes(ident.digest), joints, ident.rate_hz, ident.knot_hz
-        )
+            text(ident.name), text(ident.board), bytes(ident.digest), joints, ident.rate_hz, ident.knot_hz)

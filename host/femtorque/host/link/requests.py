@@ -45,8 +45,7 @@ def check_zeros(session: Session, mechanism: Mechanism, declared: Collection[str
             f"{session.link.port}: the joints have their zeros, and {session.joint(j)} stands {away[j]:.4g} "
             f"{session.unit(j)} from its start, so homing would shift its zero by as much; homing is not needed: go on "
             "without it (`stream --approach` moves to the start of a motion), or put the joints at their start and "
-            "use `--rezero`"
-        )
+            "use `--rezero`")
 
 
 def pose(mechanism: Mechanism, positions: ArrayLike, where: str) -> Array:

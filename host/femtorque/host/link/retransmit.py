@@ -68,8 +68,7 @@ class Sender:
             raise Refused(
                 f"the board wants knot {status.ack}, which is not among those sent "
                 f"({(self.first + self.acked) & 0xFFFF} to {(self.first + self.highest) & 0xFFFF}): "
-                "it was reset or another host talks to it; start again"
-            )
+                "it was reset or another host talks to it; start again")
         if ahead:
             self.acked += ahead
             self.next = max(self.next, self.acked)

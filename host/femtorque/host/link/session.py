@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -129,8 +130,7 @@ class Session:
         if self.ident.protocol != messages.PROTOCOL:
             raise Refused(
                 f"{self.link.port}: the board speaks protocol {self.ident.protocol}, this host {messages.PROTOCOL}; "
-                "build and flash the image with this version"
-            )
+                "build and flash the image with this version")
         reported = Configuration.reported(self.ident)
         if self.expected is None:
             self.configuration = reported
@@ -172,8 +172,7 @@ class Session:
             f"{self.link.port}: the board carries another configuration: {there.name} on {there.board}, digest "
             f"{there.digest.hex()[:16]}, while {here.source or here.name} is {here.name} on {here.board}, digest "
             f"{here.digest.hex()[:16]}; run `femtorque build {here.source or here.name}"
-            f"{' --pil' if here.pil else ''}` and flash the image it makes"
-        )
+            f"{' --pil' if here.pil else ''}` and flash the image it makes")
 
     # -- pumping ------------------------------------------------------------------------------------------------------
 
@@ -282,6 +281,18 @@ class Session:
     def virtual(self) -> bool:
         """True if the chip's unique number is that of a simulated chip (femtorque.hil.chip.stm32.chip.unique)."""
         return self.about is not None and bytes(self.about.unique).endswith(b"VIRTUAL")
+
+    @contextmanager
+    def hearing(self, listener: Callable[[Status], None], felt: Callable[[Felt], None] = lambda _: None
+                ) -> Iterator[None]:
+        """Call the listeners with every STATUS and FELT until the context ends."""
+        self.listeners.append(listener)
+        self.felt_listeners.append(felt)
+        try:
+            yield
+        finally:
+            self.listeners.remove(listener)
+            self.felt_listeners.remove(felt)
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
@@ -471,5 +482,4 @@ class Session:
             "joints": i.joints, "rate_hz": i.rate_hz, "knot_hz": i.knot_hz, "ring": i.ring,
             "reset_cause": _RESET.get(i.reset_cause, str(i.reset_cause)),
             "last_fault": fault_name(i.last_fault), **history(about),
-            "brown_out": brown_out(text(i.board), about.options),
-        }
+            "brown_out": brown_out(text(i.board), about.options)}

@@ -96,21 +96,17 @@ class Watch:
         self._waiting: deque[Status] = deque(maxlen=KEPT)
 
     def __iter__(self) -> Iterator[BoardStatus]:
-        self._session.listeners.append(self._waiting.append)
-        try:
+        with self._session.hearing(self._waiting.append):
             while True:
                 while not self._waiting:
                     self._session.pump()
                     if not self._waiting:
                         self._session.clock.sleep(PERIOD)
                 yield _seen(self._session, self._waiting.popleft())
-        finally:
-            self._session.listeners.remove(self._waiting.append)
 
     async def __aiter__(self) -> AsyncIterator[BoardStatus]:
         real = isinstance(self._session.clock, WallClock)
-        self._session.listeners.append(self._waiting.append)
-        try:
+        with self._session.hearing(self._waiting.append):
             while True:
                 while not self._waiting:
                     self._session.pump()
@@ -118,8 +114,6 @@ class Watch:
                         self._session.clock.sleep(PERIOD)
                     await asyncio.sleep(PERIOD if real else 0.0)
                 yield _seen(self._session, self._waiting.popleft())
-        finally:
-            self._session.listeners.remove(self._waiting.append)
 
 
 class Following:

@@ -113,14 +113,12 @@ class Log:
             "joints": json.dumps([[j.name, j.type] for j in self._joints]), "notes": json.dumps(notes or {}),
             "facts": json.dumps([_facts(configuration, j) for j in range(len(self._joints))]),
             "budget": json.dumps(tick_budget(configuration)),
-            "begun": datetime.fromtimestamp(wall() / 1e9).astimezone().isoformat(timespec="seconds"),
-        }
+            "begun": datetime.fromtimestamp(wall() / 1e9).astimezone().isoformat(timespec="seconds")}
         self._writer.add_metadata(METADATA, described | {CHECK: _check(described)})
         self._schemas = {
             MEASURED: self._writer.register_msgdef("sensor_msgs/msg/JointState", _JOINT_STATE),
             TORQUE: self._writer.register_msgdef("femtorque_msgs/msg/Torque", _TORQUE),
-            STATUS: self._writer.register_msgdef("femtorque_msgs/msg/Status", _STATUS),
-        }
+            STATUS: self._writer.register_msgdef("femtorque_msgs/msg/Status", _STATUS)}
         self._around = None if surroundings is None else Around(surroundings, mechanism, self._writer)
         self._feeling = Feeling([j.name for j in self._joints], self._writer)
         self._schemas[DESIRED] = self._schemas[TRUE] = self._schemas[TIPS] = self._schemas[MEASURED]
@@ -389,8 +387,7 @@ def read_log(path: Path) -> Run:
                 if channel.topic in topics:
                     if channel.id not in decoders:
                         decoders[channel.id] = factory.decoder_for(
-                            channel.message_encoding, schemas[channel.schema_id]
-                        )
+                            channel.message_encoding, schemas[channel.schema_id])
                     topics[channel.topic].append((record.log_time, decoders[channel.id](record.data)))
                 if channel.topic == STATUS:
                     written.append(record.publish_time)
@@ -461,5 +458,4 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, 
         dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
         column(TRUE, "position") if TRUE in topics else None, unix_time if about.get("begun") else None,
         about.get("begun", ""), arm,
-        *_bent(tips), around, felt, damage,
-    )
+        *_bent(tips), around, felt, damage)

@@ -69,8 +69,7 @@ def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, 
         "host_bad": link.bad, "worst_gap": link.worst_gap,
         "position": plain(from_wire(s.position, c.joints)), "target": plain(from_wire(s.target, c.joints)),
         "error": plain(error), "rate": plain(s.rate), "target_rate": plain(s.target_rate), "feedforward": plain(ff),
-        "pd": plain(pd), "rest": plain(torque - ff - pd), "torque": plain(torque), "duty": plain(s.duty),
-    }
+        "pd": plain(pd), "rest": plain(torque - ff - pd), "torque": plain(torque), "duty": plain(s.duty)}
 
 
 def plain(values: Any) -> list[float | None]:

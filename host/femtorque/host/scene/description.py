@@ -38,8 +38,7 @@ def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
         "payloads": [_payload(mechanism, payload, size) for payload in mechanism.payloads],
         "modes": [{"name": mode.name, "loops": list(mode.loops), "payloads": list(mode.payloads),
                    "passive": list(mode.passive), "root": mode.root} for mode in mechanism.modes],
-        **around(things), "motion": None,
-    }
+        **around(things), "motion": None}
 
 
 def around(things: Sequence[Thing]) -> dict[str, Any]:

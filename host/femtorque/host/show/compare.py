@@ -80,8 +80,7 @@ def page(runs: Sequence[Compared]) -> str:
     return template("compare.html", "femtorque.host.show", page=True).render(
         title=" and ".join(run.name for run in runs), sentences=comparison_sentences(runs), rows=rows,
         plots_of=_plots(runs),
-        truth=truth, errors=f"{ERROR} {TRUE * truth}",
-    )
+        truth=truth, errors=f"{ERROR} {TRUE * truth}")
 
 
 def _plots(runs: Sequence[Compared]) -> list[Plot]:

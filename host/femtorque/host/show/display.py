@@ -25,8 +25,7 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
         TextColumn("{task.fields[state]:<8}"), BarColumn(30), TextColumn("{task.fields[left]:5.1f} s left"),
         TextColumn("buffer {task.fields[buffered]:>3}/{task.fields[ring]}"),
         TextColumn("error {task.fields[error]:.1e}"), TextColumn("gap {task.fields[gap]:.0f} ms"),
-        TextColumn("resent {task.fields[resent]}"), TextColumn("[yellow]{task.fields[limits]}"),
-    )
+        TextColumn("resent {task.fields[resent]}"), TextColumn("[yellow]{task.fields[limits]}"))
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, visible=False, state="", left=0.0, buffered=0, ring=0, error=0.0, gap=0.0,
                             resent=0, limits="")
@@ -43,8 +42,7 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
             bar.update(
                 task, visible=True, total=p.duration, completed=p.t, state=p.state, left=p.left, ring=p.ring,
                 buffered=p.buffered, error=float(np.max(np.abs(p.error))), gap=p.worst_gap * 1e3,
-                resent=p.retransmissions, limits=" ".join(p.limits), refresh=p.state != drawn,
-            )
+                resent=p.retransmissions, limits=" ".join(p.limits), refresh=p.state != drawn)
             drawn = p.state
 
         yield show
@@ -93,8 +91,7 @@ def outcome_table(outcome: stream.Outcome, configuration: Configuration) -> Rend
 def _headline(o: stream.Outcome) -> str:
     words = (
         f"{o.ended}: {o.duration:.3f} s, {o.knots} knots in {o.frames} frames ({o.retransmissions} resent), "
-        f"least buffered {o.least_buffered}, worst gap {o.worst_gap * 1e3:.0f} ms, tick at most {o.cycles_max} cycles"
-    )
+        f"least buffered {o.least_buffered}, worst gap {o.worst_gap * 1e3:.0f} ms, tick at most {o.cycles_max} cycles")
     if o.rounds > 1:
         words = f"{words}, {o.rounds} rounds"
     if o.resumed:

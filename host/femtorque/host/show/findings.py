@@ -213,8 +213,7 @@ class Findings:
             ("viscous friction", run.target_rate[rows, j], f"{effort} s/{length}"),
             ("Coulomb friction", np.sign(run.target_rate[rows, j]), effort),
             (CONSTANT, np.ones(len(raw)), effort),
-            (MODEL, run.torque_ff[rows, j], ""),
-        )
+            (MODEL, run.torque_ff[rows, j], ""))
         late = DOUBT / run.rate_hz if run.facts["old"][j] > 0.0 else 0.0
         doubt = late * float(np.sqrt(np.mean(run.target_rate[rows, j]**2)))
         fine = float(run.facts["ku"][j] * (SEES * np.nan_to_num(run.facts["count"][j], posinf=0.0) + doubt))

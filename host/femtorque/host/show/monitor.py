@@ -100,8 +100,7 @@ def _joints(session: Session) -> Table:
     for j, joint in enumerate(joints):
         table.add_row(
             f"{joint.name}, {session.unit(j)}", f"{measured[j]:+.4f}", f"{desired[j]:+.4f}", f"{error[j]:+.1e}",
-            f"{s.rate[j]:+.3f}", f"{s.torque[j]:+.3f}", f"{s.torque_ff[j]:+.3f}", f"{s.duty[j]:+.3f}",
-        )
+            f"{s.rate[j]:+.3f}", f"{s.torque[j]:+.3f}", f"{s.torque_ff[j]:+.3f}", f"{s.duty[j]:+.3f}")
     return table
 
 
@@ -146,8 +145,7 @@ def _numbers(session: Session) -> Text:
         f"{mode}buffer {s.buffered}/{session.ident.ring} knots, pace {s.pace:.2f}, tick {s.cycles} cycles (most "
         f"{s.cycles_max}), bus {s.bus_mv / 1e3:.1f} V\n"
         f"board: {s.frames} frames, {s.bad_frames} bad, {s.out_of_order} out of order, {s.wrong_tag} of another "
-        f"configuration; host: {link.bad} bad, worst gap {link.worst_gap * 1e3:.0f} ms"
-    )
+        f"configuration; host: {link.bad} bad, worst gap {link.worst_gap * 1e3:.0f} ms")
 
 
 def _history(session: Session) -> Text:

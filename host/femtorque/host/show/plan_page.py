@@ -77,8 +77,7 @@ def _sections(mechanism: Mechanism, t: Array, q: Array, qd: Array, share: Array,
                             joint.limits.velocity, marks) for j, joint in joints)),
         Section("Torques", f"In per cent of {what}; dark red: all of it.",
                 tuple(_plot(t, 100.0 * share[:, j], joint, "torque, % of what there is", -100.0, 100.0, marks)
-                      for j, joint in joints)),
-    ]
+                      for j, joint in joints))]
 
 
 def _plot(t: Array, y: Array, joint: Joint, what: str, low: float, high: float,

@@ -79,8 +79,7 @@ def run_summary(run: Run) -> dict[str, Any]:
         "tracking_max": {t.joint: t.worst for t in found.tracking} or still,
         **({"true_rms": {t.joint: t.rms for t in true}, "true_max": {t.joint: t.worst for t in true}} if true else {}),
         "least_buffered": int(run.scalars["buffered"].min()), "cycles_max": int(run.scalars["cycles_max"].max()),
-        "states": list(dict.fromkeys(run.state)),
-    }
+        "states": list(dict.fromkeys(run.state))}
 
 
 def origin(run: Run) -> list[str]:

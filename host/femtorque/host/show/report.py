@@ -54,8 +54,7 @@ def page(run: Run) -> str:
         run=run, found=found, duration=float(found.t[-1]), rows=rows, truth=bool(true), sections=sections,
         errors=f"{ERROR} {TRUE * bool(true)}",
         left=found.left, scene=scene, kinds=REPORT_KINDS, scripts=scripts() if scene else "", no_arm=NO_ARM,
-        stiff=scene is None or not any(link["beam"] for link in scene["links"]),
-    )
+        stiff=scene is None or not any(link["beam"] for link in scene["links"]))
 
 
 def _lengths(arm: dict[str, Any]) -> dict[str, float]:
@@ -128,8 +127,7 @@ def _sections(found: Findings) -> list[Section]:
                 "above half its rate appear folded." + few, tuple(_spectrum(found, j) for j in shown)),
         Section("Tick and stream",
                 "Cycles of the control tick, and knots that wait at the board; lines mark changes of state.",
-                _tick_and_stream(found)),
-    ]
+                _tick_and_stream(found))]
 
 
 def _shown(found: Findings) -> list[int]:

@@ -27,11 +27,8 @@ def sending(session: Session, to: str) -> Iterator[None]:
             except OSError:
                 pass  # no listener, or a full buffer; the next datagram follows in 10 ms
 
-        session.listeners.append(send)
-        try:
+        with session.hearing(send):
             yield
-        finally:
-            session.listeners.remove(send)
 
 
 def _address(to: str) -> tuple[int, Any]:

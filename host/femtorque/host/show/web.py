@@ -122,11 +122,8 @@ def serving(session: Session, port: int, again: Again | None = None, arm: dict[s
             if not listening.isdecimal():
                 raise BadInput("command line", "--web", port,
                                f"cannot be listened at: {listening or 'its process has ended'}", "0 takes any")
-            session.listeners.append(feed.take)
-            try:
+            with session.hearing(feed.take):
                 yield f"http://{ADDRESS}:{listening}{path}"
-            finally:
-                session.listeners.remove(feed.take)
             feed.end("the program that shows the board has ended")
         except BaseException as error:
             feed.end(str(error) or "the program that shows the board was ended")

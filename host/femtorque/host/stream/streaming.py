@@ -79,8 +79,7 @@ class Outcome:
             "tracking_max": dict(zip(joints, self.tracking_max.tolist(), strict=True)),
             "knots": self.knots, "frames": self.frames, "retransmissions": self.retransmissions,
             "resumed": self.resumed, "worst_gap": self.worst_gap, "least_buffered": self.least_buffered,
-            "limits": list(self.limits), "cycles_max": self.cycles_max, "rounds": self.rounds, "faults": [],
-        }
+            "limits": list(self.limits), "cycles_max": self.cycles_max, "rounds": self.rounds, "faults": []}
 
     def and_then(self, other: Outcome) -> Outcome:
         """Return the combined outcome of this round and another round of the motion."""
@@ -91,8 +90,7 @@ class Outcome:
             self.knots + other.knots, self.frames + other.frames, self.retransmissions + other.retransmissions,
             self.resumed + other.resumed, max(self.worst_gap, other.worst_gap),
             min(self.least_buffered, other.least_buffered), tuple(sorted({*self.limits, *other.limits})),
-            max(self.cycles_max, other.cycles_max), rounds,
-        )
+            max(self.cycles_max, other.cycles_max), rounds)
 
 
 class Interrupts:
@@ -157,8 +155,7 @@ def check_start(session: Session, motion: Knots) -> None:
         raise Refused(
             f"{session.link.port}: {session.joint(j)} stands {away[j]:.4g} {session.unit(j)} from where the motion "
             f"starts, {allowed[j]:.2g} is allowed; move it there first (`--approach`), or plan from here "
-            "(`femtorque plan --port`)"
-        )
+            "(`femtorque plan --port`)")
 
 
 def stream(
@@ -181,22 +178,15 @@ def stream(
         raise Refused(f"{session.link.port}: a motion starts from HOLD, but {session.describe()}; arm first")
     check_start(session, motion)
     try:
-        return run.play()
+        with session.hearing(run.observe):
+            return run.play()
     finally:
         session.sender = None
-        session.listeners.remove(run.observe)
 
 
 class _Run:
-    def __init__(
-        self,
-        session: Session,
-        motion: Knots,
-        on_progress: Callable[[Progress], None] | None,
-        interrupts: Interrupts,
-        resume: int,
-        hold_after_stop: float,
-    ) -> None:
+    def __init__(self, session: Session, motion: Knots, on_progress: Callable[[Progress], None] | None,
+                 interrupts: Interrupts, resume: int, hold_after_stop: float) -> None:
         self.session, self.motion, self.clock = session, motion, session.clock
         self.on_progress, self.interrupts = on_progress, interrupts
         self.resumes_left, self.resumed, self.hold_after_stop = resume, 0, hold_after_stop
@@ -212,7 +202,6 @@ class _Run:
         self.tick = session.status.tick
         self.board_time = 0.0  # time since this began, s
         self.left_at: float | None = None  # time at which the arm yielded to a contact, s; None: no contact
-        session.listeners.append(self.observe)
 
     # -- the motion, in order -----------------------------------------------------------------------------------------
 
@@ -250,8 +239,7 @@ class _Run:
             elif self.clock.now() - since > PREFILL:
                 raise Refused(
                     f"{self.session.link.port}: the board took {acked} of {wanted} knots and then none for "
-                    f"{PREFILL:g} s; the line is too bad or the knots are refused; {self.session.describe()}"
-                )
+                    f"{PREFILL:g} s; the line is too bad or the knots are refused; {self.session.describe()}")
         return True
 
     def _follow(self) -> str:
@@ -389,13 +377,11 @@ class _Run:
         return Progress(
             self._path_time(), self.duration, state_name(s), s.buffered, self.ring,
             self.session.tracking_error(), self.session.link.worst_gap, self.sender.retransmissions,
-            names(messages.LIMITS, s.limits), self.holding,
-        )
+            names(messages.LIMITS, s.limits), self.holding)
 
     def _outcome(self, ended: str) -> Outcome:
         return Outcome(
             ended, self.duration, self.errors.rms, self.errors.largest,
             len(self.motion), self.sender.frames, self.sender.retransmissions, self.resumed,
-            self.session.link.worst_gap, self.least_buffered, tuple(sorted(self.limits)), self.cycles_max,
-        )
+            self.session.link.worst_gap, self.least_buffered, tuple(sorted(self.limits)), self.cycles_max)
 
