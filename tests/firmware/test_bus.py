@@ -616,7 +616,7 @@ def test_that_drives_of_one_id_on_two_buses_are_two():
 
 
 def test_that_an_answer_about_another_setting_answers_no_question():
-    """The answer names a register that was not asked for, with the value that the requested one must have."""
+    """The answer names a register that was not asked for, with the value that the requested register must have."""
     app = Bussed(arm())
     d = app.drives["elbow"]
     d.registers[21], d.registers[22] = 12.566, 8.0

@@ -15,7 +15,8 @@ from tests.support import oracle
 
 TURN = 2.0 * np.pi
 COUNT = TURN / 8192  # resolution of the arm's encoders, rad
-COUNTED = 2**20  # turns each way that 64 bits count with 11 fine digits: one count of this arm is 2^19 wire steps
+COUNTED = 2**20  # number of turns in each direction within 64 bits, with 11 fine digits: a count of this arm is 2^19
+                 # wire steps
 
 
 def arm(lower, upper, **what):

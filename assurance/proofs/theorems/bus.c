@@ -286,7 +286,7 @@ static bool same_float(float a, float b)
     return a == b || (a != a && b != b);
 }
 
-/* Return whether the stub for ft_field.h returned this number for this value
+/* Return whether the stub for ft_field.h returned `number` for the given value
  * and range. */
 static bool stands_for(uint32_t number, float value, float low, float high,
                        uint32_t top)
@@ -487,8 +487,8 @@ void prove_wire_commands(void)
     END;
 }
 
-/* A tick first processes the bytes received since the last tick. Then it sends
- * the frames of the last tick, once on every serial bus.
+/* A tick first processes the bytes received since the last tick. The tick then
+ * sends the frames of the last tick, once on every serial bus.
  * Run: unwind=30 mechanisms=so101_sts */
 void prove_wire_begin(void)
 {

@@ -61,7 +61,8 @@ static void ft_peripherals_start(void)
 }
 
 /* Stop the watchdog together with the processor, but only if timers and drives
- * stop too. If they do not stop, the watchdog's reset ends the halt. */
+ * stop too. If timers or drives do not stop, the watchdog's reset ends the
+ * halt. */
 static void ft_watchdog_in_halt(void)
 {
     if (FT_TOLERANT)

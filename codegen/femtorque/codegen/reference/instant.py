@@ -1,7 +1,7 @@
 """Torques at single instants, without a motion, computed by the reference: tau(q, q', q''), and the torque that holds
 the weight. Many states can be computed together. With closed loops a state contains only the actuated joints. The
-positions of the dependent joints are found along a straight line from the assembled pose. If this fails, each state
-begins at the previous state.
+positions of the dependent joints are found along a straight line from the assembled pose. If this search fails, each
+state begins at the previous state.
 """
 
 import numpy as np

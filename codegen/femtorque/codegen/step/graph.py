@@ -308,8 +308,8 @@ class Graph:
         """Give a computed expression a name.
 
         If the expression is a copy or negative of a named expression, the old name remains. A difference is reversed if
-        this gives it the sign of the name. If this would cost an instruction, the expression keeps its sign, and the
-        name shows that it denotes the negative.
+        this gives it the sign of the name. If a change of sign would cost an instruction, the expression keeps its
+        sign, and the name says that the value is negated.
         """
         minus = expr.minus
         inner = minus or expr

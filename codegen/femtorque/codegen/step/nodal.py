@@ -236,8 +236,8 @@ class NodalStep(FrameStep):
         return np.array_equal(b.inertia, np.diag(np.diag(b.inertia))) and b.inertia[0, 0] == b.inertia[1, 1]
 
     def _reach(self, b: ReducedBody) -> float:
-        """Return the length by which the cosine and sine of a link's frame are multiplied. If they only rotate a lever
-        arm, this length is the lever arm."""
+        """Return the length by which the cosine and sine of a link's frame are multiplied. If the frame only rotates a
+        lever arm, this length is the lever arm."""
         of_body = self._in_own_axes(b) or np.any(b.inertia) and not self._is_about_z(b)
         others = [c for c in b.children if not self.tree.bodies[c].continues]
         if not self.incremental or self.shared or b.prismatic or of_body or others:

@@ -1,4 +1,4 @@
-"""Runs the emitted step of a mechanism on the emulated Cortex-M4F over a whole motion, and also the emitted wrench."""
+"""Runs the emitted step of a mechanism, or the emitted wrench, on the emulated Cortex-M4F over a whole motion."""
 
 from dataclasses import dataclass
 

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 FITS = 2e-3  # maximum gap of a loop at entry into a mode, as on the board, rad or m
 PACE = 0.05  # distance of two poses on the path to a goal that is given by dependent joints, rad or m
-EXACT = 3  # number of Newton steps at the end of this path
+EXACT = 3  # number of Newton steps at the end of the path to a goal
 SAME_WAY = 0.05  # fraction of a joint's velocities: a joint with a smaller fraction is determined by the other joints
 
 
