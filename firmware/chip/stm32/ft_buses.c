@@ -18,10 +18,8 @@ enum { FT_KEPT = 32, /* received frames to keep, a power of two */
 
 typedef struct {
     ft_frame out[FT_BUS_MOST];
-    volatile uint32_t count, next; /* frames to send, and index of the next
-                                    * frame */
-    volatile bool fresh;           /* the frames in the controller are
-                                    * outdated */
+    volatile uint32_t count, next; /* frames to send; index of the next */
+    volatile bool fresh;           /* frames in the controller are outdated */
     ft_frame in[FT_KEPT];
     volatile uint32_t written, read; /* numbers of frames, wrap */
     volatile uint16_t overruns;
@@ -106,9 +104,8 @@ void ft_bus_2_interrupt(void)
 
 /* ---- functions of the tick ---------------------------------------------- */
 
-/* Prevent the compiler from moving loads and stores across this line. Frames
- * are not volatile, so the compiler would not take the interrupt into
- * account. */
+/* Keep the compiler from moving loads and stores across this line: frames are
+ * not volatile, but the interrupt uses them. */
 #define FT_IN_ORDER() __asm__ volatile("" ::: "memory")
 
 /* Pend the interrupt of a bus. */
@@ -169,8 +166,7 @@ void ft_chip_bus_health(uint32_t bus, ft_bus_health *h)
 {
     const ft_bus_queue *q = &ft_queues[bus];
     uint32_t errors = ft_can_errors(bus);
-    h->off = q->ticks_off > 1u; /* in the first tick the controller still waits
-                                 * for idle time */
+    h->off = q->ticks_off > 1u; /* a first tick waits for idle time */
     h->sending = (uint8_t)errors;
     h->receiving = (uint8_t)(errors >> 8);
     h->offs = q->offs;

@@ -5,8 +5,7 @@
 
 static bool ft_clock_is_good;
 
-/* Start the crystal. If the crystal stops later, the chip triggers the break
- * inputs, then an NMI. */
+/* Start the crystal. Its later stop triggers the break inputs, then an NMI. */
 static bool ft_crystal_start(void)
 {
     RCC->CR |= RCC_CR_HSEON;
@@ -16,8 +15,7 @@ static bool ft_crystal_start(void)
     return true;
 }
 
-/* Start the clock. Return the reason why the processor is not at full speed, if
- * any. */
+/* Start the clock. Return why the processor is not at full speed, if so. */
 static uint32_t ft_clock_errors(void)
 {
     if (!ft_supply_start())

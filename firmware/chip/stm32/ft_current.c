@@ -25,15 +25,11 @@
 
 #ifdef FT_CURRENTS
 
-enum { FT_FAR = 8, /* A reading beyond the trip limit adds FT_FAR. Any other
-                    * reading subtracts 1. Two readings beyond this limit in
-                    * eight periods trip. */
-       FT_JUMPS = 2,     /* Three jumps in eight periods trip. One wrong reading
-                          * causes two jumps. */
-       FT_GONE = 5,      /* After a sudden loss of current, a fifth of the time
-                          * limit is left. */
-       FT_AGAINST = 4,   /* periods in a row with the current against the
-                          * voltage */
+enum { FT_FAR = 8, /* FT_FAR per reading beyond the trip, -1 per other reading:
+                    * two in eight periods trip. */
+       FT_JUMPS = 2,     /* Three jumps in eight periods trip. */
+       FT_GONE = 5,      /* rest of the time limit after a sudden loss */
+       FT_AGAINST = 4,   /* periods with current against voltage */
        FT_SWINGS = 6,    /* swings from limit to limit of an unstable loop */
        FT_SWING = 8,     /* maximum number of periods of one swing */
        FT_BAD_ZEROS = 4, /* readings in a row */
@@ -65,11 +61,9 @@ typedef struct {
 
 typedef struct {
     volatile float asked; /* setpoint, relative to the loop's range */
-    volatile float emf;   /* back-EMF relative to the nominal voltage, last
-                           * tick */
+    volatile float emf;   /* back-EMF over nominal voltage, last tick */
     float integral, error;
-    float zero;           /* zero offset, counts, measured with the outputs
-                           * off */
+    float zero;           /* zero offset, counts, with outputs off */
     float amperes;        /* of the last period */
     float sum;            /* sum of the readings of the pulse, A */
     uint32_t far, jumps;  /* see FT_FAR */
@@ -115,8 +109,7 @@ void ft_currents_run(void)
     ft_sampling_run();
 }
 
-/* Prepare the loops for the test pulse, just before the outputs are switched
- * on. */
+/* Prepare the loops for the test pulse, before the outputs are switched on. */
 void ft_currents_on(void)
 {
     for (uint32_t i = 0; i < FT_LOOPS; i++) {
@@ -149,8 +142,7 @@ static void ft_loops_fail(uint32_t cause, uint32_t joint)
     ft_loops_state.cause = cause;
 }
 
-/* Check a loop whose duty is within its limits, once per tick. In a tick the
- * back-EMF is known. */
+/* Check a loop within its duty limits, once per tick with known back-EMF. */
 static void ft_loop_compare(const ft_loop_config *c, ft_loop *l, float emf)
 {
     bool steady = __builtin_fabsf(emf - l->emf) < FT_UNSURE;
@@ -238,8 +230,7 @@ static uint32_t ft_pulse_shows(const ft_loop_config *c, const ft_loop *l)
     return amperes < FT_LOW * rise ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;
 }
 
-/* Output one joint's pulse for a PWM period. At the end of the pulse return its
- * fault. */
+/* Output a joint's pulse for a PWM period. At its end return the fault. */
 static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
                               float amperes)
 {
@@ -250,9 +241,8 @@ static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
     return last ? ft_pulse_shows(c, l) : FT_CURRENT_GOOD;
 }
 
-/* Count an event that is rare in an intact drive. Eight periods without an
- * event cancel one event. Return whether more than `most` events are
- * counted. */
+/* Count an event that is rare in an intact drive, minus one for each eight
+ * periods without it. Return whether the count exceeds `most`. */
 static bool ft_too_often(uint32_t *count, bool bad, uint32_t most)
 {
     if (bad)

@@ -1,6 +1,5 @@
-/* Quadrature encoders: timers in encoder mode 3 count every edge of both inputs
- * over their full range. Positions are summed from wrapped differences, so no
- * count is lost when a timer wraps. */
+/* Quadrature encoders: timers in mode 3 count each edge of both inputs.
+ * Positions are sums of wrapped differences, so wraps lose no count. */
 #include "ft_board.h" /* FT_ENCODERS, FT_ENCODER_FILTER */
 #include "ft_chip.h"
 #include "ft_parts.h"

@@ -42,8 +42,7 @@ static uint32_t ft_woken_at;      /* cycles */
 static volatile uint32_t ft_told; /* ft_chip_driver_status() */
 static uint32_t ft_next;          /* driver and register to check next */
 
-/* Send 16 bits and return the 16 received bits. Return false without an
- * answer. */
+/* Exchange 16 bits. Return the received bits, or false without an answer. */
 static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
 {
     ft_pin_put(to->port, to->pin, false);
@@ -58,9 +57,8 @@ static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
     return good;
 }
 
-/* Read a register. A driver sends a register's value with the next frame, so
- * the request is sent twice. The address in the answer proves that the SPI line
- * works. */
+/* Read a register. The driver sends the value with the next frame, so ask
+ * twice. The address in the answer proves that the SPI line works. */
 static bool ft_read(const ft_select *from, uint32_t address, uint32_t *value)
 {
     uint32_t ask = FT_READ | address << FT_ADDRESS_Pos;
@@ -77,8 +75,7 @@ static uint32_t ft_wanted_of(uint32_t address)
     return address == FT_CONTROL_1 ? FT_GATE_CONTROL_1 : FT_GATE_CONTROL_2;
 }
 
-/* Return whether a control register holds its setting. A status register may
- * hold any value. */
+/* Return whether a control register holds its setting; ignore status. */
 static bool ft_possible(uint32_t address, uint32_t value)
 {
     return address < FT_CONTROL_1 || value == ft_wanted_of(address);
@@ -98,9 +95,8 @@ static void ft_keep(uint32_t driver, uint32_t address, uint32_t faults)
     ft_told |= driver << 28 | (address == FT_STATUS_1 ? faults : faults << 16);
 }
 
-/* Return whether a driver's register is correct. A reading that is disturbed by
- * noise is repeated. A fault counts immediately, since reading may have cleared
- * it. */
+/* Return whether a driver's register is correct. Repeat a disturbed reading. A
+ * fault counts at once, since reading may have cleared it. */
 static bool ft_holds(uint32_t driver, uint32_t address)
 {
     uint32_t value = 0, faults;

@@ -1,5 +1,4 @@
-/* The chip's identity, its history, and the entry into ST's boot loader in
- * system memory. */
+/* The chip's identity and history, and the entry into ST's boot loader. */
 #include <string.h> /* memcpy, memset */
 
 #include "ft_board.h" /* FT_LOADER */
@@ -60,9 +59,8 @@ void ft_chip_leave(void)
     }
 }
 
-/* Jump into the boot loader in ROM if the last run has requested it. No code
- * has run since the reset, so the chip is in its reset state. The ROM begins
- * with its vector table. */
+/* Jump into the boot loader in ROM, which begins with its vector table, if the
+ * last run has requested it. The chip is in its reset state. */
 void ft_leave_if_asked(void)
 {
     const uint32_t *rom = (const uint32_t *)SYSTEM_MEMORY_BASE;

@@ -5,8 +5,7 @@
 
 typedef uint32_t __attribute__((may_alias)) ft_any_word;
 
-/* Without this attribute GCC would replace the loops by calls of the functions
- * that contain them. */
+/* Without it GCC would replace the loops by calls of these functions. */
 #define PLAIN_LOOPS \
     __attribute__((used, optimize("no-tree-loop-distribute-patterns")))
 

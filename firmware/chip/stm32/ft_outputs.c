@@ -54,10 +54,9 @@ typedef struct {
 static const ft_pwm_timer ft_pwm_table[] = { FT_PWM_TIMERS };
 #undef FT_PWM_TIMER
 
-/* For a sign-magnitude stage the compare value of a duty x is neutral + span
- * |x|, and the direction pin has the sign. For other stages the compare
- * value is neutral + span x. With this second formula, either a second half
- * bridge gets neutral - span x, or the direction pin enables the bridge
+/* Sign-magnitude: the compare value of a duty x is neutral + span |x|, and the
+ * direction pin has the sign. Other stages: neutral + span x, with neutral -
+ * span x at a second half bridge, or the direction pin as an enable
  * (antiphase). */
 typedef enum { FT_NO_STAGE, FT_SIGN_MAGNITUDE, FT_ANTIPHASE,
                FT_HALF_BRIDGES } ft_stage_kind;
@@ -85,17 +84,15 @@ static float ft_asked[FT_TABLE_SIZE]; /* of a current loop */
 static volatile bool ft_wanted; /* switched on by the application, and not off
                                  * since */
 
-/* Bridges that sleep while their enable pin is low need some time to wake up.
- * Meanwhile the bridges may pull their fault line low. While the bridges wake
- * up, their duties are neutral, their fault line is ignored, and the holding
- * brakes stay closed. */
+/* Bridges that sleep while their enable pin is low take time to wake up, and
+ * may pull their fault line low. Meanwhile duties are neutral, the fault line
+ * is ignored, and the holding brakes stay closed. */
 static volatile uint32_t ft_waking; /* ticks left */
 static volatile bool ft_opens;      /* brakes open when the bridges are awake */
 
 /* ---- Timers ------------------------------------------------------------- */
 
-/* Set the mode of every used output of a timer. CCMR1 and CCMR2 together have
- * four bytes, one for each output. */
+/* Set the mode of a timer's used outputs: a byte of CCMR1, CCMR2 each. */
 static inline void ft_outputs_mode(const ft_pwm_timer *t, uint32_t mode)
 {
     uint32_t modes[2] = { 0, 0 };
@@ -117,8 +114,7 @@ static inline uint32_t ft_break_register(const ft_pwm_timer *t)
            FT_DEAD_TIME;
 }
 
-/* Let the outputs of a timer follow its compare registers, or force them
- * low. */
+/* Let a timer's outputs follow its compare registers, or force them low. */
 static inline void ft_timer_drive(const ft_pwm_timer *t, bool on)
 {
     if (t->protection == FT_PLAIN)
@@ -151,8 +147,7 @@ static void ft_timer_prepare(const ft_pwm_timer *t)
     timer->CCER = enables;
     if (t->protection != FT_PLAIN) {
         timer->BDTR = ft_break_register(t);
-        timer->RCR = 0; /* the first update occurs when the counter first
-                         * reaches its top */
+        timer->RCR = 0; /* the first update is the counter's first top */
     }
     timer->EGR = TIM_EGR_UG;
     if (t->protection != FT_PLAIN)
@@ -188,8 +183,7 @@ static inline void ft_write_neutral(void)
     }
 }
 
-/* Write the computed duties to the compare registers or to the current loops.
- * Bridges that sleep or wake up get neutral. */
+/* Write the duties to compare registers or loops; neutral while asleep. */
 static inline void ft_write_duties(void)
 {
     if (!ft_outputs_awake()) {
@@ -277,12 +271,10 @@ static inline void ft_switch_directions(void)
 
 #if FT_TICK_PRELOAD
 
-/* If less time is left before the next tick, an update could fall between two
- * writes. */
+/* With less time left, an update could fall between two writes. */
 enum { FT_LATE_CYCLES = 128 };
 
-/* Set the direction pins for the interval that has begun, and preload neutral
- * for the next interval. */
+/* Set the direction pins of this interval; preload neutral for the next. */
 void ft_outputs_take_over(void)
 {
     ft_stop_by_software();
@@ -308,10 +300,8 @@ bool ft_outputs_hand_over(void)
 #else
 
 static volatile uint32_t ft_boundary;  /* tick boundaries so far */
-static volatile uint32_t ft_ready_for; /* tick boundary for which duties are
-                                        * ready */
-static uint32_t ft_began_at;           /* tick boundary at which the tick
-                                        * began */
+static volatile uint32_t ft_ready_for; /* tick boundary of the ready duties */
+static uint32_t ft_began_at;           /* boundary at which the tick began */
 
 /* Write the duties that the last tick has handed over, or neutral. */
 void ft_outputs_take_over(void)
@@ -333,8 +323,7 @@ void ft_outputs_begin(void)
     ft_began_at = ft_boundary;
 }
 
-/* Hand this tick's duties over to the next tick boundary, unless this boundary
- * has already passed. */
+/* Hand the duties over to the next tick boundary if it has not passed. */
 bool ft_outputs_hand_over(void)
 {
     uint32_t next = ft_began_at + 1u;
@@ -432,9 +421,8 @@ bool ft_outputs_awake(void)
 
 /* ---- On and off --------------------------------------------------------- */
 
-/* Switch the drivers on or off. Gate drivers stay enabled, since the enable pin
- * also powers their settings. The timers of gate drivers hold every switch
- * off. */
+/* Switch the drivers on or off. Gate drivers stay enabled, since the pin also
+ * powers their settings; their timers hold every switch off. */
 static void ft_drivers_enable(bool on)
 {
 #ifndef FT_GATE_SELECTS
@@ -533,11 +521,10 @@ bool ft_drivers_report(void)
 #endif
 }
 
-/* Return whether the drivers report a fault. Settings that are lost while the
- * outputs are on are a fault. While the outputs are off, the main loop is
- * writing the settings. The fault line is ignored while bridges sleep or wake
- * up. The fault line is read before the wake-up is checked, since the outputs
- * may be switched in between. */
+/* Return whether the drivers report a fault, or have lost settings while the
+ * outputs are on. With outputs off the main loop rewrites settings. Read the
+ * fault line before the wake-up check, which ignores it, since the outputs may
+ * be switched in between. */
 bool ft_chip_driver_fault(void)
 {
     bool ready = ft_chip_drivers_ready();

@@ -7,10 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Two build switches for emulators. By default both switches are off.
- * FT_POLLED_PORT: the processor moves the link's bytes, not DMA. FT_TOLERANT:
- * the image accepts missing clocks and timers. Only emulators can use a
- * tolerant image, since this image never enables its outputs. */
+/* Build switches for emulators, by default off. FT_POLLED_PORT: the processor,
+ * not DMA, moves the link's bytes. FT_TOLERANT: missing clocks and timers are
+ * accepted, and the outputs are never enabled. */
 #ifndef FT_POLLED_PORT
 #define FT_POLLED_PORT 0
 #endif
@@ -18,27 +17,20 @@
 #define FT_TOLERANT 0
 #endif
 
-/* Marks a loop over a constant table. The compiler unrolls the loop and needs
- * no table at run time. */
+/* Marks a loop over a constant table that the compiler shall unroll. */
 #define FT_FOLDED _Pragma("GCC unroll 8")
 
-/* Wait until the masked register has the value. Return false after a bounded
- * time. The limit is longer than any start-up here: 0.2 s on HSI, 0.02 s at 168
- * MHz. */
+/* Wait until the masked register has the value. Return false after a time
+ * longer than any start-up: 0.2 s on HSI, 0.02 s at 168 MHz. */
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value);
-void ft_wait_us(uint32_t us); /* bounded, even if the cycle counter does not
-                               * run */
+void ft_wait_us(uint32_t us); /* bounded without a cycle counter too */
 
-uint32_t ft_clock_start(void);    /* FT_CHIP_*; after an error the chip runs on
-                                   * HSI */
+uint32_t ft_clock_start(void);    /* FT_CHIP_*; after an error on HSI */
 void ft_clock_to_hsi(void);       /* for one family, like the next two */
-bool ft_flash_prepare(void);      /* for full speed; false: flash stays too
-                                   * slow */
+bool ft_flash_prepare(void);      /* for full speed; false: slow flash */
 bool ft_clock_to_pll(void);       /* false: crystal or PLL do not start */
-bool ft_crystal_is_right(void);   /* compares with HSI; leaves the processor on
-                                   * HSI */
-bool ft_supply_start(void);       /* false: the chip's supply voltage is too
-                                   * low */
+bool ft_crystal_is_right(void);   /* compares with HSI, and leaves on HSI */
+bool ft_supply_start(void);       /* false: supply voltage too low */
 bool ft_supply_sagged(void);      /* since the start */
 void ft_supply_breaks(void);      /* if the chip can connect the detector */
 bool ft_clock_good(void);
@@ -52,20 +44,16 @@ void ft_pin_put(uint32_t port, uint32_t pin, bool high);
 bool ft_pin_high(uint32_t port, uint32_t pin);
 bool ft_encoders_start(void);
 bool ft_outputs_start(void);
-bool ft_outputs_await_boundary(void); /* returns just after an update of the
-                                       * PWM */
-bool ft_outputs_update_at_top(void);  /* true if centred timers update at their
-                                       * top */
+bool ft_outputs_await_boundary(void); /* returns just after an update */
+bool ft_outputs_update_at_top(void);  /* centred timers update at their top */
 void ft_outputs_take_over(void);      /* at each tick boundary */
 void ft_outputs_begin(void);          /* first act of a tick */
 bool ft_outputs_hand_over(void);      /* last call of a tick; false: too late */
-bool ft_gate_drivers_start(void);     /* false: a driver does not answer
-                                       * correctly */
+bool ft_gate_drivers_start(void);     /* false: a driver answers wrongly */
 bool ft_drivers_report(void);         /* true: the fault line is active */
 void ft_watchdog_start(void);
 bool ft_sense_start(void);            /* false: no measurement works */
-float ft_bus_ratio(void);             /* bus voltage divided by the nominal
-                                       * voltage */
+float ft_bus_ratio(void);             /* bus voltage over nominal voltage */
 void ft_interrupt_enable(uint32_t number, uint32_t priority);
 
 /* Current loops. The setpoint of a loop is relative to the loop's range. A loop
@@ -80,9 +68,8 @@ void ft_output_write(uint32_t joint, float duty);
 bool ft_outputs_wanted(void);
 bool ft_outputs_awake(void);      /* true: the bridges have woken up */
 
-/* The converter that samples the motors' currents, for one family. A timer
- * triggers this converter in every PWM period. The converter's interrupt reads
- * all currents. */
+/* The converter of the motors' currents, for one family, triggered in every PWM
+ * period. Its interrupt reads all currents. */
 bool ft_sampling_start(const uint8_t channels[], uint32_t count);
 void ft_sampling_run(void);
 void ft_sampling_take(uint32_t counts[], uint32_t count);
@@ -94,20 +81,16 @@ bool ft_converter_await(void);    /* false: not finished in a bounded time */
 bool ft_converter_done(void);     /* since the last start */
 uint32_t ft_converter_counts(uint32_t i); /* the latest of the i-th */
 
-/* The controllers of buses, for one family. bus: the number of a bus. Only the
- * interrupt of the bus calls these functions, except for the start and the
- * queries. */
-bool ft_can_start(uint32_t bus);        /* false: the controller does not
-                                         * initialise */
+/* The controllers of buses, for one family. bus: number. Only the bus interrupt
+ * calls these, except for the start and the queries. */
+bool ft_can_start(uint32_t bus);        /* false: no initialisation */
 void ft_can_acknowledge(uint32_t bus);  /* clear the cause of the interrupt */
 bool ft_can_put(uint32_t bus, const ft_frame *f); /* false: no room */
 bool ft_can_get(uint32_t bus, ft_frame *f);       /* false: nothing came */
 bool ft_can_overrun(uint32_t bus);      /* since the last call */
-void ft_can_abort(uint32_t bus);        /* discard frames that are not sent
-                                         * yet */
+void ft_can_abort(uint32_t bus);        /* discard unsent frames */
 uint32_t ft_can_waiting(uint32_t bus);  /* number of these frames */
-bool ft_can_off(uint32_t bus);          /* true: the controller is not on the
-                                         * bus */
+bool ft_can_off(uint32_t bus);          /* true: not on the bus */
 void ft_can_recover(uint32_t bus, bool enter); /* enter or leave
                                                 * initialisation */
 uint32_t ft_can_errors(uint32_t bus);   /* sending, receiving << 8 */
@@ -158,8 +141,7 @@ bool ft_receive_runs(void);
 uint32_t ft_receive_left(void);   /* until the buffer's end */
 bool ft_send_runs(void);
 void ft_send_start(const volatile uint8_t *bytes, uint32_t size);
-bool ft_line_flags_clear(void);   /* clear the flags of idle and errors; true:
-                                   * an error */
+bool ft_line_flags_clear(void);   /* clears idle and errors; true: error */
 
 /* For a plant that the host simulates (FT_PIL). */
 bool ft_pil_due(void); /* true: this SysTick runs a tick */
@@ -167,18 +149,14 @@ int32_t ft_pil_moved(uint32_t joint); /* counts since the last call */
 void ft_pil_duty(uint32_t joint, float duty);
 void ft_pil_neutral(void); /* replaces the duties of a late tick */
 
-/* Memory that survives a reset (.noinit). A value is valid if its check sum is
- * correct. */
+/* Memory that survives a reset (.noinit), valid with a correct check sum. */
 typedef struct {
     uint32_t word, word_check;     /* ft_chip_remember() */
-    uint32_t crash_check;          /* FT_*_CHECK: the following members are
-                                    * valid */
-    uint32_t exception;            /* exception number, 2 NMI ... 6 usage
-                                    * fault */
+    uint32_t crash_check;          /* FT_*_CHECK: members are valid */
+    uint32_t exception;            /* exception, 2 NMI ... 6 usage fault */
     uint32_t pc, lr, psr;          /* of the code that faulted; 0: unknown */
     uint32_t cfsr, hfsr, address;  /* SCB's fault registers */
-    uint32_t power_check;          /* FT_POWER_CHECK: powered before the
-                                    * reset */
+    uint32_t power_check;          /* FT_POWER_CHECK: was powered */
     uint32_t resets, resets_check; /* since power-on */
     uint32_t leave_check;          /* FT_LEAVE_CHECK: enter the boot loader */
 } ft_keepsake;

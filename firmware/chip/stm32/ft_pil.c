@@ -1,7 +1,6 @@
 /* Processor in the loop; see ft_chip.h. SysTick interrupts FT_WAKES times per
- * tick, so that the main loop checks the link often. The host's message pends
- * SysTick to run a tick, with the same priority and code path as on a board
- * with a real plant. */
+ * tick, so the main loop checks the link often. The host's message pends
+ * SysTick, and the tick runs as on a board with a real plant. */
 #include "ft_board.h" /* FT_PIL, FT_WAKES */
 #include "ft_parts.h"
 #include "ft_registers.h"
@@ -16,11 +15,9 @@
 
 static struct {
     int32_t counts[FT_JOINTS]; /* since the plant began */
-    int32_t read[FT_JOINTS];   /* the part of these counts that ticks have
-                                * read */
+    int32_t read[FT_JOINTS];   /* part that ticks have read */
     float duty[FT_JOINTS];
-    volatile bool present;     /* a plant is connected: SENSE has come
-                                * recently */
+    volatile bool present;     /* a plant is connected by SENSE */
     volatile bool granted;     /* a tick is due but has not run yet */
     volatile uint32_t waited;  /* SysTick interrupts since the last SENSE */
 } ft_pil;
@@ -55,8 +52,7 @@ void ft_pil_forget(void)
     ft_pil.waited = FT_PATIENCE;
 }
 
-/* End the simulation: switch the outputs off, and let the timer run the
- * ticks. */
+/* End the simulation: outputs off, and the timer runs the ticks. */
 static bool ft_pil_alone(void)
 {
     if (ft_pil.present)

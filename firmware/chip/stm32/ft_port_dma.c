@@ -16,8 +16,7 @@
 
 enum { FT_RECEIVE_SIZE = 2048 }; /* a power of two */
 
-/* The DMA writes this buffer, hence volatile. The buffer is in memory that the
- * DMA can access. */
+/* Written by DMA, hence volatile, in memory that the DMA can access. */
 __attribute__((section(".dma")))
 static volatile uint8_t ft_received[FT_RECEIVE_SIZE];
 __attribute__((section(".dma")))

@@ -24,8 +24,7 @@ static bool ft_sense_once(void)
     return ft_converter_await();
 }
 
-/* Discard the first sequence, since a converter's first result is less
- * accurate. */
+/* Discard the first sequence, which is less accurate. */
 bool ft_sense_start(void)
 {
     if (!ft_converter_start(ft_sense_channels, FT_SENSE_COUNT) ||
@@ -43,8 +42,7 @@ static inline uint32_t ft_median(uint32_t a, uint32_t b, uint32_t c)
     return c < low ? low : c > high ? high : c;
 }
 
-/* Read this tick's measurement of the bus. If the converter has not finished,
- * the reading is zero. */
+/* Read this tick's measurement of the bus, or 0 if it is not finished. */
 static inline uint32_t ft_bus_take(bool there)
 {
     uint32_t now = there ? ft_converter_counts(0) : 0u;
@@ -54,8 +52,7 @@ static inline uint32_t ft_bus_take(bool there)
     return middle;
 }
 
-/* After a late tick the next tick follows immediately, while the converter is
- * still busy. */
+/* After a late tick the converter may still be busy. */
 float ft_chip_bus_voltage(void)
 {
     bool done = ft_converter_done();

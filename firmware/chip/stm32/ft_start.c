@@ -1,6 +1,5 @@
 /* Start-up: vector table and reset. After a processor fault, a stopped crystal
- * or a low supply, the handler makes the outputs safe, stores the cause and
- * resets the chip. */
+ * or a low supply: outputs safe, cause stored, reset. */
 #include <stddef.h>
 
 #include "ft_app.h"
@@ -58,9 +57,8 @@ __attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
 /* Set the core up: FPU, fault exceptions, priorities. */
 static void ft_core_start(void)
 {
-    /* Lazy stacking stays on (its reset state). The interrupt entry reserves
-     * stack space for the FPU registers, and saves them only if the tick uses
-     * the FPU. */
+    /* Lazy stacking (the reset state) reserves stack for the FPU registers, and
+     * saves them only if the tick uses the FPU. */
     SCB->CPACR |= SCB_CPACR_CP10_CP11;
     __asm__ volatile("dsb\n\tisb" ::: "memory");
     SCB->VTOR = (uint32_t)(uintptr_t)&ft_vectors;
@@ -72,9 +70,8 @@ static void ft_core_start(void)
     SCB->CCR |= SCB_CCR_DIV_0_TRP;
 }
 
-/* The stack grows down to the start of RAM. The last words that the stack would
- * use hold a mark. If the mark has been overwritten, the stack has almost
- * filled its space. */
+/* The stack grows down to the start of RAM. A mark in its last words shows
+ * whether it has almost filled its space. */
 static const uint32_t ft_mark = 0x57AC4E4Du;
 enum { FT_MARK_WORDS = 8 };
 

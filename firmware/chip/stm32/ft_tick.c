@@ -1,5 +1,4 @@
-/* The control tick (SysTick), the start sequence, watchdog, cycle counter and
- * reset cause. */
+/* The control tick (SysTick), start, watchdog, cycle counter, reset cause. */
 #include "ft_app.h"
 #include "ft_board.h" /* FT_TICK_*, FT_APB*, FT_WATCHDOG_* */
 #include "ft_chip.h"
@@ -13,8 +12,7 @@ static uint32_t ft_last_word; /* the word kept before the last reset */
 
 /* ---- Record that survives a reset ---------------------------------------- */
 
-/* Read the memory kept from the last run. Return the crash that it records.
- * Return its crash. */
+/* Read the memory kept from the last run. Return its crash record. */
 static uint32_t ft_read_kept(void)
 {
     uint32_t check = ft_kept.crash_check;
@@ -84,10 +82,9 @@ static void ft_debug_start(void)
     ft_watchdog_in_halt();
 }
 
-/* Start SysTick with its interrupt at the update of the PWM. The second period
- * of SysTick is the first full period. LOAD must not change before the first
- * period has started. No interrupt may occur between the update and the start
- * of SysTick. */
+/* Start SysTick with its interrupt at the PWM update. Its second period is the
+ * first full one, so LOAD changes only after the first has begun. No interrupt
+ * may occur between the update and the start. */
 static void ft_ticks_start(uint32_t first, uint32_t control)
 {
     SysTick->LOAD = first;
@@ -104,8 +101,7 @@ static void ft_ticks_start(uint32_t first, uint32_t control)
     __asm__ volatile("cpsie i" ::: "memory");
 }
 
-/* Return whether SysTick counts at the rate of the cycle counter, in a trial
- * without interrupts. */
+/* Return whether SysTick counts like the cycle counter, in a trial. */
 static bool ft_ticks_are_right(void)
 {
     uint32_t first = ft_tick_cycles() - 1u - FT_TICK_AHEAD;
@@ -157,11 +153,9 @@ uint32_t ft_chip_start(void)
     return errors;
 }
 
-/* Start the ticks. Each tick begins about twenty cycles after an update of the
- * last PWM timer. Without a repetition counter each tick begins FT_TICK_AHEAD
- * cycles before an update. The phase between ticks and updates is constant,
- * since SysTick and timers use one clock. The first period is therefore
- * shorter. */
+/* Start the ticks, about twenty cycles after an update of the last PWM timer,
+ * or FT_TICK_AHEAD before without a repetition counter. SysTick and timers
+ * share a clock, so this phase is constant, and the first period is shorter. */
 void ft_chip_run(void)
 {
     ft_ticks_start(ft_tick_cycles() - 1u - FT_TICK_AHEAD,
@@ -174,8 +168,7 @@ void ft_chip_run(void)
 
 #if FT_PIL
 
-/* If a tick is due, run it in the SysTick interrupt. If the tick is late,
- * replace its duties by neutral. */
+/* Run a due tick in SysTick. Replace the duties of a late tick by neutral. */
 void ft_tick_interrupt(void)
 {
     uint32_t began = ft_chip_cycles();
@@ -190,8 +183,7 @@ void ft_tick_interrupt(void)
 
 #else
 
-/* Run the application, then hand its duties over. If the duties are late,
- * neutral stays in force. */
+/* Run the application, then hand over its duties, unless they are late. */
 static inline void ft_tick(void)
 {
     ft_outputs_begin();
@@ -202,8 +194,7 @@ static inline void ft_tick(void)
 
 #if FT_TICK_PRELOAD
 
-/* Handle SysTick: first set the direction pins for the duties that the timers
- * have just taken over. */
+/* Handle SysTick: set the directions of the new duties first. */
 void ft_tick_interrupt(void)
 {
     ft_outputs_take_over();
@@ -229,8 +220,7 @@ void ft_tick_interrupt(void)
 #endif
 #endif
 
-/* Enable a peripheral's interrupt. The chip implements only the upper four bits
- * of the priority. */
+/* Enable an interrupt. The chip has the upper four bits of a priority. */
 void ft_interrupt_enable(uint32_t number, uint32_t priority)
 {
     NVIC_IPR[number] = (uint8_t)(priority << 4);

@@ -1,6 +1,5 @@
-/* Wires: half-duplex serial buses of servos, served by DMA. The tick passes
- * bytes to the DMA and reads received bytes. No interrupt occurs between
- * ticks. */
+/* Wires: half-duplex serial buses of servos, by DMA. The tick hands bytes over
+ * and reads received bytes, without interrupts between ticks. */
 #include "ft_board.h" /* FT_WIRE_COUNT, FT_WIRE_OUT, FT_WIRE_IN */
 #include "ft_chip.h"
 #include "ft_parts.h"

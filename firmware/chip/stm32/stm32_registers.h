@@ -1,7 +1,6 @@
-/* Registers that all supported STM32 families share, and registers of the
- * Cortex-M4. Only registers that this firmware uses are listed. Names, offsets
- * and bits follow ST's reference manuals RM0090 and RM0440 and, for the core,
- * ARM's ARMv7-M architecture manual. ft_registers.h of each family has the
+/* Registers that the STM32 families share and that this firmware uses, and the
+ * Cortex-M4's. Names, offsets and bits: ST's manuals RM0090 and RM0440, ARM's
+ * ARMv7-M architecture manual. ft_registers.h of each family has the
  * addresses. */
 #ifndef STM32_REGISTERS_H
 #define STM32_REGISTERS_H

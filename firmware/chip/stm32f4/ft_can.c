@@ -1,7 +1,6 @@
-/* bxCAN driver: the STM32F4's controllers of CAN buses. Each controller has
- * three transmit mailboxes and one FIFO for three received frames. Mailboxes
- * are sent in the order in which they were filled. A frame that no node
- * acknowledges is repeated until it is aborted. */
+/* bxCAN driver: the STM32F4's CAN controllers. Each has three transmit
+ * mailboxes, sent in the order of filling, and a FIFO for three frames. A frame
+ * without acknowledgement is repeated until it is aborted. */
 #include <string.h>
 
 #include "ft_board.h" /* FT_BUS_ROWS */
@@ -11,8 +10,7 @@
 
 enum { FT_MAILBOXES = 3, FT_CAN2_FILTER = 14 };
 
-/* The controller sends mailboxes in the order of the requests. The controller
- * stops with the processor. */
+/* The order of requests is the order of mailboxes. Stops with the core. */
 #define FT_AWAKE (CAN_MCR_TXFP | CAN_MCR_DBF)
 
 typedef struct {
@@ -28,13 +26,11 @@ typedef struct {
 static const ft_can ft_can_table[] = { FT_BUS_ROWS };
 #undef FT_BUS
 
-/* Accept every frame into the FIFO. Code above this driver counts frames from
- * unknown drives. */
+/* Accept every frame: code above counts frames of unknown drives. */
 static void ft_can_filter(uint32_t number)
 {
     CAN1->FMR |= CAN_FMR_FINIT;
-    CAN1->FS1R |= 1u << number; /* one 32-bit filter whose mask accepts
-                                 * everything */
+    CAN1->FS1R |= 1u << number; /* one 32-bit filter that accepts all */
     CAN1->FR[2u * number] = 0;
     CAN1->FR[2u * number + 1u] = 0;
     CAN1->FA1R |= 1u << number;
@@ -144,11 +140,9 @@ bool ft_can_off(uint32_t bus)
            (can->MSR & (CAN_MSR_INAK | CAN_MSR_SLAK)) != 0;
 }
 
-/* Request the start or the end of initialisation. At the end of initialisation
- * the controller waits for idle time on the bus, or for 129 times 11 idle bits
- * after bus-off. Until then the controller reports that it is not on the bus.
- * While the chip runs on its fall-back oscillator, the controller stays in
- * initialisation. */
+/* Request the start or end of initialisation. At its end the controller is off
+ * the bus until idle time, or 129 times 11 idle bits after bus-off. On the
+ * fall-back oscillator the controller stays in initialisation. */
 void ft_can_recover(uint32_t bus, bool enter)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;

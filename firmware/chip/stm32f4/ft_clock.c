@@ -6,8 +6,7 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* Restore the clock state after reset. A boot loader may have used another
- * clock before. */
+/* Restore the clock state after reset, as a boot loader may change it. */
 void ft_clock_to_hsi(void)
 {
     RCC->CR |= RCC_CR_HSION;
@@ -48,9 +47,8 @@ bool ft_clock_stopped(void)
     return (RCC->CIR & RCC_CIR_CSSF) != 0;
 }
 
-/* Read and clear the reset flags. A power-up also sets the brown-out and pin
- * flags, and every reset sets the pin flag. The order of the tests therefore
- * matters. */
+/* Read and clear the reset flags. A power-up also sets brown-out and pin flags,
+ * and every reset the pin flag, so the order of tests matters. */
 uint32_t ft_reset_cause(void)
 {
     uint32_t csr = RCC->CSR;

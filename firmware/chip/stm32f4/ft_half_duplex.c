@@ -1,6 +1,5 @@
-/* Half-duplex USARTs of the STM32F4, and their DMA streams. One pin both sends
- * and receives. The pin is released while nothing is sent. The receiver also
- * gets the sent bytes. */
+/* Half-duplex USARTs of the STM32F4, with DMA. One pin sends and receives, and
+ * is released in between. The receiver gets the sent bytes too. */
 #include "ft_board.h" /* FT_WIRE_ROWS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -31,8 +30,7 @@ static DMA_Stream_TypeDef *ft_stream(const ft_side *s)
     return &s->dma->S[s->stream];
 }
 
-/* Clear the flags of a stream, and set the stream up. The flags must be clear
- * before the stream starts. */
+/* Clear a stream's flags, which must precede its start, and set it up. */
 static void ft_stream_start(const ft_side *s, volatile uint32_t *data,
                             uint32_t memory, uint32_t size, uint32_t how)
 {

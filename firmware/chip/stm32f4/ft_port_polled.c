@@ -1,5 +1,4 @@
-/* The link without DMA: the processor moves the bytes. This variant is for
- * emulators (FT_POLLED_PORT). */
+/* The link without DMA, for emulators (FT_POLLED_PORT). */
 #include "ft_board.h" /* FT_LINK_* */
 #include "ft_chip.h"
 #include "ft_parts.h"

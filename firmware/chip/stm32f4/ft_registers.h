@@ -107,8 +107,7 @@ typedef struct {
 #define PWR_CR_VOS (1u << 14)
 #define PWR_CSR_PVDO (1u << 2)
 
-/* Registers of the voltage detector, whose addresses differ between
- * families. */
+/* Voltage detector, whose addresses differ between families. */
 #define PWR_ENR (RCC->APB1ENR)
 #define PWR_ENR_PWREN RCC_APB1ENR_PWREN
 #define PWR_PVD_CR (PWR->CR)
@@ -145,8 +144,7 @@ typedef struct {
 
 /* ---- General-purpose pins, section 8 ------------------------------------ */
 
-/* Ports are numbered from A. The clock enables of the ports are bits of this
- * register. */
+/* Clock enables of the ports, which are numbered from A. */
 #define FT_PORT_ENR (RCC->AHB1ENR)
 #define GPIO(port) ((GPIO_TypeDef *)(0x40020000u + 0x400u * (port)))
 
@@ -311,8 +309,7 @@ typedef struct {
 
 /* ---- DMA, section 10 ---------------------------------------------------- */
 
-/* Flags and their clear bits: streams 0 to 3 in index 0, 4 to 7 in index 1, at
- * the same bit positions. */
+/* Flags and clear bits: streams 0 to 3 in index 0, 4 to 7 in index 1. */
 
 typedef struct {
     volatile uint32_t CR, NDTR, PAR, M0AR, M1AR, FCR;

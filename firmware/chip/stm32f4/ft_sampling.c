@@ -1,5 +1,4 @@
-/* The converter of the motors' currents is ADC1. The update of TIM1 starts its
- * sequence. */
+/* The motors' currents are sampled by ADC1, started by TIM1's update. */
 #include "ft_adc.h"
 #include "ft_board.h" /* FT_CURRENTS */
 #include "ft_parts.h"

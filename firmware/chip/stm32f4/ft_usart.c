@@ -9,8 +9,7 @@
 #define FT_RX_STREAM (&FT_LINK_RX_DMA->S[FT_LINK_RX_STREAM])
 #define FT_TX_STREAM (&FT_LINK_TX_DMA->S[FT_LINK_TX_STREAM])
 
-/* Clear the flags of a stream. The flags must be clear before the stream
- * starts. */
+/* Clear the flags of a stream, as its start requires. */
 static void ft_clear_flags(DMA_TypeDef *dma, uint32_t stream)
 {
     static const uint8_t place[4] = { 0, 6, 16, 22 };
@@ -65,10 +64,9 @@ void ft_send_start(const volatile uint8_t *bytes, uint32_t size)
     s->CR |= DMA_SxCR_EN;
 }
 
-/* Clear the line's flags by reading SR, then DR. If a byte has just arrived,
- * leave it to the DMA. Reading DR here would lose the byte, and the DMA's read
- * of DR also clears the flags. A byte that arrives in the few cycles between
- * both reads is still lost. */
+/* Clear the line's flags by reading SR, then DR. A byte that has arrived is
+ * left to the DMA, whose read of DR clears the flags too. A byte in the few
+ * cycles between both reads is still lost. */
 bool ft_line_flags_clear(void)
 {
     uint32_t errors = USART_SR_PE | USART_SR_FE | USART_SR_NF | USART_SR_ORE;

@@ -7,8 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-bool ft_adc_wake(ADC_TypeDef *adc); /* false: the converter does not become
-                                     * ready */
+bool ft_adc_wake(ADC_TypeDef *adc); /* false: the converter is not ready */
 void ft_adc_sampling(ADC_TypeDef *adc, uint32_t channel, uint32_t cycles);
 
 #endif

@@ -1,9 +1,7 @@
-/* FDCAN driver: the STM32G4's controllers of CAN and CAN FD buses. Each
- * controller has three transmit buffers and one FIFO for three received frames.
- * The buffer with the lowest identifier is sent first. A frame that no node
- * acknowledges is repeated until it is cancelled. After too many errors a
- * controller returns to initialisation. The controller then stays in
- * initialisation until it is requested to leave. */
+/* FDCAN driver: the STM32G4's CAN and CAN FD controllers. Each has three
+ * transmit buffers, lowest identifier first, and a FIFO for three frames. A
+ * frame without acknowledgement is repeated until it is cancelled. After too
+ * many errors a controller stays in initialisation until a request. */
 #include <string.h>
 
 #include "ft_board.h" /* FT_BUS_ROWS */
@@ -11,14 +9,12 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-enum { FT_BUFFERS = 3 }; /* number of transmit buffers, and of frames in the
-                          * FIFO */
+enum { FT_BUFFERS = 3 }; /* transmit buffers, and FIFO elements */
 #define FT_ALL_BUFFERS 7u
 
 typedef struct {
     FDCAN_TypeDef *can;
-    uint32_t timing, data_timing; /* registers NBTP and DBTP; DBTP 0: classic
-                                   * CAN */
+    uint32_t timing, data_timing; /* NBTP and DBTP; DBTP 0: classic CAN */
     uint32_t delay;               /* delay of the second sample point, TDCR */
 } ft_can;
 
@@ -62,8 +58,7 @@ static uint32_t ft_can_code(uint32_t size)
     return code;
 }
 
-/* Return the number of bytes of a received frame. In classic CAN all length
- * codes above 8 mean 8 bytes. */
+/* Return a received frame's bytes. Classic CAN's codes above 8 mean 8. */
 static uint32_t ft_can_size(uint32_t control)
 {
     uint32_t code = control >> FDCAN_DLC_Pos & 15u;
@@ -104,11 +99,10 @@ static void ft_can_clear(const ft_can *c)
         words[i] = 0;
 }
 
-/* Start a controller. The controller joins the bus at the next idle time on the
- * bus. No code waits for this. While the chip runs on its fall-back oscillator,
- * the controller stays off, since CAN needs an accurate clock. Without filters
- * the controller accepts every frame into the FIFO. Code above this driver
- * counts frames from unknown drives. */
+/* Start a controller. The controller joins the bus at the next idle time,
+ * without waiting here. On the fall-back oscillator it stays off, since CAN
+ * needs an accurate clock. There are no filters: code above this driver counts
+ * frames from unknown drives. */
 bool ft_can_start(uint32_t bus)
 {
     const ft_can *c = &ft_can_table[bus];
@@ -169,8 +163,7 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
     return true;
 }
 
-/* Take the oldest frame. If a frame is longer than every drive's frames, keep
- * only its first bytes. */
+/* Take the oldest frame, cut to the first bytes that a drive can send. */
 bool ft_can_get(uint32_t bus, ft_frame *f)
 {
     const ft_can *c = &ft_can_table[bus];
@@ -216,8 +209,7 @@ uint32_t ft_can_waiting(uint32_t bus)
     return waiting;
 }
 
-/* Return whether the controller has left the bus, or has seen no idle time on
- * the bus yet. */
+/* Return whether the controller is off the bus, or has seen no idle time. */
 bool ft_can_off(uint32_t bus)
 {
     const FDCAN_TypeDef *can = ft_can_table[bus].can;

@@ -6,8 +6,7 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* Restore the clock state after reset. A boot loader may have used another
- * clock before. */
+/* Restore the clock state after reset, as a boot loader may change it. */
 void ft_clock_to_hsi(void)
 {
     RCC->CR |= RCC_CR_HSION;
@@ -17,8 +16,7 @@ void ft_clock_to_hsi(void)
     RCC->CR &= ~(RCC_CR_HSEON | RCC_CR_CSSON | RCC_CR_PLLON);
 }
 
-/* Configure core voltage and flash for 170 MHz: range 1 boost, 4 wait states,
- * all caches. */
+/* Set core voltage and flash for 170 MHz: range 1 boost, 4 waits, caches. */
 bool ft_flash_prepare(void)
 {
     RCC->APB1ENR1 |= RCC_APB1ENR1_PWREN;
@@ -61,10 +59,9 @@ bool ft_clock_stopped(void)
     return (RCC->CIFR & RCC_CIFR_CSSF) != 0;
 }
 
-/* Read and clear the reset flags. On this family power-up and brown-out share
- * one flag. Only a power-up loses the memory that survives resets. A mark in
- * this memory therefore distinguishes power-up from brown-out. Every reset sets
- * the pin flag, so the code tests this flag last. */
+/* Read and clear the reset flags. Power-up and brown-out share one flag, but
+ * only a power-up loses a mark in the memory that survives resets. Every reset
+ * sets the pin flag, so test this flag last. */
 uint32_t ft_reset_cause(void)
 {
     uint32_t csr = RCC->CSR;

@@ -1,8 +1,7 @@
-/* Half-duplex USARTs of the STM32G4, and their DMA channels. Without a
- * transceiver, one pin both sends and receives. The pin is released while
- * nothing is sent. With a transceiver, sender and receiver each have a pin, and
- * the USART drives a third pin while it sends. With and without a transceiver,
- * the receiver also gets the sent bytes. */
+/* Half-duplex USARTs of the STM32G4, with DMA channels. Without a transceiver,
+ * one pin sends and receives, and is released in between. With a transceiver,
+ * sender and receiver each have a pin, and the USART drives a third pin while
+ * it sends. The receiver also gets the sent bytes. */
 #include "ft_board.h" /* FT_WIRE_ROWS */
 #include "ft_chip.h"
 #include "ft_parts.h"

@@ -114,8 +114,7 @@ typedef struct {
 #define PWR_CR5_R1MODE (1u << 8)
 #define PWR_SR2_PVDO (1u << 11)
 
-/* Registers of the voltage detector, whose addresses differ between
- * families. */
+/* Voltage detector, whose addresses differ between families. */
 #define PWR_ENR (RCC->APB1ENR1)
 #define PWR_ENR_PWREN RCC_APB1ENR1_PWREN
 #define PWR_PVD_CR (PWR->CR2)
@@ -142,8 +141,7 @@ typedef struct {
 #define SYSCFG ((SYSCFG_TypeDef *)0x40010000u)
 
 #define SYSCFG_CFGR2_CLL (1u << 0)  /* a core lock-up acts on break inputs */
-#define SYSCFG_CFGR2_PVDL (1u << 2) /* the voltage detector acts on break
-                                     * inputs */
+#define SYSCFG_CFGR2_PVDL (1u << 2) /* the detector acts on break inputs */
 
 /* ---- Debug unit, section 47. Only loss of power resets it. -------------- */
 
@@ -163,8 +161,7 @@ typedef struct {
 
 /* ---- General-purpose pins, section 9 ------------------------------------ */
 
-/* Ports are numbered from A. The clock enables of the ports are bits of this
- * register. */
+/* Clock enables of the ports, which are numbered from A. */
 #define FT_PORT_ENR (RCC->AHB2ENR)
 #define GPIO(port) ((GPIO_TypeDef *)(0x48000000u + 0x400u * (port)))
 
@@ -284,8 +281,7 @@ typedef struct {
 #define FDCAN2 ((FDCAN_TypeDef *)0x40006800u)
 #define FDCAN3 ((FDCAN_TypeDef *)0x40006C00u)
 
-/* The message memory of a controller. This memory can be accessed only in
- * words. */
+/* A controller's message memory, accessed in words. */
 typedef struct {
     volatile uint32_t ID, DLC, DATA[16];
 } FDCAN_Element_TypeDef;
@@ -340,8 +336,7 @@ typedef struct {
 
 /* ---- DMA, section 12, and its request multiplexer, section 13 ----------- */
 
-/* Each channel has four flags and their clear bits. Channels of DMA2 follow the
- * channels of DMA1. */
+/* Each channel has four flags. DMA2's channels follow those of DMA1. */
 
 typedef struct {
     volatile uint32_t CCR, CNDTR, CPAR, CMAR;

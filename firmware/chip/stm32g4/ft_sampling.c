@@ -1,5 +1,4 @@
-/* The converter of the motors' currents is ADC2. The update of TIM1 starts its
- * sequence. */
+/* The motors' currents are sampled by ADC2, started by TIM1's update. */
 #include "ft_adc.h"
 #include "ft_board.h" /* FT_CURRENTS */
 #include "ft_parts.h"
@@ -7,13 +6,11 @@
 
 #ifdef FT_CURRENTS
 
-/* Let ADC2 sample the channels in sequence, each for 0.6 us, at the timer's
- * trigger. */
+/* Let ADC2 sample the channels, each for 0.6 us, at the timer's trigger. */
 bool ft_sampling_start(const uint8_t channels[], uint32_t count)
 {
     uint32_t sequence = (count - 1u) << ADC_JSQR_JL_Pos |
-                        ADC_JSQR_JEXTEN_RISING; /* JEXTSEL 0: trigger output of
-                                                 * TIM1 */
+                        ADC_JSQR_JEXTEN_RISING; /* JEXTSEL 0: TIM1's TRGO */
     if (!ft_adc_wake(ADC2))
         return false;
     for (uint32_t i = 0; i < count; i++) {

@@ -7,8 +7,7 @@
 #define FT_RX_CHANNEL (&FT_LINK_RX_DMA->C[FT_LINK_RX_STREAM])
 #define FT_TX_CHANNEL (&FT_LINK_TX_DMA->C[FT_LINK_TX_STREAM])
 
-/* Connect a DMA request to a channel. Clear the channel's flags before it
- * starts. */
+/* Connect a DMA request to a channel, and clear the channel's flags. */
 static void ft_channel_prepare(DMA_TypeDef *dma, uint32_t channel,
                                uint32_t request)
 {
@@ -36,8 +35,7 @@ void ft_receive_start(volatile uint8_t *buffer, uint32_t size)
     c->CCR |= DMA_CCR_EN;
 }
 
-/* A DMA error switches a channel off. Without an error, the channel stays
- * on. */
+/* Only a DMA error switches a channel off. */
 bool ft_receive_runs(void)
 {
     return (FT_RX_CHANNEL->CCR & DMA_CCR_EN) != 0;
@@ -48,8 +46,7 @@ uint32_t ft_receive_left(void)
     return FT_RX_CHANNEL->CNDTR;
 }
 
-/* Unlike an F4 stream, a channel stays enabled after it has moved its last
- * byte. */
+/* Unlike an F4 stream, a channel stays enabled after its last byte. */
 bool ft_send_runs(void)
 {
     return FT_TX_CHANNEL->CNDTR != 0 &&
