@@ -66,8 +66,7 @@ static uint32_t plan_lab(ft_control *c, const ft_safety *s,
     return ft_lab_plan(&c->lab, &in, found);
 }
 
-/* Sample the motion. While the outputs are off, the targets are the joints'
- * positions. */
+/* Sample the motion; with outputs off, targets are the joints' positions. */
 static uint32_t plan(ft_control *c, const ft_safety *s, uint32_t source,
                      const int32_t counts[FT_JOINTS], uint32_t tick,
                      ft_findings *found)
@@ -82,9 +81,8 @@ static uint32_t plan(ft_control *c, const ft_safety *s, uint32_t source,
     return FT_MOTION_NOTHING;
 }
 
-/* Compute tau_ID for the interval in which this tick's duty is held. While the
- * outputs are off, the loops are solved for the measured joints, so that the
- * loops are closed at ARM. */
+/* Compute tau_ID for the interval of this duty. With outputs off, follow the
+ * measured joints, so that the loops are closed at ARM. */
 static void step(ft_control *c, uint32_t source, ft_findings *found)
 {
     if (source == FT_SOURCE_OFF) {
@@ -172,8 +170,7 @@ static void find(ft_findings *found)
     ft_bus_find(&ft.bus, found);
 }
 
-/* Form the frames for drives. While the outputs are off, these frames disable
- * the drives. */
+/* Form the frames for drives, which disable them while outputs are off. */
 static void tell(const ft_control *c, const ft_safety *s, uint32_t tick)
 {
     ft_bus_form(&ft.bus, c, s->source, ft_safety_powered(s), tick);
@@ -207,8 +204,7 @@ static inline void tell(const ft_control *c, const ft_safety *s, uint32_t tick)
 
 #endif
 
-/* Give the duties to the chip. The duties are zero if this tick has ended in a
- * state without torque. */
+/* Give the duties to the chip; zero after a tick without torque. */
 static void output(const ft_law *l, bool armed)
 {
     static const float none[FT_JOINTS] = { 0.0f };
@@ -283,8 +279,7 @@ static void feed_watchdog(uint32_t tick)
     ft_chip_feed_watchdog();
 }
 
-/* Enter the boot loader in ROM, a tenth of a second after STATUS has reported
- * the state LEAVING. */
+/* Enter the ROM's boot loader 0.1 s after STATUS has reported LEAVING. */
 static void leave(uint32_t tick, uint32_t state)
 {
     static uint32_t since;

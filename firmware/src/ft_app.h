@@ -7,7 +7,6 @@
 void ft_app_start(uint32_t chip_errors); /* once, before the first tick */
 void ft_app_tick(void);                  /* control interrupt, FT_TICK_HZ */
 void ft_app_idle(void);                  /* main loop body: port, watchdog */
-void ft_app_missed(void);                /* a tick was still running when the
-                                          * next was due */
+void ft_app_missed(void);                /* a tick ran when the next was due */
 
 #endif

@@ -14,19 +14,15 @@
 #define FRAMES_A_TICK 32u /* of one bus, at most */
 #define CLEAR_TICKS (FT_TICK_HZ / 10u + 1u) /* between two attempts to clear
                                              * errors */
-#define ANSWERED_NOW 2u /* bit of `questions` whose answer is due in this
-                         * tick */
-#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between two questions about the setting
-                                       * `again` */
-#define ENABLES 4u /* number of enabling frames to a drive that never reports
-                    * its state */
+#define ANSWERED_NOW 2u /* `questions` with an answer due now */
+#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between two questions about `again` */
+#define ENABLES 4u /* enabling frames to a drive without reports of its state */
 #define ALIKE 1e-4f /* of a range */
 #define NEAR 0.02f  /* distance a hand may move a drive between answers, rad */
 #define TENTH 0.1f
 #define LOW 0.7f  /* lowest plausible servo supply, over the board's voltage */
 #define HIGH 1.3f /* highest plausible servo supply */
-#define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* time limit for enabling a
-                                              * drive */
+#define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* time limit for enabling */
 
 #define FIRST_WIRE (FT_BUSES - FT_WIRES) /* CAN buses come first */
 #define IS_WIRE(bus) ((bus) + 1u > FIRST_WIRE) /* no comparison with zero */
@@ -53,8 +49,7 @@ static float place_of(uint32_t i, int32_t position)
            - (ft_family_counts(i) ? 0.0f : c->position);
 }
 
-/* Return the signed distance from the drive's zero to a position number, in
- * half steps. */
+/* Return a position number's distance from the drive's zero, half steps. */
 static int64_t halves_of(uint32_t i, uint32_t position)
 {
     const ft_drive_config *c = &ft_drive[i];
@@ -72,8 +67,7 @@ static int32_t went(uint32_t i, int32_t from, uint32_t to)
     return ft_family_wraps(i) ? wrapped(steps, ft_drive[i].wraps) : steps;
 }
 
-/* Shift a joint's position by whole turns of its drive to within half a turn of
- * zero. */
+/* Shift a position by turns of its drive to within half a turn of zero. */
 static int64_t within_turn(uint32_t i, int64_t wire)
 {
     const int32_t turn = ft_drive[i].turn;
@@ -83,10 +77,9 @@ static int64_t within_turn(uint32_t i, int64_t wire)
     return wire - (int64_t)turns * turn * (1 << FT_COARSE);
 }
 
-/* Set the observer to the drive's position, within half a turn of zero. A drive
- * may start anywhere in a turn, and some drives count from zero at their start.
- * One count is one step of the position field, whose middle is the drive's
- * zero. */
+/* Set the observer to the drive's position, within half a turn of zero, as
+ * drives may start in any turn. A count is a step of the position field, whose
+ * middle is the drive's zero. */
 static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 {
     const uint32_t j = ft_drive[i].joint;
@@ -119,8 +112,7 @@ static void ask_setting(uint32_t i, uint32_t step, ft_frame *f)
     ft_family_ask(i, f, s->number, s->size);
 }
 
-/* Form the frame that writes a drive's setting. The drive does not store the
- * setting. */
+/* Form the frame that writes a drive's setting, without storing it. */
 static void write_setting(uint32_t i, uint32_t step, ft_frame *f)
 {
     const ft_setting_config *s = row_of(i, step);
@@ -234,8 +226,7 @@ static uint32_t step_of(const ft_bus_drive *d, uint32_t i)
     return d->asked < ft_drive[i].steps ? d->asked : ft_drive[i].again;
 }
 
-/* Process an enabled drive's answer about the setting that it forgets without
- * power. */
+/* Process an enabled drive's answer about its volatile setting. */
 static void take_again(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 {
     const verdict answer = judge_setting(i, ft_drive[i].forgets, said, 0.0f);
@@ -268,8 +259,7 @@ static void take_setting(ft_bus_drive *d, uint32_t i,
 
 #if FT_WIRES > 0 && FT_CUTOFF
 
-#define ASKED_SINCE 2u /* ticks until an answer refers to the time with outputs
-                        * off */
+#define ASKED_SINCE 2u /* ticks until answers show outputs off */
 
 /* Note that a servo's motor is off. */
 static void take_rest(const ft_bus *b, ft_bus_drive *d,
@@ -384,8 +374,7 @@ static void silence(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     forget(d);
 }
 
-/* Count a missing answer. After too many missing answers, the drive counts as
- * silent. */
+/* Count a missing answer. After too many, the drive counts as silent. */
 static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
     if ((d->questions & ANSWERED_NOW) == 0u && !d->spoke)
@@ -432,10 +421,9 @@ static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     }
 }
 
-/* Start to use a drive that answers. If a drive's joint is always within half a
- * turn of zero, the drive's position is the joint's position. For any other
- * joint the turn is unknown, even if a zero was declared while the drive was
- * silent. */
+/* Start to use a drive that answers. Its position is the joint's if the joint
+ * is always within half a turn of zero. For any other joint the turn is
+ * unknown, even if a zero was declared meanwhile. */
 static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
                  bool homed[FT_JOINTS])
 {
@@ -455,9 +443,8 @@ static int32_t guess(const ft_observer *seen, uint32_t j)
     return ft_size(counts) <= (ft_real)ft_joint[j].counts ? (int32_t)counts : 0;
 }
 
-/* Return the counts that a drive's joint has moved. If an answer is missing,
- * the joint is assumed to move on as before. The next answer corrects this
- * assumption. */
+/* Return the counts that a drive's joint has moved. Without an answer, the
+ * joint is assumed to move on, until the next answer. */
 static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
 {
     int32_t counts;
@@ -470,8 +457,7 @@ static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
     return counts;
 }
 
-/* Compare a drive's velocities with its positions, if the drive cannot report
- * its velocity range. */
+/* Compare velocities with positions if the drive reports no range. */
 static void compare(ft_bus_drive *d, uint32_t i)
 {
     const ft_drive_config *c = &ft_drive[i];
@@ -506,8 +492,7 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
     }
 }
 
-/* Return whether a drive has an error. A drive that is not enabled in time also
- * counts as faulty. */
+/* Return whether a drive has an error, or is not enabled in time. */
 static bool ails(const ft_bus_drive *d)
 {
     return d->state == FT_BUS_FAULTED || d->waited > ENABLE_TICKS
@@ -686,9 +671,8 @@ static void command(ft_bus *b, uint32_t i, const ft_control *c,
     ft_family_look(i, f, tick, true);
 }
 
-/* Collect the frames for the drives of one bus. Return their number. If frames
- * collide, a question may never be sent. Frames that switch drives off are
- * therefore sent first. */
+/* Collect a bus's frames. Return their number. Frames that switch drives off
+ * come first, since frames that collide may keep a question from being sent. */
 static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
 {
     uint32_t i, count = 0;
@@ -704,8 +688,7 @@ static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
     return count;
 }
 
-/* Send the frames immediately on every CAN bus, where drives may send at any
- * time. */
+/* Send at once on every CAN bus, where drives may send at any time. */
 static void send_at_once(ft_bus *b)
 {
     (void)b;
@@ -820,8 +803,7 @@ static bool contradicts_feedback(uint32_t fault)
            || fault == FT_FAULT_OVERSPEED;
 }
 
-/* Switch the servos' supply. The supply then stays off until all servos have
- * lost their power. */
+/* Switch the servos' supply. Off, it stays off until no servo has power. */
 void ft_bus_supply(ft_bus *b, uint32_t state, uint32_t fault)
 {
     const bool misheard = state == FT_STATE_FAULT && !b->on

@@ -45,8 +45,7 @@
 typedef enum {
     FT_BUS_SILENT,  /* no answer for FT_SILENT_TICKS */
     FT_BUS_SEEN,    /* the drive answers, but is not enabled */
-    FT_BUS_ENABLED, /* enabled: reported, or assumed if the drive never
-                     * reports */
+    FT_BUS_ENABLED, /* enabled: reported, or assumed without reports */
     FT_BUS_FAULTED  /* the drive reports an error */
 } ft_bus_state;
 
@@ -69,8 +68,7 @@ typedef struct {
     bool sure;             /* has confirmed, since enabled, the setting that it
                             * loses without power */
 #if FT_WIRES > 0 && FT_CUTOFF
-    bool ran;              /* commanded to run, and has not reported off
-                            * since */
+    bool ran;              /* commanded to run, not reported off since */
 #endif
     uint32_t age;          /* ticks since its last state */
     uint32_t answers;      /* states that came, wraps */
@@ -80,8 +78,7 @@ typedef struct {
     float velocity;        /* the latest, rad/s */
     ft_travel travel;
     int32_t fed;           /* sum of the counts for the observer */
-    float carried;         /* rounding error of the torque, added to the next
-                            * torque */
+    float carried;         /* torque's rounding error, to be added next */
     uint32_t differs;      /* number of a setting that differs, or 0 */
     uint32_t value;        /* the drive's value of that setting */
 } ft_bus_drive;
@@ -110,8 +107,7 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick);
 
 #if FT_WIRES > 0 && FT_CUTOFF
-/* Switch the supply of the servos at the end of a tick. fault: the latched
- * fault. */
+/* Switch the servos' supply at a tick's end. fault: the latched fault. */
 void ft_bus_supply(ft_bus *b, uint32_t state, uint32_t fault);
 #endif
 
@@ -128,9 +124,8 @@ uint32_t ft_bus_set_right(const ft_bus *b);
  * report this range. The drive's motion then reveals the range. */
 #define FT_BUS_VELOCITY 0xFFFFu
 
-/* Return the number of a drive's setting that differs, and give the drive's
- * value of this setting. If all settings are right, return 0 and give the last
- * setting's value. */
+/* Return the number of a setting that differs, with the drive's value. If all
+ * are right, return 0 with the last setting's value. */
 uint32_t ft_bus_differs(const ft_bus *b, uint32_t i, uint32_t *value);
 
 #endif

@@ -42,8 +42,7 @@ typedef enum {
     FT_HEARD_NOTHING, /* a frame of another drive, or no reply */
     FT_HEARD_STATE,
     FT_HEARD_SETTING,
-    FT_HEARD_ECHO,    /* answer to a write; no proof that the drive has stored
-                       * the value */
+    FT_HEARD_ECHO,    /* answer to a write; no proof of storing */
     FT_HEARD_BEAT     /* a heartbeat with the drive's error and enable state */
 } ft_drive_heard;
 

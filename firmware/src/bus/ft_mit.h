@@ -1,6 +1,5 @@
-/* Frames of the MIT mode, which drives of several makers use. Position has 16
- * bits. Velocity, kp, kd and torque have 12 bits each. The most significant bit
- * comes first. */
+/* Frames of the MIT mode of several makers: position in 16 bits; velocity, kp,
+ * kd and torque in 12 bits each; the most significant bit first. */
 #ifndef FT_MIT_H
 #define FT_MIT_H
 

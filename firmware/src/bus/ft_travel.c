@@ -5,8 +5,7 @@
 #include "ft_model.h" /* FT_TICK_HZ */
 
 #define FAR 0.5f     /* angle after which the comparison is evaluated, rad */
-#define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks after which a comparison is
-                                          * abandoned */
+#define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks of an abandoned comparison */
 #define SOON ((uint32_t)FT_TICK_HZ / 4u) /* the same, while nothing moves */
 #define STILL 0.05f  /* largest displacement without motion, rad */
 #define SHARE 0.1f   /* allowed relative difference */
@@ -36,10 +35,8 @@ static void begin(ft_travel *t, uint32_t position, float velocity)
     t->away = 0.0f;
 }
 
-/* Return the allowed difference between the two displacements. A velocity that
- * is late by LAG gives an error of LAG times the change of the velocity.
- * Truncation of the velocity gives an error of half a field step times the
- * duration. */
+/* Return the allowed difference of the displacements: LAG times the change of
+ * the velocity, plus half a field step of truncation times the duration. */
 static float allowed(const ft_travel *t, float range)
 {
     const float trailing = LAG * size(t->velocity - t->first);
@@ -65,9 +62,8 @@ static void judge(ft_travel *t, float range)
     t->begun = false;
 }
 
-/* Return the number of ticks after which a comparison is abandoned. The number
- * is small while nothing moves, so that the next comparison contains the start
- * of a motion. */
+/* Return the ticks after which a comparison is abandoned: few while nothing
+ * moves, so that the next one contains the start of a motion. */
 static uint32_t patience(const ft_travel *t)
 {
     return size(t->away) < STILL ? SOON : LONG;

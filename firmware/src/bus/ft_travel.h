@@ -9,13 +9,11 @@
 
 typedef struct {
     bool begun;
-    bool wrong;        /* the last comparison found a range that differs from
-                        * the file's */
+    bool wrong;        /* the last comparison found another range */
     float range;       /* range that fits the reported velocities, rad/s */
     uint32_t ticks;    /* duration of this comparison so far */
     uint32_t position; /* the latest number */
-    float first, velocity; /* first and latest velocity of this comparison,
-                            * rad/s */
+    float first, velocity; /* first and latest velocity, rad/s */
     float went, away;  /* displacements by velocities and by positions, rad */
 } ft_travel;
 

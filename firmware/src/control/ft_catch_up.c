@@ -35,9 +35,8 @@ typedef struct {
     bool found; /* low is good enough */
 } ft_bracket;
 
-/* Test the peak velocity whose ramp begins with a whole tick of full jerk. If
- * the best peak is beyond the tested peak, both peaks lead to the same motion
- * in this tick. */
+/* Test the peak velocity whose ramp begins with a tick of full jerk. A higher
+ * peak leads to the same motion in this tick. */
 static void cut(ft_bracket *k, const approach *c, ft_real bound,
                 bool upwards)
 {

@@ -22,8 +22,7 @@ static ft_turn displacement(ft_real way)
     return ft_size(way) < FT_C(1.0) / FT_HALF_RANGE ? (ft_turn)way : 0;
 }
 
-/* Compute the sample half a tick after this boundary, from the measured
- * velocity. */
+/* Compute the sample half a tick after this boundary. */
 static void sample(ft_sample *next, const ft_observer *seen)
 {
     uint32_t j;
@@ -67,9 +66,8 @@ static ft_real made(ft_contact *f, uint32_t j, ft_real both)
 
 /* ---- contacts ----------------------------------------------------------- */
 
-/* Return the allowed difference between a joint's torque and its mean. The
- * threshold rises immediately with the motion, and falls as slowly as the
- * mean. */
+/* Return the allowed difference of a torque from its mean. The threshold rises
+ * with the motion at once, and falls as slowly as the mean. */
 static ft_real threshold(ft_contact *f, uint32_t j, const ft_motion *m)
 {
     const ft_contact_config *c = &ft_contact_joint[j];
@@ -91,9 +89,8 @@ static ft_real middle(const ft_contact *f, uint32_t j, ft_real r)
     return f->mean[j] + FT_CONTACT_SLOW * (r - f->mean[j]);
 }
 
-/* Process one joint's torque. Return the difference between the torque and the
- * mean, as a multiple of the threshold. NaN is a finding, since a NaN torque
- * would stop the detection. */
+/* Process a joint's torque. Return its difference from the mean over the
+ * threshold. NaN is a finding, since it would stop the detection. */
 static ft_real take(ft_contact *f, uint32_t j, ft_real torque,
                     const ft_motion *m, ft_findings *found)
 {
@@ -112,8 +109,7 @@ static ft_real take(ft_contact *f, uint32_t j, ft_real torque,
     return ft_size(r - mean) / most;
 }
 
-/* Note a contact once. A contact lasts until all torques are back within half
- * of their thresholds. */
+/* Note a contact once, until all torques are within half a threshold. */
 static void note(ft_contact *f, uint32_t joint, ft_real off, uint32_t tick)
 {
     f->touch = false;
@@ -206,8 +202,7 @@ static bool close(ft_contact *f, ft_real tau[FT_JOINTS])
     return true;
 }
 
-/* Estimate the external torques of the last interval and detect contacts, after
- * the law of this tick. */
+/* Estimate torques and detect contacts of the last interval, after the law. */
 void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
                      ft_findings *found)
 {

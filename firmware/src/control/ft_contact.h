@@ -33,8 +33,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FT_CONTACT_SLOTS 4u /* longest delay until a torque takes effect, ticks,
-                             * plus one */
+#define FT_CONTACT_SLOTS 4u /* longest delay of a torque, ticks, plus 1 */
 
 typedef struct {
     ft_step_state step;             /* at measured positions */
@@ -53,8 +52,7 @@ typedef struct {
     uint8_t joint;                  /* joint of the last contact */
     uint16_t touches;               /* so far; wraps */
     uint32_t touch_tick;            /* of the last one */
-    uint8_t way;                    /* FT_FELT_ bit of the present reaction, or
-                                     * 0 */
+    uint8_t way;                    /* FT_FELT_ bit of the reaction, or 0 */
     uint8_t tries;                  /* attempts to return so far */
     uint32_t quiet;                 /* ticks at rest without a contact */
 } ft_contact;
@@ -72,8 +70,7 @@ typedef struct {
 void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
                      ft_findings *found);
 
-/* Return the external torque of one joint, N m or N. The result is 0 while
- * loops cannot be closed. */
+/* Return a joint's external torque, N m or N; 0 while loops are open. */
 static inline ft_real ft_contact_external(const ft_contact *f, uint32_t j)
 {
     return FT_STEP_CLOSED && f->blind ? FT_C(0.0) : f->external[j];

@@ -1,5 +1,4 @@
-/* The stages that compute a tick's torques: observer, targets, inverse dynamics
- * and control law. */
+/* The stages of a tick's torques: observer, targets, dynamics, law. */
 #ifndef FT_CONTROL_H
 #define FT_CONTROL_H
 
@@ -17,8 +16,7 @@
 typedef struct {
     ft_observer seen;
     ft_step_state step;
-    bool closed;            /* true if the loops are closed at the joints, or if
-                             * there are no loops */
+    bool closed;            /* loops are closed, or there are none */
     ft_real tau[FT_JOINTS]; /* tau_ID */
     ft_law law;
     ft_lab lab;
@@ -27,8 +25,7 @@ typedef struct {
     FT_IF(FT_CONTACT, ft_contact contact;)
 } ft_control;
 
-/* Return the contact detection. An image without contact detection never calls
- * this function. */
+/* Return the contact detection, for images that have it. */
 static inline ft_contact *ft_control_contact(ft_control *c)
 {
     (void)c;

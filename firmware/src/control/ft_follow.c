@@ -14,8 +14,7 @@
 #define MUCH FT_C(0.5)
 #define ALONE (FT_TICK_HZ / 8u) /* ticks to wait for a second target */
 #define SOON FT_C(1e-6)      /* 1/us: a difference is removed within 1 s */
-#define QUICKLY FT_C(10.0)   /* rate of change of the pace if the clocks are
-                              * far apart, 1/s */
+#define QUICKLY FT_C(10.0)   /* change of pace, clocks far apart, 1/s */
 
 static const ft_moving still = { FT_C(0.0), FT_C(0.0), FT_C(0.0) };
 
@@ -111,8 +110,7 @@ static void go_on(ft_follow *f)
 
 #if FT_GOES
 
-/* Return a joint's parking position. A joint without limits turns the shorter
- * way round. */
+/* Return a joint's parking position; without limits the nearest one. */
 static int64_t place(uint32_t j, int64_t held)
 {
     const int64_t lies = FT_PARK ? ft_park_pose[j] : held;

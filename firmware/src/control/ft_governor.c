@@ -75,8 +75,7 @@ static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
     return *wary ? &way->known : &way->ahead;
 }
 
-/* Intersect a range with the allowed positions. The joint's own braking
- * distance always stays allowed. */
+/* Intersect a range with the allowed positions and the braking distance. */
 static ft_room among(const ft_room *room, const ft_room *places,
                      const ft_moving *now, const ft_follow_config *c)
 {

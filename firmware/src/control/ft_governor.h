@@ -35,9 +35,8 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
                           ft_room room, const ft_moving *aim,
                           const ft_way *way, bool *wary);
 
-/* Return a joint's next sample while the joint is not on its reference. The
- * joint's motion is time-optimal, in a coordinate frame that moves with the
- * reference. */
+/* Return the next sample of a joint off its reference, time-optimal in a frame
+ * that moves with the reference. */
 ft_moving ft_catch_up(const ft_moving *now, const ft_follow_config *c,
                       const ft_room *room, const ft_moving *aim);
 

@@ -29,8 +29,7 @@ void ft_lab_float(ft_lab *lab, float per_cent)
     lab->friction = FT_C(0.01) * (ft_real)per_cent;
 }
 
-/* Jog a joint. While another joint still moves, the request only stops that
- * joint. */
+/* Jog a joint. While another joint moves, only stop that joint. */
 void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real velocity)
 {
     bool other = lab->joint != joint;
@@ -98,8 +97,7 @@ static ft_real allowed(const ft_lab *lab, ft_real left)
     return left > distance ? lab->wanted : FT_C(0.0);
 }
 
-/* Accelerate the target towards the wanted velocity, with bounded
- * acceleration. */
+/* Accelerate the target towards the wanted velocity. */
 static void accelerate(ft_lab *lab, ft_real wanted)
 {
     ft_real step = ft_lab_joint[lab->joint].velocity_step;
@@ -139,8 +137,7 @@ static void stand(ft_motion *m)
     }
 }
 
-/* Set the targets to the joints' positions, and start the inverse dynamics at
- * rest at these positions. */
+/* Set the targets to the joints' positions, with the dynamics at rest. */
 static void follow(const ft_lab_input *in)
 {
     ft_motion_hold(in->motion, in->seen->q);
@@ -198,8 +195,7 @@ static bool stop_reached(ft_lab *lab, const ft_lab_input *in)
     return ft_streak_count(&lab->pressed, in->tick) > FT_PRESS_TICKS;
 }
 
-/* Set the joint's position. Then move the joint inside its limits, so that ARM
- * is possible. */
+/* Set the joint's position, and move it inside its limits, as ARM needs. */
 static void retract(ft_lab *lab, const ft_lab_input *in)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];

@@ -47,8 +47,7 @@ typedef struct {
 typedef struct {
     uint32_t state;        /* state of ft_safety.h, which selects the mode */
     uint32_t tick;
-    bool opening;          /* brakes are opening: a joint at rest is not at its
-                            * stop */
+    bool opening;          /* brakes move: rest is not a stop yet */
     const int32_t *counts; /* of the encoders, in this tick */
     const ft_real *torque; /* of the last tick */
     ft_observer *seen;

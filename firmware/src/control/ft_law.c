@@ -67,8 +67,7 @@ void ft_law_boot(ft_law *l)
     }
 }
 
-/* Change one joint's gains. Return whether any joint's gains differ from the
- * file's. */
+/* Change a joint's gains. Return whether any gains differ from the file's. */
 bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3])
 {
     bool differ = false;
@@ -108,9 +107,8 @@ void ft_law_rest(ft_law *l)
     }
 }
 
-/* Return the limit bits gathered so far, and clear these bits. A tick that
- * interrupts this function may lose a bit. If the limit still acts, the next
- * tick sets the bit again. */
+/* Return and clear the gathered limit bits. A tick that interrupts may lose a
+ * bit, and sets it again while the limit acts. */
 uint32_t ft_law_take_limits(ft_law *l)
 {
     uint32_t taken = l->limits;
@@ -121,9 +119,8 @@ uint32_t ft_law_take_limits(ft_law *l)
 
 /* ---- torque ----------------------------------------------------------- */
 
-/* Return the Coulomb friction of the target in units of its slope at rest. Near
- * rest the friction is linear and does not jump: |x + w| - |x - w| is 2x within
- * -2w..2w. */
+/* Return the target's Coulomb friction in units of its slope at rest: |x + w| -
+ * |x - w| is 2x within -2w..2w, without a jump. */
 static inline ft_real coulomb(const ft_joint_config *c, ft_real both)
 {
     return ft_size(both + c->coulomb_width) - ft_size(both - c->coulomb_width);
@@ -138,9 +135,8 @@ static inline ft_real share(const ft_stribeck_config *r, ft_real both)
     return FT_C(1.0) / (FT_C(1.0) + fast * fast);
 }
 
-/* Return the dry friction in addition to Coulomb friction: Stribeck and
- * load-dependent friction. Near rest this friction is also linear in the
- * velocity. */
+/* Return the dry friction beyond Coulomb's: Stribeck and load-dependent, linear
+ * in the velocity near rest. */
 static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
 {
     const ft_stribeck_config *r = &ft_stribeck_joint[j];
@@ -176,8 +172,7 @@ ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
     return of_motion(j, before, after, tau);
 }
 
-/* Integrate the error, unless the integral would drive the joint further into a
- * limit. */
+/* Integrate the error, unless that drives the joint into a limit. */
 static inline ft_real integrate(ft_law *l, uint32_t j, ft_real away)
 {
     const ft_joint_config *c = &ft_joint[j];
@@ -209,8 +204,7 @@ typedef struct {
     ft_real place, u;
 } errors;
 
-/* Return a joint's errors against the target at the time when the position was
- * measured. */
+/* Return a joint's errors at the time of the measured position. */
 static inline errors behind(uint32_t j, ft_turn away, const ft_law_input *in)
 {
     const ft_real u = in->target->u[j];
@@ -240,9 +234,8 @@ static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
 
 /* ---- limits ----------------------------------------------------------- */
 
-/* Return x, clamped to the bound. Return 0 for NaN, and for a size beyond
- * BOUNDLESS. If a joint at its limit moves no count, the joint is blocked or
- * its encoder has failed. */
+/* Return x within the bound; 0 for NaN or beyond BOUNDLESS. A joint at its
+ * limit that moves no count is blocked or has a failed encoder. */
 static FT_RARE ft_real cut(ft_law *l, uint32_t j, ft_real x, ft_real bound,
                            const int32_t counts[FT_JOINTS], uint32_t tick,
                            ft_findings *found)

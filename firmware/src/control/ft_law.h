@@ -40,14 +40,12 @@ typedef struct {
     uint8_t overlay[3][FT_JOINTS]; /* 64ths of the file's ku, kv, ki */
     ft_real motion[FT_JOINTS];   /* feed-forward torque of the last tick */
     ft_real integral[FT_JOINTS]; /* the integral part's effort, N m or N */
-    ft_real clipped[FT_JOINTS];  /* torque removed by a limit in the last
-                                  * tick */
+    ft_real clipped[FT_JOINTS];  /* torque that a limit took off last tick */
     ft_real torque[FT_JOINTS];   /* within limits */
     float duty[FT_JOINTS];       /* -1..1 */
     ft_streak astray[FT_JOINTS]; /* too far from the target */
     ft_streak stuck[FT_JOINTS];  /* at the torque limit without a count */
-    volatile uint32_t limits;    /* FT_LIMIT_ bits that acted, until they are
-                                  * reported */
+    volatile uint32_t limits;    /* FT_LIMIT_ bits, until reported */
     bool fresh;                  /* the next tick is the first */
 } ft_law;
 

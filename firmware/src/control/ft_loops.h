@@ -11,8 +11,7 @@
 
 #if FT_MODED
 
-/* Make one step in the motion's mode. Return false if the mode has just changed
- * and does not fit the motion. */
+/* Step in the motion's mode. Return false if a new mode does not fit. */
 static inline bool ft_loops_step(ft_step_state *s, const ft_motion *m,
                                  ft_real tau[FT_JOINTS])
 {
@@ -62,9 +61,8 @@ static inline uint32_t ft_loops_mode(const ft_step_state *s)
 
 #if FT_STEP_CLOSED
 
-/* While the joints are moved by hand, solve the loops in the first mode, with
- * one small step per tick. Return whether the loops are closed at the joints'
- * positions. */
+/* While the joints are moved by hand, solve the first mode's loops by a small
+ * step per tick. Return whether they are closed. */
 static inline bool ft_loops_follow(ft_step_state *s,
                                    const ft_turn q[FT_JOINTS])
 {
@@ -72,8 +70,7 @@ static inline bool ft_loops_follow(ft_step_state *s,
     return ft_step_reach(s, q, 1u);
 }
 
-/* Return whether the last step met a singular pose, or a pose that is not
- * continuous with the pose before. */
+/* Return whether the last step met a singular or discontinuous pose. */
 static inline bool ft_loops_lost(const ft_step_state *s)
 {
     return s->fault;

@@ -17,8 +17,7 @@ static uint64_t ahead(const ft_motion *m)
     return (uint64_t)ft_queue_buffered(&m->queue) * (uint64_t)LENGTH;
 }
 
-/* Return whether the motion can stop from this pace at a boundary before the
- * path ends. */
+/* Return whether the motion can stop from this pace before the path ends. */
 static bool can_stop(const ft_motion *m, int32_t boundary, ft_pace pace)
 {
     int64_t reached = (int64_t)boundary + (int64_t)ft_pace_stop_length(pace);
@@ -130,8 +129,7 @@ void ft_motion_forget(ft_motion *m)
 
 /* ---- samples ---------------------------------------------------------- */
 
-/* Return the samples of a step across a knot if the main loop has computed
- * them, or 0. */
+/* Return the main loop's samples of a step across a knot, or 0. */
 static const ft_opening *take_opening(ft_motion *m, const ft_crossing *step)
 {
     const ft_opening *o = ft_queue_opening(&m->queue, step->segment);
@@ -161,8 +159,7 @@ static const ft_opening *sample_across(ft_motion *m, const ft_segment *next,
     return formed;
 }
 
-/* Return the segment after the tail g if the step ends in that segment, else
- * 0. */
+/* Return the segment after the tail g if the step ends there, else 0. */
 static inline const ft_segment *entered(const ft_motion *m,
                                         const ft_segment *g, int32_t to)
 {
@@ -173,8 +170,7 @@ static inline const ft_segment *entered(const ft_motion *m,
     return ft_queue_segment(q, q->tail + 1u);
 }
 
-/* Compute du / 2 for a step within one segment, after a step of the same
- * length. */
+/* Compute du / 2 within a segment, after a step of the same length. */
 static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
 {
     const ft_weights within = ft_path_half_change(m->at, stride);
@@ -187,8 +183,7 @@ static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
     }
 }
 
-/* Compute du / 2 for a step into the next segment, unless the main loop has
- * computed it. */
+/* Compute du / 2 into the next segment if the main loop has not. */
 static void change_at_knot(ft_motion *m, const ft_segment *next,
                            const ft_opening *o, int32_t to)
 {
@@ -207,8 +202,7 @@ static void change_at_knot(ft_motion *m, const ft_segment *next,
     }
 }
 
-/* Compute du / 2: from the path while steps have equal lengths, otherwise as
- * the difference from the last u. */
+/* Compute du / 2: from the path for equal steps, else from the last u. */
 static void change(ft_motion *m, const ft_segment *g, const ft_segment *next,
                    const ft_opening *formed, int32_t to,
                    const ft_real before[FT_JOINTS])
@@ -261,8 +255,7 @@ static void rest(ft_motion *m)
     m->stride = 0;
 }
 
-/* Leave the segment once the middle of the interval is beyond the segment's
- * last knot. */
+/* Leave the segment once the interval's middle is beyond its last knot. */
 static void pass_knot(ft_motion *m)
 {
     if (m->at <= LENGTH)
@@ -381,9 +374,8 @@ static ft_crossing at_pace(uint32_t segment, int32_t to)
     return step;
 }
 
-/* Return the next tick's step as a step across the next knot, on the way to a
- * stop or to pace 1. `to` is not positive if the step does not reach the
- * knot. */
+/* Return the next step as a step across the next knot, to a stop or to pace 1.
+ * Without a knot in it, `to` is not positive. */
 static ft_crossing on_the_way(const ft_motion *m)
 {
     const int32_t boundary = m->at + m->pace.half;

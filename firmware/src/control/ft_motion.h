@@ -78,8 +78,7 @@ static inline bool ft_motion_settled(const ft_motion *m)
     return m->rested >= FT_MOTION_SLOTS;
 }
 
-/* Stop playing the path at the present position, as after a stop. The next
- * sample does not change. */
+/* Stop playing the path here, as after a stop. Keep the next sample. */
 static inline void ft_motion_leave(ft_motion *m)
 {
     if (m->phase == FT_MOTION_RUNNING)
@@ -93,8 +92,7 @@ static inline ft_target *ft_motion_after(ft_motion *m, ft_target *slot)
     return slot + 1 < m->due + FT_MOTION_SLOTS ? slot + 1 : m->due;
 }
 
-/* Advance by a boundary. The slot of the past boundary is reused for the
- * boundary FT_LEAD + 1 ticks ahead. */
+/* Advance by a boundary. Its slot is reused FT_LEAD + 1 ticks ahead. */
 static inline void ft_motion_turn(ft_motion *m)
 {
     ft_target *past = m->now;

@@ -55,8 +55,7 @@ static inline void doubt(const ft_observer *o, uint32_t j, int32_t counts,
         ft_found(found, &found->fast, j);
 }
 
-/* Process the counts of one tick. from, to: the target's half increments before
- * and in this tick. */
+/* Process a tick's counts. from, to: the target's last half increments. */
 void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
                       const ft_real from[FT_JOINTS],
                       const ft_real to[FT_JOINTS], ft_findings *found)
@@ -96,8 +95,7 @@ int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
     return (int64_t)(((o->fine[joint] >> FT_FINE) ^ sign) - sign);
 }
 
-/* Return the wire position that equals q up to whole turns and is nearest to
- * the joint. */
+/* Return the wire position of q, up to whole turns, nearest to the joint. */
 int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
 {
     const uint32_t away = (uint32_t)ft_position_to_wire(q)

@@ -37,10 +37,9 @@ static ft_room shifted(const ft_room *room, ft_real by)
 
 /* ---- knots without velocities -------------------------------------------- */
 
-/* Widen a range to the positions that a continuing motion will reach. The last
- * steps show how far the motion continues: by multiples of the slowest step,
- * and farther if the steps grow. At a reversal the curve also overshoots its
- * knots slightly. */
+/* Widen a range to a continuing motion's positions: multiples of the slowest of
+ * the last steps, and more if the steps grow. At a reversal the curve also
+ * overshoots its knots slightly. */
 static void go_on(ft_room *room, const ft_real *newest)
 {
     const ft_real step = newest[0] - newest[-1];
@@ -67,9 +66,8 @@ static void go_on(ft_room *room, const ft_real *newest)
     room->above += sign < FT_C(0.0) ? TURN * gain : on;
 }
 
-/* Return whether the pieces ahead, given by n positions, exceed a joint's
- * limits. Second differences of the positions give the acceleration, third
- * differences the jerk. */
+/* Return whether the n positions ahead exceed a joint's limits. Second
+ * differences give the acceleration, third differences the jerk. */
 static bool beyond(const ft_real x[PLACES], uint32_t n, ft_real most_a,
                    ft_real most_j)
 {
@@ -87,8 +85,7 @@ static bool beyond(const ft_real x[PLACES], uint32_t n, ft_real most_a,
     return broken;
 }
 
-/* Give the positions of one joint's knots, oldest first. Return their
- * number. */
+/* Give one joint's knots, oldest first. Return their number. */
 static uint32_t places(const ft_reference *r, uint32_t j, ft_real x[PLACES])
 {
     const ft_real unit = ft_follow_joint[j].unit;

@@ -19,8 +19,7 @@
 /* The outlook of one joint. */
 typedef struct {
     ft_room known; /* all known positions */
-    ft_room sure;  /* known positions without the newest, which may be an
-                    * outlier */
+    ft_room sure;  /* without the newest, perhaps an outlier */
     ft_room ahead; /* known positions, and positions of a continuing motion */
     bool broken;   /* the reference exceeds limits ahead */
 } ft_way;
@@ -37,8 +36,7 @@ void ft_outlook_tick(ft_outlook *o, const ft_reference *r, bool direct);
 ft_way ft_outlook_way(const ft_outlook *o, uint32_t joint, int64_t from,
                       ft_real aim);
 
-/* Return an outlook that allows every position, for a reference that does not
- * run yet. */
+/* Return an outlook without limits, for a reference that does not run. */
 static inline ft_way ft_outlook_anywhere(void)
 {
     static const ft_room all = { FT_C(-1e9), FT_C(1e9) };

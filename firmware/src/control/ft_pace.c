@@ -1,15 +1,13 @@
 /* The pace of path time; see ft_pace.h. */
 #include "ft_pace.h"
 
-/* Return by how much the pace decreases while the slope rises from -r to
- * zero. */
+/* Return the decrease of pace while the slope rises from -r to zero. */
 static int32_t triangle(int32_t r)
 {
     return r * (r + 1) / 2;
 }
 
-/* Return the steepest next slope that can still return to zero before the pace
- * is used up. */
+/* Return the steepest slope that can return to zero within the pace. */
 static int32_t steepest(int32_t slope, int32_t left)
 {
     int32_t s = slope - 1;
@@ -27,8 +25,7 @@ ft_pace ft_pace_brake(ft_pace p)
     return p;
 }
 
-/* Return the pace of the next tick on the way to 1. The rise of the pace
- * mirrors braking. */
+/* Return the next pace on the way to 1, which mirrors braking. */
 ft_pace ft_pace_rise(ft_pace p)
 {
     p.slope = -steepest(-p.slope, FT_HALF_ONE - p.half);

@@ -48,9 +48,8 @@ static FT_INLINE ft_real ft_path_seconds(int32_t at)
     return (ft_real)at * FT_PATH_SECONDS;
 }
 
-/* Return the weights of half the displacement between two places of one
- * segment. Middle and length are computed in integers, since rounded ends would
- * make the length noisy. */
+/* Return weights of half the displacement in a segment. Middle and length are
+ * integers, since rounded ends would make the length noisy. */
 static FT_INLINE ft_weights ft_path_half_displacement(int32_t from, int32_t to)
 {
     const ft_real half = FT_C(0.5) * FT_PATH_SECONDS;

@@ -14,8 +14,7 @@ static ft_opening *opening(ft_queue *q, uint32_t segment)
     return &q->openings[segment & 1u];
 }
 
-/* Return the slot of the next segment. The tick sees a segment only after the
- * push. */
+/* Return the next segment's slot, hidden from the tick until the push. */
 ft_segment *ft_queue_slot(ft_queue *q)
 {
     return &q->ring[q->head & (FT_RING - 1u)];
@@ -37,8 +36,7 @@ void ft_queue_push(ft_queue *q, const ft_knot *knot)
     q->head++;
 }
 
-/* Compute the opening of a segment in advance. A tick that interrupts this
- * function sees no opening. */
+/* Compute a segment's opening in advance, hidden from the tick. */
 void ft_queue_prepare(ft_queue *q, const ft_crossing *step)
 {
     const ft_segment *before = ft_queue_segment(q, step->segment - 1u);

@@ -12,9 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Prevent the compiler from moving loads and stores across this line. Main loop
- * and interrupt run on one core, so only the compiler could move loads and
- * stores. */
+/* Keep the compiler from moving loads and stores across this line. Main loop
+ * and interrupt run on one core. */
 #define FT_STORED() __asm__ volatile("" ::: "memory")
 
 /* Return a nonzero mark for the number of a segment. */
@@ -30,15 +29,12 @@ typedef struct {
     volatile uint32_t head;    /* segments ever pushed */
     volatile uint32_t ends;    /* complete motions pushed so far */
     bool open;                 /* the motion has no END yet */
-    uint8_t begun;             /* FT_KNOT_START until the motion's first
-                                * segment */
+    uint8_t begun;             /* FT_KNOT_START until the first segment */
     ft_knot last;              /* the last knot that was pushed */
     ft_opening openings[2];    /* of the next two knots */
-    ft_pair entry[FT_STEP_PAIRS]; /* sines and cosines of a motion's first
-                                   * pose */
+    ft_pair entry[FT_STEP_PAIRS]; /* sines and cosines of a first pose */
     ft_turn begins[FT_JOINTS]; /* positions half a tick before the first pose */
-    volatile uint32_t entered; /* mark of the segment that begins at this pose,
-                                * or 0 */
+    volatile uint32_t entered; /* its segment's mark, or 0 */
     ft_segment ring[FT_RING];
 } ft_queue;
 
@@ -88,8 +84,7 @@ static inline const ft_segment *ft_queue_tail(const ft_queue *q)
     return ft_queue_segment(q, q->tail);
 }
 
-/* Return the slot for the opening of a segment. The slot may still hold another
- * segment's opening. */
+/* Return the slot of a segment's opening, perhaps with another opening. */
 static inline const ft_opening *ft_queue_opening(const ft_queue *q,
                                                  uint32_t segment)
 {

@@ -40,8 +40,7 @@ void ft_ramp_form(ft_ramp *r, ft_real v, ft_real a, ft_real w,
                   + r->fall * (v2 + THIRD * peak * r->fall));
 }
 
-/* Return the braking distance from the velocity w without initial
- * acceleration. */
+/* Return the braking distance from the velocity w, not accelerated. */
 ft_real ft_ramp_braking_way(ft_real w, const ft_bounds *b)
 {
     const ft_real square = ft_size(w) * b->jerk, most = b->down * b->down;
@@ -114,11 +113,10 @@ static ft_real turning_point(const ft_moving *m, const ft_follow_config *c)
     return at.p;
 }
 
-/* Return whether a braking joint surely stays between both limits. While it
- * brakes, the joint is never faster than now or than at the end of its
- * acceleration. The braking time has three parts: remove the acceleration,
- * raise and lower the opposite acceleration, and lose the velocity. The check
- * is quick, and nearly all samples pass it. */
+/* Return quickly whether a braking joint surely stays between both limits, as
+ * nearly always. It is never faster than now or at its acceleration's end.
+ * Braking removes the acceleration, raises and lowers the opposite one, and
+ * loses the velocity. */
 static FT_INLINE bool far_inside(const ft_moving *m, const ft_follow_config *c,
                                  ft_real then, const ft_room *room)
 {

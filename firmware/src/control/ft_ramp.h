@@ -22,17 +22,15 @@ typedef struct {
     ft_real below, above;
 } ft_room;
 
-/* A ramp from a velocity and acceleration to another velocity, with zero
- * acceleration at its end. A ramp has three phases: constant jerk, constant
- * acceleration, opposite jerk. */
+/* A ramp to another velocity, with zero acceleration at its end: constant jerk,
+ * constant acceleration, opposite jerk. */
 typedef struct {
     ft_real sign;              /* of the change */
     ft_real rise, level, fall; /* duration of each part, s */
     ft_real way;               /* rad or m it takes */
 } ft_ramp;
 
-/* Bounds of a ramp. While the reference accelerates, upward and downward
- * accelerations have different bounds. */
+/* Bounds of a ramp, up and down, while the reference accelerates. */
 typedef struct {
     ft_real up, down, jerk, per_jerk;
 } ft_bounds;
@@ -59,8 +57,7 @@ static FT_INLINE ft_real ft_smaller(ft_real x, ft_real y)
     return x < y ? x : y;
 }
 
-/* Return the velocity that remains after the acceleration is removed with full
- * jerk. */
+/* Return the velocity after the acceleration is removed at full jerk. */
 static FT_INLINE ft_real ft_ramp_coasting(ft_real v, ft_real a,
                                           ft_real per_jerk)
 {

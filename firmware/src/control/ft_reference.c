@@ -10,8 +10,7 @@
 
 /* ---- the present piece -------------------------------------------------- */
 
-/* Return a displacement, rad or m. A displacement beyond half a turn is less
- * precise. */
+/* Return a displacement, rad or m, less precise beyond half a turn. */
 ft_real ft_reference_displacement(int64_t from, int64_t to, ft_real unit)
 {
     const uint64_t steps = (uint64_t)to - (uint64_t)from;
@@ -24,8 +23,7 @@ ft_real ft_reference_displacement(int64_t from, int64_t to, ft_real unit)
            * unit;
 }
 
-/* Weights of the knots' displacements from the second knot in the Bezier points
- * b0 to b3 of the piece. */
+/* Weights of displacements from the second knot in Bezier points b0 to b3. */
 typedef struct {
     ft_real b0_first, b0_third, b1_third, b2_third, b3_third, b3_fourth;
     ft_real per_length; /* 1/s */
@@ -37,8 +35,7 @@ static ft_real seconds(const uint32_t t[], uint32_t from, uint32_t to)
     return (ft_real)(int32_t)(t[to] - t[from]) * FT_C(1e-6);
 }
 
-/* Compute the weights as blossom values at t2 and t3, by de Boor's
- * algorithm. */
+/* Compute the weights as blossoms at t2 and t3, by de Boor's algorithm. */
 static void weigh(ft_weights_of_piece *w, const uint32_t t[FT_SUPPORT + 2u])
 {
     const ft_real h = seconds(t, 2, 3), one = FT_C(1.0);
@@ -149,8 +146,7 @@ bool ft_reference_reach(ft_reference *r, uint32_t at)
     return passed > 0u;
 }
 
-/* Restart one joint's curve at a time of the piece, at rest or at its present
- * velocity. */
+/* Restart a joint's curve, at rest or at its present velocity. */
 static void cut(ft_cubic *k, ft_real t, ft_real share, uint32_t j)
 {
     ft_real *c = k->c;
@@ -216,8 +212,7 @@ void ft_reference_turn_to(ft_reference *r, const int64_t to[FT_JOINTS],
     r->same = 0;
 }
 
-/* Sample one joint's curve at time t, s, relative to the position `from`. pace:
- * rate of the sender's time. */
+/* Sample a joint's curve at t, s, from `from`. pace: of the sender's time. */
 ft_moving ft_reference_sample(const ft_reference *r, uint32_t joint, ft_real t,
                               int64_t from, ft_real pace)
 {

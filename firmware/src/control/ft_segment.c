@@ -52,9 +52,8 @@ ft_real ft_segment_velocity(const ft_quintic *p, ft_real t)
            + t * (FT_C(4.0) * c[3] + t * FT_C(5.0) * c[4])));
 }
 
-/* Return a bound of the joint's displacement from q0 within the segment and
- * half a tick beyond its ends. The conversion to position steps relies on this
- * upper bound. */
+/* Return a bound of the displacement from q0, with half a tick beyond the ends,
+ * on which the conversion to position steps relies. */
 ft_real ft_segment_span(const ft_quintic *p)
 {
     const ft_real t = T + FT_C(0.5) / (ft_real)FT_TICK_HZ;
@@ -66,9 +65,8 @@ ft_real ft_segment_span(const ft_quintic *p)
     return span;
 }
 
-/* Evaluate two segments' polynomials at the same time t since the knot where
- * the segments meet. Return (next - p) / 4. At the knot, p and next agree up to
- * the second derivative. */
+/* Evaluate two segments at time t since their knot: (next - p) / 4. At the knot
+ * they agree up to the second derivative. */
 ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t)
 {
     const ft_real *c = p->c, *d = next->c;

@@ -29,8 +29,7 @@ typedef struct {
 
 typedef struct {
     ft_quintic joint[FT_JOINTS];
-    uint8_t flags; /* FT_KNOT_START in a motion's first segment, FT_KNOT_END in
-                    * its last */
+    uint8_t flags; /* FT_KNOT_START first, FT_KNOT_END last */
     uint8_t mode;  /* the mechanism's */
 } ft_segment;
 
@@ -87,8 +86,7 @@ static inline ft_weights ft_segment_change(ft_real m, ft_real h)
     return p;
 }
 
-/* Return the weighted sum of the coefficients, smallest terms first. The
- * largest term is then rounded in one sum only. */
+/* Return the weighted sum, smallest terms first, rounded in one sum only. */
 static FT_INLINE ft_real ft_segment_sum(const ft_quintic *p,
                                         const ft_weights *by)
 {

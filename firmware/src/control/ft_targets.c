@@ -16,10 +16,8 @@
 #define SPARE_US 10000u   /* margin for late targets at the start, us */
 #define SPARE_MOST 50000u /* upper limit of this margin, us */
 #define SPARE_LEAST 2000  /* part of this margin to keep unused, us */
-#define STEP_US 500000    /* a larger step means a clock that was set, not a
-                           * late target */
-#define RELEASE 20000u    /* the offset grows by at most 1/RELEASE of the time
-                           * (50 ppm) */
+#define STEP_US 500000    /* more: a set clock, not a late target */
+#define RELEASE 20000u    /* offset grows 1/RELEASE at most, 50 ppm */
 #define JUMP ((int64_t)1 << 30) /* largest step between knots, wire steps */
 
 static int32_t after(uint32_t a, uint32_t b)
@@ -49,8 +47,7 @@ static int64_t moved(int64_t from, int64_t way)
 
 /* ---- times ------------------------------------------------------------- */
 
-/* Choose the number of targets in a knot. This number determines the time
- * between knots. */
+/* Choose the number of targets in a knot, and so the time between knots. */
 static void space(ft_targets *t, ft_reference *r)
 {
     t->averaged = (LEAST_US + t->frame - 1u) / t->frame;
@@ -88,9 +85,8 @@ static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
     t->spare = t->spare < SPARE_MOST ? t->spare : SPARE_MOST;
 }
 
-/* Compare the clocks. The offset between the clocks is estimated as the
- * smallest delay of messages. Old delays are forgotten slowly. If the sender's
- * clock was set, undo the step. */
+/* Compare the clocks: their offset is the smallest delay of messages, and old
+ * delays are slowly forgotten. Undo the step of a set clock. */
 static void compare_clocks(ft_targets *t, uint32_t stamp, uint32_t now)
 {
     const uint32_t ahead = now - (stamp + t->shift);
@@ -151,10 +147,9 @@ static int64_t allowed(ft_targets *t, uint32_t j, int64_t q)
     return moved(t->knot[j], apart(t->knot[j], inside));
 }
 
-/* Return the distance by which a spline through means lags behind the sender's
- * motion. The unit is the change of velocity between two knots times the knots'
- * spacing. For the mean of n targets this distance is 1/6 + (1 - 1/n^2)/24.
- * With one target per knot the result is 0, since a correction would amplify
+/* Return how far a spline through means lags, in changes of velocity between
+ * knots times their spacing: 1/6 + (1 - 1/n^2)/24 for means of n targets. With
+ * one target per knot the result is 0, since a correction would amplify
  * noise. */
 static ft_real shortfall(const ft_targets *t)
 {
@@ -190,9 +185,8 @@ static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
     return ft_smaller(ft_larger(change, low), high);
 }
 
-/* Return a joint's knot from the mean of its targets. The result is this mean,
- * moved by `off` seconds along the line of the last means. A jump is not
- * sharpened. */
+/* Return a joint's knot: its targets' mean, moved by `off` seconds along the
+ * line of the last means. A jump is not sharpened. */
 static int64_t refined(ft_targets *t, uint32_t j, int64_t mean, ft_real per,
                        ft_real off, ft_real short_by)
 {
@@ -238,9 +232,8 @@ static void fill_in(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS])
     t->skipped = 0;
 }
 
-/* Adapt the next knot's time and the spacing to the sender's frames. For a
- * chunk adapt time and spacing immediately, since the times of a chunk have no
- * jitter. Return the time. */
+/* Adapt the next knot's time and the spacing to the sender's frames, at once
+ * for a chunk, which has no jitter. Return the time. */
 static uint32_t next_time(ft_targets *t, ft_reference *r, int32_t off,
                           bool whole)
 {
@@ -394,8 +387,7 @@ static void gather(ft_targets *t, ft_reference *r, const ft_msg_target *m,
 
 /* ---- targets ------------------------------------------------------------ */
 
-/* Return whether the target's velocities are finite. A target without
- * velocities passes. */
+/* Return whether a target's velocities, if it has any, are finite. */
 static bool numbers(const ft_msg_target *m)
 {
     uint32_t j;

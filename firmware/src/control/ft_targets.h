@@ -26,8 +26,7 @@ typedef struct {
 
 typedef struct {
     /* members that the tick reads */
-    volatile uint32_t lag;    /* delay of the played time behind the board's
-                               * clock, us */
+    volatile uint32_t lag;    /* delay of the played time, us */
     volatile bool begun;      /* a target has come */
     volatile bool known;      /* the sender's frame time is known */
     volatile bool direct;     /* targets have velocities and are followed

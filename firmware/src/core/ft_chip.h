@@ -26,24 +26,20 @@ enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
        FT_CHIP_SENSE = 32, FT_CHIP_CRYSTAL = 64, FT_CHIP_SUPPLY = 128,
        FT_CHIP_UPDATE = 256, FT_CHIP_TICK = 512 };
 
-/* Start clocks, timers and the port, with outputs off. Every wait is
- * bounded. */
+/* Start clocks, timers, port, with outputs off, in bounded time. */
 uint32_t ft_chip_start(void);
 
-/* Start the control tick. From then on the timer's interrupt calls
- * ft_app_tick() at FT_TICK_HZ. */
+/* Start the tick: a timer then calls ft_app_tick() at FT_TICK_HZ. */
 void ft_chip_run(void);
 
-/* Set the duties of all joints, -1 to 1. The timers take over all duties
- * together, FT_LEAD ticks later. NaN is output as 0. Disabled outputs are safe
- * at any duty. */
+/* Set the duties of all joints, -1 to 1, for FT_LEAD ticks later. NaN is output
+ * as 0. Disabled outputs are safe at any duty. */
 void ft_chip_duties(const float duty[]);
 void ft_chip_outputs(bool enabled);
 bool ft_chip_outputs_enabled(void);
 
-/* Open the holding brakes, or let them close. On a board without brakes the
- * function has no effect. Code that makes the outputs safe closes the brakes
- * first. */
+/* Open the holding brakes, if any, or let them close. Code that makes the
+ * outputs safe closes them first. */
 void ft_chip_brake(bool open);
 
 /* Show a state, FT_STATE_*, on the board's LED, if the board has one. The main
@@ -54,8 +50,7 @@ void ft_chip_show(uint32_t state, uint32_t tick);
  * without this switch the function has no effect. */
 void ft_chip_servo_supply(bool on);
 
-/* Set every output to neutral immediately, from any context, without
- * waiting. */
+/* Set every output to neutral at once, from any context. */
 void ft_chip_safe(void);
 
 /* Give the signed encoder counts (x4) of all joints since the last call. */
@@ -113,8 +108,7 @@ ft_image ft_chip_image(void);
 /* Return whether the stack has never come near its end. */
 bool ft_chip_stack_whole(void);
 
-/* Return whether a joint's index pulse is active. Return false if no index
- * pulse is wired. */
+/* Return whether a joint's index pulse, if it has one, is active. */
 bool ft_chip_index(uint32_t joint);
 
 /* Receive or send bytes at the port without waiting. Return the number of
@@ -124,11 +118,9 @@ size_t ft_chip_receive(uint8_t *bytes, size_t room);
 bool ft_chip_send(const uint8_t *bytes, size_t size);
 uint32_t ft_chip_line_errors(void); /* bytes received with an error, wraps */
 
-/* Buses of drives, by their numbers. New frames replace unsent frames, since a
- * late command is worthless. Received frames wait until they are taken, the
- * oldest first. */
-bool ft_chip_buses_start(void); /* false: a bus controller does not
-                                 * initialise */
+/* Buses of drives, by number. New frames replace unsent frames, since late
+ * commands are worthless. Received frames wait, the oldest first. */
+bool ft_chip_buses_start(void); /* false: no initialisation */
 void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count);
 bool ft_chip_bus_take(uint32_t bus, ft_frame *frame);
 
@@ -144,9 +136,8 @@ typedef struct {
 } ft_bus_health;
 void ft_chip_bus_health(uint32_t bus, ft_bus_health *h);
 
-/* Wires: half-duplex serial buses of servos. The board also receives the bytes
- * that it sends, before the servos' answers. A wire counts only stale packets,
- * errors and overruns. */
+/* Wires: half-duplex buses of servos. The board receives its own bytes before
+ * the answers. Only stale packets, errors and overruns count. */
 bool ft_chip_wires_start(void);
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size);
 uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most);
@@ -162,9 +153,8 @@ typedef struct {
 } ft_history;
 void ft_chip_history(ft_history *h);
 
-/* Return whether the board is safe while the boot loader in ROM runs. The
- * second function enters the boot loader by a reset, which leaves every output
- * off. */
+/* Return whether the board is safe while the ROM's boot loader runs. The second
+ * function enters it by a reset, with every output off. */
 bool ft_chip_has_loader(void);
 void ft_chip_leave(void);
 
@@ -195,8 +185,7 @@ void ft_pil_sense(const int32_t counts[], bool for_next_tick);
 /* Give the last tick's duties. Return whether the outputs were on. */
 bool ft_pil_driven(float duty[]);
 
-/* Stop waiting for the plant of the last host, since a new host has
- * connected. */
+/* Stop waiting for the last host's plant: a new host has connected. */
 void ft_pil_forget(void);
 
 #endif

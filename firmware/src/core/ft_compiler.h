@@ -2,10 +2,9 @@
 #ifndef FT_COMPILER_H
 #define FT_COMPILER_H
 
-/* FT_IF(FT_BRAKE, text) is the text in an image with FT_BRAKE 1, and nothing in
- * an image with FT_BRAKE 0. FT_IF is for rows of tables and members of structs.
- * In statements a plain `if` is enough, since the compiler removes a branch
- * that can never run. */
+/* FT_IF(FT_BRAKE, text) is the text in an image with FT_BRAKE 1, else nothing,
+ * for rows of tables and members of structs. For statements a plain `if` is
+ * enough, since the compiler removes a dead branch. */
 #define FT_IF(feature, ...) FT_IF_(feature, __VA_ARGS__)
 #define FT_IF_(feature, ...) FT_IF_##feature(__VA_ARGS__)
 #define FT_IF_0(...)
@@ -22,8 +21,7 @@
 /* Marks code that rarely runs. The compiler moves it out of the usual path. */
 #define FT_RARELY(x) __builtin_expect((x), 0)
 #define FT_RARE __attribute__((noinline, cold))
-#define FT_APART __attribute__((noinline)) /* so that callers need not save
-                                            * registers */
+#define FT_APART __attribute__((noinline)) /* callers then save no registers */
 #define FT_INLINE inline __attribute__((always_inline))
 /* Make the compiler use one base address for all members behind a pointer. If
  * the compiler knew where the pointer comes from, it might load a separate

@@ -4,8 +4,7 @@
 
 #include "ft_messages.h" /* FT_STATE_, FT_COMMAND_ */
 
-/* Events: first the host's commands by number, then its other requests, then
- * the board's events. */
+/* Events: the host's commands by number, its requests, the board's events. */
 enum {
     FT_EVENT_HOME = FT_COMMAND_LOADER + 1,
     FT_EVENT_FLOAT,

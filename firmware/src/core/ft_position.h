@@ -9,8 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FT_FINER (FT_TURN_BITS - 32) /* binary digits finer than a wire
-                                      * position */
+#define FT_FINER (FT_TURN_BITS - 32) /* digits finer than a wire position */
 
 /* Return q plus a displacement. */
 static inline ft_turn ft_position_add(ft_turn q, ft_turn steps)

@@ -34,8 +34,7 @@ static uint32_t has_loader(const ft_safety_input *in)
     return ft_chip_has_loader() ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Check that the outputs are off. The outputs are on while a fault brakes or
- * holds. */
+/* Check that the outputs are off, not on for a fault that brakes or holds. */
 static uint32_t no_outputs(const ft_safety_input *in)
 {
     return (in->safety->flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
@@ -54,8 +53,7 @@ static FT_MAYBE_UNUSED uint32_t not_parking(const ft_safety_input *in)
     return in->safety->reaction != FT_REACTION_PARK ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Check that the supply is high enough for arming. With less voltage the arm
- * would park again. */
+/* Check that the supply is high enough for arming, else it would park. */
 static FT_MAYBE_UNUSED uint32_t supply_lasts(const ft_safety_input *in)
 {
     bool good = (ft_real)in->sensors->bus_voltage >= FT_PARK_VOLTS;
@@ -308,8 +306,7 @@ static uint32_t nothing_coming(const ft_safety_input *in)
     return in->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Refuse FOLLOW for flexible links, or if the driven joints cannot move
- * independently. */
+/* Refuse FOLLOW for flexible links or dependent driven joints. */
 static FT_MAYBE_UNUSED uint32_t cannot_follow(const ft_safety_input *in)
 {
     (void)in;
@@ -377,8 +374,7 @@ static uint32_t overlay_allowed(const ft_safety_input *in)
     return FT_GOOD;
 }
 
-/* Check that the fault may be cleared. A fault stays latched if only a reset
- * can clear it. */
+/* Check that the fault may be cleared without a reset. */
 static uint32_t fault_mended(const ft_safety_input *in)
 {
     switch (in->safety->fault) {
@@ -565,9 +561,8 @@ const ft_condition ft_conditions[] = {
     { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
 
-/* The first fault found in this table is latched. Causes are therefore listed
- * before their effects. For example, a missing bus voltage also makes duties
- * NaN. */
+/* The first fault found in this table is latched, so causes stand before
+ * effects: a missing bus voltage also makes duties NaN. */
 const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
     { FT_FAULT_CODE, FT_ALWAYS, FT_OFF, code_whole },

@@ -32,8 +32,7 @@ typedef struct {
     ft_check check;
 } ft_fault_rule;
 
-#define FT_NO_EVENT 0xFFu /* end of a table of conditions; greater than every
-                           * event */
+#define FT_NO_EVENT 0xFFu /* ends a table; greater than any event */
 
 extern const ft_condition ft_conditions_of_arm[];
 extern const ft_condition ft_conditions[]; /* in the order of the events */

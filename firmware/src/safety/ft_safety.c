@@ -86,9 +86,8 @@ static void forget_last_motion(ft_safety *s)
     s->reason = 0;
 }
 
-/* Start the inverse dynamics and the control law at rest, at the joints'
- * positions. While the outputs are off, the motion is already at these
- * positions. */
+/* Start dynamics and law at rest, at the joints' positions, where the motion
+ * already is while the outputs are off. */
 static void hold_here(const ft_safety *s, ft_control *c)
 {
     if (s->source != FT_SOURCE_OFF)
@@ -170,8 +169,7 @@ static bool can_hold(const ft_safety *s)
            || s->source == FT_SOURCE_FOLLOW || s->state == FT_STATE_FLOAT;
 }
 
-/* Switch the outputs off. In an arm with brakes, wait until the brakes have
- * closed. */
+/* Switch the outputs off, in an arm with brakes once these have closed. */
 static void disarm(ft_safety *s, ft_control *c)
 {
     if (!FT_BRAKE) {
@@ -410,9 +408,8 @@ static void overlay(ft_safety *s, ft_control *c)
 
 /* ---- actions of motions ------------------------------------------------ */
 
-/* Play the buffered motion. The motion must begin within a tolerance of the
- * held positions. The inverse dynamics continue at rest from the held
- * positions. */
+/* Play the buffered motion, which must begin near the held positions. The
+ * inverse dynamics continue at rest from there. */
 static void play(ft_safety *s, ft_control *c)
 {
     forget_last_motion(s);
@@ -459,8 +456,7 @@ static void pause(ft_safety *s, ft_control *c)
                                           : s->reason;
 }
 
-/* Note the end of a motion. If the arm has returned after giving way, the path
- * counts as stopped. */
+/* Note the end of a motion, which is a stop after giving way. */
 static void finish(ft_safety *s, ft_control *c)
 {
     if (!FT_RETURN || ft_control_contact(c)->way == 0u)
@@ -527,8 +523,7 @@ static void clear(ft_safety *s, ft_control *c)
 /* ---- the table -------------------------------------------------------- */
 
 typedef struct {
-    void (*act)(ft_safety *s, ft_control *c); /* 0: the state ignores the
-                                               * event */
+    void (*act)(ft_safety *s, ft_control *c); /* 0: ignored */
     uint8_t next;
 } cell;
 
@@ -729,8 +724,7 @@ uint32_t ft_safety_unhomed(const ft_safety *s)
 
 #if FT_DRIVES
 
-/* Set HOMED if every joint has its zero. A drive that restarts loses its
- * zero. */
+/* Set HOMED if every joint has its zero, which a restarted drive loses. */
 void ft_safety_met(ft_safety *s)
 {
     if (ft_safety_unhomed(s) == FT_NO_JOINT)
@@ -861,8 +855,7 @@ static void gentle_fault(ft_safety *s, ft_control *c, uint32_t code,
         s->gentle = false;
 }
 
-/* Return whether all targets are at rest, including targets that are not due
- * yet. */
+/* Return whether all targets, also later ones, are at rest. */
 static bool at_rest(const ft_safety *s, const ft_control *c)
 {
     return s->state != TRACK && s->state != JOG && s->state != FOLLOW
@@ -893,8 +886,7 @@ static void take_coming(ft_safety *s, ft_control *c)
         gentle_fault(s, c, s->coming, s->coming_joint);
 }
 
-/* Return whether the reaction to a fault is under way: the arm is held for the
- * next host, or is parking. */
+/* Return whether a reaction is under way: held for a host, or parking. */
 static bool dealt_with(const ft_safety *s, uint32_t code)
 {
     if (!FT_BRAKE && code == FT_FAULT_HOST_LOST && s->state == HELD)
@@ -931,8 +923,7 @@ static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
     }
 }
 
-/* Count the ticks since the host's last frame. Each state reacts to a long
- * silence. */
+/* Count the ticks since the host's last frame, and react to silence. */
 static void listen_for_host(ft_safety *s, ft_control *c)
 {
     uint32_t silent = s->silent;
@@ -952,8 +943,7 @@ static void await_brakes(ft_safety *s, ft_control *c)
         ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
-/* Count down the time limit of parking, unless the arm waits because of a
- * contact. */
+/* Count down the time limit of parking, but not during a contact. */
 static void await_rest(ft_safety *s, ft_control *c)
 {
     if (s->reaction != FT_REACTION_PARK)

@@ -27,8 +27,7 @@ typedef struct {
     volatile float temperature; /* deg C, from the main loop */
 } ft_sensors;
 
-/* Alarms for the tick. Each byte has one writer. The tick reads all bytes as
- * one word. */
+/* Alarms for the tick, each byte with one writer, read as one word. */
 enum { FT_ALARM_MISSED, FT_ALARM_KNOT, FT_ALARM_BOARD, FT_ALARM_MEMORY };
 
 typedef struct {
@@ -58,8 +57,7 @@ typedef struct {
     uint8_t asked;              /* reaction that the mechanism file chooses */
     uint8_t reaction;           /* reaction under way in FAULT */
     uint8_t fault, fault_joint; /* the first since CLEAR */
-    uint8_t latched[FT_FAULT_NUMBERS]; /* number of times per fault, at most
-                                        * 255 */
+    uint8_t latched[FT_FAULT_NUMBERS]; /* times per fault, up to 255 */
     uint8_t coming;             /* fault that waits until the joints rest */
     uint8_t coming_joint;
     bool gentle;                /* the fault was latched at rest */

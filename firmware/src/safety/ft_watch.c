@@ -42,9 +42,8 @@ bool ft_watch_constants(void)
     return whole;
 }
 
-/* Return whether the image has the check sum from the build. Feed the watchdog
- * meanwhile, since with a slow clock the check lasts longer than the watchdog's
- * period. */
+/* Return whether the image has its check sum. Feed the watchdog, since with a
+ * slow clock the check outlasts its period. */
 bool ft_watch_code(void)
 {
     ft_image image = ft_chip_image();
@@ -60,8 +59,7 @@ bool ft_watch_code(void)
     return crc == image.crc;
 }
 
-/* Add one piece of the tables to the check sum. At the end of a table compare
- * the check sum. */
+/* Add a piece of the tables to the check sum, compared at a table's end. */
 static void look_at_constants(ft_alarms *alarms)
 {
     const uint8_t *bytes = guarded[round_.table].table;

@@ -1,6 +1,5 @@
 /* Slow checks of the main loop: temperature, motor drivers, the stack's end,
- * and constants and code in flash. Each round of the main loop checks some
- * bytes. */
+ * constants and code in flash, some bytes per round. */
 #ifndef FT_WATCH_H
 #define FT_WATCH_H
 

@@ -80,8 +80,7 @@ static bool over(uint32_t state)
     return state == FT_STATE_FAULT || state == FT_STATE_ESTOP;
 }
 
-/* Take a sample if a sample is due. state: the board's state at the end of the
- * tick. */
+/* Take a sample if one is due. state: at the end of the tick. */
 void ft_capture_tick(const ft_control *c, uint32_t tick, uint32_t state)
 {
     uint32_t *to = capture.sample[capture.taken & (FT_CAPTURE_SAMPLES - 1u)];

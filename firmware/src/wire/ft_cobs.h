@@ -1,5 +1,4 @@
-/* Consistent overhead byte stuffing (COBS): removes all zero bytes from a
- * frame. */
+/* Consistent overhead byte stuffing (COBS), which removes zero bytes. */
 #ifndef FT_COBS_H
 #define FT_COBS_H
 

@@ -38,8 +38,7 @@ static ft_knot of_message(const ft_msg_knot *m)
     return k;
 }
 
-/* Return whether a knot is within one joint's limits. `slack` allows for
- * rounding. */
+/* Return whether a knot is within a joint's limits. `slack`: rounding. */
 static bool inside(uint32_t j, const ft_knot *k, int32_t at, bool still)
 {
     const ft_joint_config *c = &ft_joint[j];
