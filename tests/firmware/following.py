@@ -17,7 +17,7 @@ CLOCK = 3_000_000_000  # sender's clock at the start, us: it wraps during a run
 
 @dataclass
 class Sent:
-    """One target: the times, s, when it is sent and when it arrives, and its positions."""
+    """One target: the times of sending and of arrival, s, and the positions."""
 
     sent: float
     there: float

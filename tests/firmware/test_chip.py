@@ -437,7 +437,8 @@ def test_crystal_that_stops_drops_the_outputs_and_restarts_into_the_clock_fault(
     assert board.outputs == (0.0, 0.0, 0.0)
     board.run(1.0)
     assert board.chip.resets == ["power", "software"]
-    assert board["errors"] == 1 and board["ft_kept+3"] == 2  # fault CLOCK, and no crash; exception 2 is the NMI
+    assert board["errors"] == 1 and board["ft_kept+3"] == 2  # the fault is CLOCK, without a crash; exception 2 is the
+                                                             # NMI
     assert not board.drivers_on
 
 

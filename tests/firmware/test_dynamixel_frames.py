@@ -40,7 +40,8 @@ def c():
 
 
 class Handler(Protocol2PacketHandler):
-    """The published handler with its byte stuffing mended: 4.1.0 stuffs a copy, but sends the packet without."""
+    """The published handler with correct byte stuffing. Version 4.1.0 stuffs a copy, but sends the packet without
+    stuffing."""
 
     def addStuffing(self, packet):
         packet[:] = super().addStuffing(list(packet))

@@ -49,7 +49,7 @@ def sent(data: bytes, size: int) -> Frame:
 
 
 def on_steps(drive: DriveType, share: np.ndarray) -> Target:
-    """Return a float32 target near whole steps, off the middles between two. First the position's share."""
+    """Return a float32 target near whole steps, not near the middle between two steps. First the position's share."""
     steps = (math.tau / 1e5, math.tau * 2.5e-4, drive.kp / 127, drive.kd / 127, 0.01)
     most = (drive.position, drive.velocity, drive.kp, drive.kd, drive.torque)
     return Target(*(float(np.float32((math.floor(s * m / step) + 0.2) * step))

@@ -108,6 +108,7 @@ def pump(board: VirtualBoard, session: Session, times: int) -> None:
 
 
 def along_path(positions: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the fraction (T,) of the straight line at positions (T, 3), and the largest distance from it, rad."""
+    """Return the fraction (T,) of the straight line at positions (T, 3), and the largest distance from the line, rad.
+    """
     share = (positions - start()) @ REACH / (REACH @ REACH)
     return share, float(np.abs(positions - start() - share[:, None] * REACH).max())

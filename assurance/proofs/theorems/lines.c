@@ -137,7 +137,7 @@ static bool well(const ft_wire *w)
 
 /* For any progress that DMA reports, different at each read, received bytes are
  * copied out of the buffer once and in order, up to the reported position. The
- * number of these bytes is at most the size of the DMA buffer and of the
+ * number of received bytes is at most the size of the DMA buffer and of the
  * caller's buffer. A reception that has ended is started again. DMA gets the
  * number of bytes to send. Bytes are counted and discarded if they do not fit
  * into the buffer, or if the previous bytes are still being sent. A USART

@@ -54,7 +54,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Closed:
-    """Closed loops as the templates need them."""
+    """Closed loops, for the templates."""
 
     independent: list[tuple[int, int]]
     dependent: list[int]
@@ -67,7 +67,7 @@ class Closed:
 
 @dataclass(frozen=True)
 class Unit:
-    """One mode, or a mechanism without modes, as the templates need it."""
+    """One mode, or a mechanism without modes, for the templates."""
 
     m: str  # prefix of the names, in small letters and in capitals
     M: str
@@ -116,7 +116,7 @@ class Units:
 
 @dataclass(frozen=True)
 class Function:
-    """The torque function of a tree, as the template needs it."""
+    """The torque function of a tree, for the template."""
 
     name: str
     moves: bool  # true if velocities and accelerations are arguments

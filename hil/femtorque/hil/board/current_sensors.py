@@ -45,8 +45,9 @@ _HALL = InLine(1.65, 0.066, 0.3, 3.0)
 # B and C. ODrive's firmware uses (count - middle) / gain / shunt as the current into the motor at that half bridge,
 # without a minus sign (motor.cpp, phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic). ODrive's
 # current loop is stable only with this sign of the current. Therefore the pin is above the middle voltage while current
-# flows out of the half bridge. The amplifier is that of the DRV8301 (SLOS719): centred on half of the 3.3 V reference,
-# gain 10 to 80 V/V, minimum output 0.3 V. The protection circuit of the converter limits the output to 3.3 V.
+# flows out of the half bridge. The amplifier of the DRV8301 (SLOS719) is modelled: centred on half of the 3.3 V
+# reference, gain 10 to 80 V/V, minimum output 0.3 V. The protection circuit of the converter limits the output to 3.3
+# V.
 _SHUNT_OHM, _MIDDLE_V, _AMPLIFIER_LOW_V, _AMPLIFIER_HIGH_V = 500e-6, 1.65, 0.3, 3.3
 
 # by board and pin. M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h. Half bridge B is at output 2 of TIM1 and of TIM8.

@@ -307,8 +307,8 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
     The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of
     host and image show in which tick the motion began. The board computes an interval's torque `lead` ticks before it.
     With loops, modes or flexible links, the host starts from the image's step state before that tick, since the last
-    bits depend on all motions since power-on. Return None for other targets than the uninterrupted motion's, and for
-    these arms on a real board, which does not report the step's state.
+    bits depend on all motions since power-on. Return None for targets that differ from the uninterrupted motion, and
+    for these arms on a real board, which does not report the step's state.
     """
     path = CompiledPath(mechanism, step=step)
     arrays = motion.position, motion.rate, motion.acceleration

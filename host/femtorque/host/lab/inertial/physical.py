@@ -37,7 +37,7 @@ ARMIJO, SHORTER, LAST = 0.25, 0.5, 1e-12
 PATH = (1e6, 1e4, 1e2, 1.0)
 LOOSE = 1e-4  # fraction of gamma: small, but large enough to keep a number positive
 LEAST = 1e-3  # fraction of a body's trace: lower bound for the eigenvalues of the file's J0
-WRITTEN = 1e-5  # the same bound for results; it leaves room for rounding to the seven digits that are written
+WRITTEN = 1e-5  # lower bound for results, with a margin for the rounding to seven written digits
 
 
 def _basis() -> Array:
