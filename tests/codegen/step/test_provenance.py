@@ -87,7 +87,7 @@ def test_closed_and_flexible_mechanisms_name_their_links_too(name):
 
 def test_torques_at_one_instant_name_their_links_too():
     c = rnea.render(Model.of(MAKE["six_axis"]()))["ft_rnea.c"]
-    # in the step in motion, and in the step at rest
+    # entries for the step in motion, and for the step at rest
     assert len(re.findall(r"/\* Of [^*]*tool_flange[^*]*m = ", c)) >= 2
 
 

@@ -21,9 +21,9 @@ SAME = 1e-9  # largest difference between directions, as a fraction of the tip's
 @dataclass(frozen=True)
 class Piece:
     """A rigid piece. joint: index in Mechanism.moving of the joint that moves the piece; None if the tip of `link`
-    moves it. R0 (3, 3), p0 (3,): the joint's frame at position zero, or the root frame of the flexible link, in the
-    parent piece's frame (GROUND: global). axis (3,), mass, com (3,) and inertia (3, 3) have the meaning of model.Body's
-    fields."""
+    moves it. R0 (3, 3), p0 (3,): the joint's frame at position zero, or the root frame of the flexible link. R0 and p0
+    are in the parent piece's frame, or global for the parent GROUND. axis, mass, com and inertia have the meaning of
+    model.Body's fields."""
 
     name: str
     parent: int

@@ -197,7 +197,7 @@ def _elements(mechanism: Mechanism) -> int:
 
 
 def _at_rest(mechanism: Mechanism, times: Array, q: Array, qd: Array, qdd: Array) -> Trajectory:
-    """Return the motion, extended at both ends by a time of rest; there the velocities are negligible."""
+    """Return the motion, extended at both ends by a time of rest. The velocities at the ends are negligible."""
     qd, qdd = qd.copy(), qdd.copy()
     qd[[0, -1]] = qdd[[0, -1]] = 0.0
     return Trajectory.of(mechanism, times, q, qd, qdd)

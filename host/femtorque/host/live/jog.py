@@ -12,7 +12,7 @@ from femtorque.codegen.control import follow_limits
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.host.plan import forward_kinematics, jacobian
 
-# fraction of the largest singular value: smaller singular values are damped; lengths are divided by the reach
+# fraction of the largest singular value below which singular values are damped; lengths are divided by the reach
 NEAR = 0.03
 DAMPING = 0.015  # fraction of the largest singular value: damping for a singular value of 0
 ROOM = 0.05  # distance from a limit at which a joint begins to slow down, rad or m
