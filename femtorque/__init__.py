@@ -1,8 +1,7 @@
 """Firmware for a robot arm's motor board, and a moving arm, from the description of one robot mechanism.
 
 The names in `__all__`, such as `Mechanism` and `Board`, are for scripts and notebooks. See examples/three_link.py.
-`main` is the command line.
-"""
+`main` is the command line."""
 
 from __future__ import annotations
 

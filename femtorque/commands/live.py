@@ -54,8 +54,7 @@ def follow(
     """Follow targets that another program sends.
 
     Targets may be late, irregular, lost or far away. The arm follows the targets within its limits. At Ctrl-C, after
-    the time, or at the end of the source, the arm comes to rest at the last target.
-    """
+    the time, or at the end of the source, the arm comes to rest at the last target."""
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
     from femtorque.host.board import Board
@@ -141,8 +140,7 @@ def teleop(
 
     Held keys move the tip along the base frame: w and s along x, a and d along y, e and c along z. q ends. With --web
     the live page has a slider for each joint and a handle at the tip. With --leader or --gamepad the page only shows
-    the arm.
-    """
+    the arm."""
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.link import Errors, Tracked

@@ -55,8 +55,7 @@ def init(
 def motors(json: Json = False) -> Answer:
     """Brushed motors and gear motors that are sold.
 
-    The numbers are from the makers' data sheets. `init --motor` writes a motor's numbers into a mechanism file.
-    """
+    The numbers are from the makers' data sheets. `init --motor` writes a motor's numbers into a mechanism file."""
     from femtorque.codegen.mechanism import MOTORS
     from femtorque.codegen.verify import motor_table
 
@@ -77,8 +76,7 @@ def check(
 ) -> Answer:
     """Validate a mechanism file, show it as tables, and warn.
 
-    The given motions are also checked for singular poses.
-    """
+    The given motions are also checked for singular poses."""
     from femtorque.codegen.mechanism import load_mechanism, set_gains
     from femtorque.codegen.motion import Trajectory
     from femtorque.codegen.verify import check_renderable, examine
@@ -130,8 +128,7 @@ def elements(
     Every element has its length, integration points, C_mot, [B], [D] and [K]. The page also has lumped masses,
     [Lambda], and the patterns of [T] and [T_Lambda]. For flexible links, the vibration modes and the factors are added.
     Loops add the Jacobian and the order of elimination. The page also shows how many numbers of the matrices are stored
-    on the chip.
-    """
+    on the chip."""
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.verify import elements_of, elements_renderable
 
@@ -195,8 +192,7 @@ def torque(
 ) -> Answer:
     """Feed-forward torques of every control tick of a motion.
 
-    Each row has the torques at the middle of its tick.
-    """
+    Each row has the torques at the middle of its tick."""
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
     from femtorque.codegen.reference import Wrench
@@ -275,8 +271,7 @@ def generate(
 
     The folder is self-contained, and the same input gives the same bytes. With --library the folder is a library for
     PlatformIO, Arduino, CMake and Zephyr. A library has sources in src/, manifests, and examples, one of them for
-    SimpleFOC.
-    """
+    SimpleFOC."""
     from femtorque import __version__
     from femtorque.codegen.common import claim, write_text
     from femtorque.codegen.emit import sources
@@ -305,8 +300,7 @@ def build(
     """Build the flash image, and report its size and the cost of a tick.
 
     PlatformIO builds it. The report has flash, RAM, the bound of the stack, and the instructions and cycles of the
-    worst control tick.
-    """
+    worst control tick."""
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.toolchain import Known
 
@@ -382,8 +376,7 @@ def verify(
 ) -> Answer:
     """Compare the emitted C with theory, and the chip with this PC.
 
-    Random motions and your own motions are compared.
-    """
+    Random motions and your own motions are compared."""
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
     from femtorque.codegen.verify import verification_renderable, verify, write_verification

@@ -64,8 +64,7 @@ def plan(
     the recording.
 
     For an arm that ends in a flexible link, `plan` computes the joint motion with which the tip passes the waypoints.
-    The tip can also follow a timed path from a CSV file. The columns are t, x, y and optionally z, fx, fy, fz.
-    """
+    The tip can also follow a timed path from a CSV file. The columns are t, x, y and optionally z, fx, fy, fz."""
     from femtorque.codegen.common import need
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
@@ -153,8 +152,7 @@ def stream(
 
     Ctrl-C stops the arm along its path and holds it. Then Enter resumes and Ctrl-C disarms. On a terminal the live page
     of --web stays open after the arm is disarmed, until Ctrl-C. With a virtual board, the page has a button that
-    repeats the motion.
-    """
+    repeats the motion."""
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.record import claim_log
@@ -298,8 +296,7 @@ def plot(
 ) -> Answer:
     """Report on a run in words and figures, or export the run as a table.
 
-    Several runs of one arm are compared on one page, by the tracking errors of each joint.
-    """
+    Several runs of one arm are compared on one page, by the tracking errors of each joint."""
     from femtorque.codegen.verify import FORMATS
     from femtorque.host.record import log, write_export
     from femtorque.host.show import Findings, draw_run, run_summary, write_report

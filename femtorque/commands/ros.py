@@ -48,8 +48,7 @@ def ros(
 
     The node runs over rclpy, or over zenoh as rmw_zenoh does. The node has the action follow_joint_trajectory, the
     topics joint_trajectory, /joint_states, /robot_description and /diagnostics, and the services home, arm, disarm and
-    clear. Ctrl-C stops and disarms the arm.
-    """
+    clear. Ctrl-C stops and disarms the arm."""
     from femtorque.codegen.mechanism import load_mechanism
 
     for option, name in (("--controller", controller), ("--node", node)):

@@ -60,8 +60,7 @@ def run(
     """Play a motion on the virtual board, which runs the image.
 
     The exact flash image, a simulated arm and this host run together in simulated time. The result has two tracking
-    errors: measured by the encoders, and true.
-    """
+    errors: measured by the encoders, and true."""
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.hil.plant import plant_of
@@ -88,8 +87,7 @@ def pil(
     """Play a motion on a real board whose arm is simulated here.
 
     This is processor in the loop. The image of `femtorque build --pil` receives encoder counts over the line and sends
-    its duties back. This image drives no real motor.
-    """
+    its duties back. This image drives no real motor."""
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.hil.play import run_in_the_loop as play
@@ -137,8 +135,7 @@ def serve(
 ) -> Answer:
     """Run the virtual board at a TCP port or a Unix socket, in real time, until Ctrl-C.
 
-    Every verb with --port accepts this board as --port socket://localhost:PORT or --port unix:PATH.
-    """
+    Every verb with --port accepts this board as --port socket://localhost:PORT or --port unix:PATH."""
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.hil.play import Sliced, serve_board, taped
@@ -169,8 +166,7 @@ def replay(
     """Replay what hosts sent to a virtual board, bit for bit.
 
     Each byte arrives at the cycle of the chip at which it arrived in the recording. So live targets and late targets
-    cause the recorded motion again. The answer says if the board sent the recorded bytes.
-    """
+    cause the recorded motion again. The answer says if the board sent the recorded bytes."""
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.hil.play import read_tape, replay_tape
@@ -194,8 +190,7 @@ def drives(
 
     The drives run in real time until Ctrl-C, without a board. Each CAN bus is a terminal and a TCP port, like a serial
     adapter for CAN (slcan). The first TCP port is PORT. In python-can: interface="slcan", channel="/dev/pts/...". A bus
-    of servos carries plain bytes, as through the makers' adapters.
-    """
+    of servos carries plain bytes, as through the makers' adapters."""
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.hil.board import DrivesAlone
@@ -231,8 +226,7 @@ def scenario(
     """Simulate the runs of an experiment, and check the results.
 
     The file of an experiment has the mechanism, the motion, the changes and faults of each run, and the required
-    results.
-    """
+    results."""
     need("unicorn")
     from femtorque.hil.scenarios import perform
 
@@ -251,8 +245,7 @@ def demo(
     """Run an example arm with and without feed-forward.
 
     The demo copies a three-link arm and its motion into this folder. The virtual board plays the motion twice with
-    equal gains: with PD control only, and with feed-forward and PD control.
-    """
+    equal gains: with PD control only, and with feed-forward and PD control."""
     from femtorque.hil.scenarios import PAGE, demonstrate
     from femtorque.host.show import build_bar
 
@@ -308,8 +301,7 @@ def reproduce(
 ) -> Answer:
     """Reproduce the figures and tables of the papers on one page.
 
-    Each figure states its source and its reference result.
-    """
+    Each figure states its source and its reference result."""
     from femtorque.hil.papers import reproduce
 
     report = reproduce.reproduce(name, out, short=short, force=force,

@@ -145,8 +145,7 @@ class Mechanism(description.Mechanism):
         """Return the velocity, acceleration and jerk (J, 3), in rad or m and s, that no joint exceeds in FOLLOW.
 
         The acceleration limit is the maximum that the effort limits allow in all poses. Raises Refused for flexible
-        links, and if more joints are driven than the mechanism has degrees of freedom.
-        """
+        links, and if more joints are driven than the mechanism has degrees of freedom."""
         return np.array([[x.velocity, x.acceleration, x.jerk] for x in follow_limits(self)])
 
     def to_turns(self, q: ArrayLike) -> NDArray[np.int64]:

@@ -53,8 +53,7 @@ class Board:
 
         The board must have exactly the configuration of the mechanism file. With `look`, or without a mechanism, the
         host only listens. A host that only listens sends no commands and does not keep an armed board alive. Raises
-        BadInput for an unusable port or mechanism, and Refused for another board.
-        """
+        BadInput for an unusable port or mechanism, and Refused for another board."""
         if isinstance(mechanism, (str, Path)):
             mechanism = load_mechanism(mechanism)
         expected = Configuration.of(mechanism) if mechanism is not None else None
@@ -106,8 +105,7 @@ class Board:
 
         If no positions are given, a board that has zeros keeps them. If the board keeps its zeros, the arm must be at
         its start pose; otherwise `home` raises Refused. rezero: set new zeros even if the board has zeros; the joints
-        must be at their start positions. Raises BadInput for a position outside the limits.
-        """
+        must be at their start positions. Raises BadInput for a position outside the limits."""
         self.session.pump()
         self.session.faulted()
         if positions is not None:
@@ -179,8 +177,7 @@ class Board:
         log: RUN.mcap; RUN.status.csv is written to the same folder. speed: a factor on the trajectory's velocity. loop:
         the number of rounds; 0: until `interrupts` asks for a stop. approach: first move slowly to the start of the
         motion. resume: how often to resume after late knots or a late host. Raises BadInput for a motion that
-        no board could play. Raises Refused for a motion that this board refuses or did not finish.
-        """
+        no board could play. Raises Refused for a motion that this board refuses or did not finish."""
         mechanism = self._known()
         motion, _ = self._prepared(trajectory, speed, loop != 1)
         ways = [motion] if not approach else [*self._approach(motion), motion]
@@ -207,8 +204,7 @@ class Board:
         BadInput.
 
         Both files are complete at the end of the context. The MCAP is packed, and the arm's description added, only by
-        `close`. Packing takes longer than an armed board waits for its host.
-        """
+        `close`. Packing takes longer than an armed board waits for its host."""
         if log is None:
             yield
             return
@@ -240,8 +236,7 @@ class Board:
 
         hold: leave the outputs on, so that the board holds its joints. After ten times `host_timeout_s` the board
         reacts to HOST_LOST as the file's [safety] says. If the arm would fall when disarmed, the board holds the arm
-        until a host connects again.
-        """
+        until a host connects again."""
         try:
             if not (hold or self.session.listen_only) and self.session.in_state(*DRIVEN):
                 self.session.disarm()

@@ -8,8 +8,7 @@ The middle of LeRobot's range is mapped to the middle of the mechanism file's ra
 and upper, and for a servo drive.zero, offset and sign.
 
 A Dynamixel servo stores drive_mode, so its counts have the opposite sign. The board does not arm a servo with
-drive_mode set.
-"""
+drive_mode set."""
 
 import json
 import math

@@ -3,8 +3,7 @@
 The march uses the frame of the clamped root. femtorque.host.plan.tip_torques uses the frame of the chord. The two
 models differ by terms of second order in the deflection, so the slew is scaled down by a factor of a hundred. In the
 clamped frame the boundary-value problem is nonlinear, but converges in a few rounds. The nonlinear problem tests the
-march at the full 60 degrees, where the tip bends by a fifth of the link's length.
-"""
+march at the full 60 degrees, where the tip bends by a fifth of the link's length."""
 
 from dataclasses import replace
 
@@ -47,8 +46,7 @@ def clamped(damping: float = 1e-3, dt: float = 2.5e-4, lead: float = 0.15) -> tu
         tau = (I + w'(M - G) w) theta'' + 2 theta' w'(M - G) w' + c w'',
 
     G: stiffening by the tension of the turning link, and the loss of inertia as the tip moves inwards. theta' and the
-    quadratic terms are from the last round.
-    """
+    quadratic terms are from the last round."""
     link = flexible_tree(one_link(3)).pieces[1].tip
     M, K = np.eye(link.modes) + LOAD * np.outer(link.tip, link.tip), np.diag(link.stiffness["y"])
     G, tip = link.drawn.second + LOAD * LENGTH * link.drawn.tip, link.tip

@@ -3,8 +3,7 @@
 In the paper only the torques drive the arm. A board receives motions and computes the torque for the arm without
 contact, so the streamed motion passes through the floor, and the feedback supplies the rest. This motion is that of an
 arm without a floor, driven by the planned torques and the PD law. In it, the arm's torque equals the planned torque
-plus the PD torque.
-"""
+plus the PD torque."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@
 
 m: masses. c: distances from a link's joint to its centre of gravity. I: inertias about this centre. l1: distance
 between the joints. g acts along -y. The file shares no code with the project's dynamics, because tests compare their
-results.
-"""
+results."""
 
 from __future__ import annotations
 

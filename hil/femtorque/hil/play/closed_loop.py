@@ -45,8 +45,7 @@ class Result:
     are 0 if no model counts instructions. cycles_tick: cycles of the worst tick in motion, counted by the image of a
     real board, or computed by the model of a virtual chip. bit_identical: True if the image's feed-forward torques of
     the whole motion equal the host's float32 bit for bit; None if the motion was interrupted. switched: (seconds since
-    power-on, mode, the reason why the plant did not follow, or "").
-    """
+    power-on, mode, the reason why the plant did not follow, or "")."""
 
     mechanism: Mechanism
     feedforward: bool

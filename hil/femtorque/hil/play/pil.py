@@ -6,8 +6,7 @@ between port and session. Time is counted in ticks that the board has answered.
 
 Like every board, this board executes a host's message in the second tick after its arrival. Tick k measures the plant
 at t_k. The duty of the tick is applied during [t_{k+1}, t_{k+2}], as the output timer of a board does. The outputs are
-enabled and disabled together.
-"""
+enabled and disabled together."""
 
 from __future__ import annotations
 

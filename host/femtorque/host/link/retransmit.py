@@ -3,8 +3,7 @@
 The board accepts only the next knot, whose number is STATUS.ack, and can buffer STATUS.credit further knots. The sender
 keeps a window of knots in flight. The sender repeats all knots from the next knot on if the board has reported a knot
 out of order (a loss is known after one STATUS), or without acknowledgement for longer than a round trip (loss of the
-last knot or of a STATUS).
-"""
+last knot or of a STATUS)."""
 
 from dataclasses import dataclass, field
 

@@ -74,8 +74,7 @@ class Session:
     """Communication with one board. Call `connect` first.
 
     listen_only: send nothing after HELLO, so an armed board does not mistake this session for its host. listeners,
-    felt_listeners: called with every STATUS and every FELT.
-    """
+    felt_listeners: called with every STATUS and every FELT."""
 
     def __init__(self, link: Link, expected: Configuration | None = None, listen_only: bool = False) -> None:
         self.link = link

@@ -5,8 +5,7 @@ torque at the follower) / b, joint by joint. So two channels carry torques to th
 to the arms, all with delays. An arm that is held acts like a spring k with damping kv, the gains of its board's PD law;
 both arms held react by at most the sums of k and kv. With d the total delay, the loop (k + s kv) exp(-s d) / (s b) is
 stable for b = 2 (k d + kv): from 1 / d rad/s on, its gain is at most 1/2; below, its phase lag is at most 90 degrees
-plus 1 rad. So a longer delay makes both arms harder to move.
-"""
+plus 1 rad. So a longer delay makes both arms harder to move."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ While the user holds a slider or the handle, the page sends a JSON object about 
 `t` is the page's clock, s. A real board moves only while objects contain "held": true, which the page sends while the
 user holds its dead-man's key. Each object gives one target. So no further targets are sent when the user releases the
 key or the button, or when the page is closed, hidden or disconnected. The tip and the joints move to a far goal at a
-limited velocity.
-"""
+limited velocity."""
 
 import json
 import secrets

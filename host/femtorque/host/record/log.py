@@ -7,8 +7,7 @@ board's reset. The publish times and the CSV's last column are taken from the ho
 The topics are /joint_states (measured values), /joint_states/desired, /torque and /status. With [feel] the log has
 /felt (host/record/external_torque.py). A simulated plant adds /joint_states/true, surroundings and contacts
 (host/record/surroundings.py). With a known mechanism the log also has the arm (host/record/robot.py). An attachment has
-the scene for `femtorque plot` (host/scene).
-"""
+the scene for `femtorque plot` (host/scene)."""
 
 from __future__ import annotations
 

@@ -46,8 +46,7 @@ def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, 
 
     `pd` is the torque of the file's gains. `rest` is the torque beyond pd and feed-forward: friction, rotor, integral
     and limits. Without gains, `rest` is all torque beyond the feed-forward. before: the last sample. Positions from a
-    bus are older than the STATUS, so the rate error of a bus joint is the difference quotient of the errors.
-    """
+    bus are older than the STATUS, so the rate error of a bus joint is the difference quotient of the errors."""
     s, c, link = session.status, session.configuration, session.link
     error = session.tracking_error()
     ff, torque = np.array(s.torque_ff, float), np.array(s.torque, float)

@@ -1,8 +1,7 @@
 """Messages, services and actions of the node: definitions, CDR, type hashes.
 
 Common definitions are from rosbags. The definitions of control_msgs and services are copied. A type's hash is RIHS01 of
-REP 2016, SHA-256 of its fields' description, which tests/host/ros compare with rosidl's.
-"""
+REP 2016, SHA-256 of its fields' description, which tests/host/ros compare with rosidl's."""
 
 from functools import cache
 from typing import Any

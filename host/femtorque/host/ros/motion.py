@@ -92,8 +92,7 @@ def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait:
     """Return the motion of a trajectory_msgs/JointTrajectory, in any order of joints. Joints not listed stay.
 
     here: positions and velocities (J,), from which the motion starts if the first point is later. wait: time until the
-    beginning, s. Raises Invalid.
-    """
+    beginning, s. Raises Invalid."""
     names = [joint.name for joint in joints]
     given = list(message.joint_names)
     if not given or not set(given) <= set(names) or len(set(given)) < len(given):

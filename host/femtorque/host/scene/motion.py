@@ -36,8 +36,7 @@ class Motion:
     """Motion of an arm for the page. measured, true (T, n): measured and true positions. shares (T, n): torques as
     fractions of the limit. These three are None if unknown.
 
-    bends (T, 4): deflection, m, and slope, rad, of flexible tips in y, then in z.
-    """
+    bends (T, 4): deflection, m, and slope, rad, of flexible tips in y, then in z."""
 
     joints: tuple[str, ...]
     t: Array  # times (T,), s

@@ -203,8 +203,7 @@ class Findings:
         Torque and causes are averaged over SMOOTH samples, since gains turn encoder steps into fast changes. A cause's
         torque must exceed the position gain's for an error of SEES counts plus the joint's motion in DOUBT. If all
         masses are wrong, the residual follows the feed-forward torque with all joints' accelerations. If the joint's
-        own acceleration explains as much, it is the simpler cause.
-        """
+        own acceleration explains as much, it is the simpler cause."""
         run, raw = self.run, self.feedback[rows, j]
         y = _averaged(raw)
         length, effort = self.unit(j), self.effort_unit(j)

@@ -7,8 +7,7 @@ reason. g: the reason why the program ends. The first line of the output is the 
 available; each further line is a page's request: a JSON array of name, token and text. The process ends with its input.
 
 A client that does not send its request within REQUEST seconds, or does not read the answer, is dropped. Requests caused
-by another site are refused.
-"""
+by another site are refused."""
 
 import asyncio
 import hmac

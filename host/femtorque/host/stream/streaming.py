@@ -170,8 +170,7 @@ def stream(
     """Play a motion on a board in HOLD, and return when the arm is at rest.
 
     resume: number of times to resume after late knots or a late host. hold_after_stop: time to wait for `interrupts`
-    after a stop, s. Raises Refused with the reason. On return, the board is in HOLD or its outputs are off.
-    """
+    after a stop, s. Raises Refused with the reason. On return, the board is in HOLD or its outputs are off."""
     run = _Run(session, in_its_turn(session, motion), on_progress, interrupts or Interrupts(), resume, hold_after_stop)
     if not session.in_state("HOLD"):
         session.faulted()
