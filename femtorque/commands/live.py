@@ -16,7 +16,8 @@ import typer
 from femtorque.codegen.common import BadInput, Refused
 from femtorque.commands.answer import Answer
 from femtorque.commands.keys import keys
-from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero, Web, port_number
+from femtorque.commands.options import (
+    Force, Home, Json, LogTo, Mech, Port, Rezero, Web, claim_log, load_mechanism, port_number)
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism import Mechanism
@@ -55,12 +56,10 @@ def follow(
 
     Targets may be late, irregular, lost or far away. The arm follows the targets within its limits. At Ctrl-C, after
     the time, or at the end of the source, the arm comes to rest at the last target."""
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
     from femtorque.host.board import Board
     from femtorque.host.link import Bound, Tracked
     from femtorque.host.live import external_targets
-    from femtorque.host.record import claim_log
     from femtorque.host.stream import Interrupts
 
     mechanism = load_mechanism(mech)
@@ -74,8 +73,7 @@ def follow(
         opened = external_targets.Port(Bound(source, SOCK_DGRAM, "--from"))
     else:
         motion = Trajectory.load(Path(source), mechanism)
-    if log is not None:
-        claim_log(log, force)
+    claim_log(log, force)
     with (opened if isinstance(opened, external_targets.Port) else nullcontext(),
           Board.connect(port, mechanism) as board,
           Interrupts().on_ctrl_c() as interrupts):
@@ -141,12 +139,10 @@ def teleop(
     Held keys move the tip along the base frame: w and s along x, a and d along y, e and c along z. q ends. With --web
     the live page has a slider for each joint and a handle at the tip. With --leader or --gamepad the page only shows
     the arm."""
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.link import Errors, Tracked
     from femtorque.host.live import TipJog, bilateral, gamepad as pads, page_control as hands, teleop as leading
     from femtorque.host.plan import ends, tip_option
-    from femtorque.host.record import claim_log
     from femtorque.host.scene import scene
     from femtorque.host.stream import Interrupts
 
@@ -162,8 +158,7 @@ def teleop(
     point = tip_option(tip or (ends(mechanism) or ["?"])[-1])
     pad = pads.PadJog(pads.SdlPad(), speed) if gamepad else None
     arm = None if web is None else scene(mechanism)
-    if log is not None:
-        claim_log(log, force)
+    claim_log(log, force)
     with ExitStack() as stack:
         board = stack.enter_context(Board.connect(port, mechanism))
         hand = hands.Hand(mechanism, (point.link, point.xyz), key=not board.session.virtual) if by_page else None

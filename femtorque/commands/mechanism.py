@@ -14,7 +14,7 @@ from femtorque.codegen.common import (
 from femtorque.codegen.common.output import page
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer
-from femtorque.commands.options import Force, Json, Mech, Traj
+from femtorque.commands.options import Force, Json, Mech, Traj, load_mechanism
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism import Mechanism
@@ -77,7 +77,7 @@ def check(
     """Validate a mechanism file, show it as tables, and warn.
 
     The given motions are also checked for singular poses."""
-    from femtorque.codegen.mechanism import load_mechanism, set_gains
+    from femtorque.codegen.mechanism import set_gains
     from femtorque.codegen.motion import Trajectory
     from femtorque.codegen.verify import check_renderable, examine
 
@@ -129,7 +129,6 @@ def elements(
     [Lambda], and the patterns of [T] and [T_Lambda]. For flexible links, the vibration modes and the factors are added.
     Loops add the Jacobian and the order of elimination. The page also shows how many numbers of the matrices are stored
     on the chip."""
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.verify import elements_of, elements_renderable
 
     if number is not None:
@@ -150,7 +149,6 @@ def elements(
 
 
 def _number(mech: Path, number: str, more: object) -> Answer:
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.verify import Search
 
     if more is not None:
@@ -193,7 +191,6 @@ def torque(
     """Feed-forward torques of every control tick of a motion.
 
     Each row has the torques at the middle of its tick."""
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
     from femtorque.codegen.reference import Wrench
     from femtorque.codegen.verify import motion_torques as torque
@@ -275,7 +272,7 @@ def generate(
     from femtorque import __version__
     from femtorque.codegen.common import claim, write_text
     from femtorque.codegen.emit import sources
-    from femtorque.codegen.mechanism import load_mechanism, mjcf as mjcf_of
+    from femtorque.codegen.mechanism import mjcf as mjcf_of
 
     mechanism = load_mechanism(mech)
     text = mjcf_of(mechanism) if mjcf else None
@@ -301,7 +298,6 @@ def build(
 
     PlatformIO builds it. The report has flash, RAM, the bound of the stack, and the instructions and cycles of the
     worst control tick."""
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.toolchain import Known
 
     mechanism = load_mechanism(mech)
@@ -377,7 +373,6 @@ def verify(
     """Compare the emitted C with theory, and the chip with this PC.
 
     Random motions and your own motions are compared."""
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
     from femtorque.codegen.verify import verification_renderable, verify, write_verification
     from femtorque.hil.cost import chip_step

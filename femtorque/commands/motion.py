@@ -17,7 +17,8 @@ from femtorque.codegen.common import (
     MOTION, MOTION_NPZ, PARQUET, TABLE, BadInput, all_or_none, check_page, claim, picture)
 from femtorque.codegen.common.output import page
 from femtorque.commands.answer import Answer, warn_of_open_loop
-from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero, Traj, Udp, Web
+from femtorque.commands.options import (
+    Force, Home, Json, LogTo, Mech, Port, Rezero, Traj, Udp, Web, claim_log, load_mechanism)
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism import Mechanism
@@ -66,7 +67,6 @@ def plan(
     For an arm that ends in a flexible link, `plan` computes the joint motion with which the tip passes the waypoints.
     The tip can also follow a timed path from a CSV file. The columns are t, x, y and optionally z, fx, fy, fz."""
     from femtorque.codegen.common import need
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
     from femtorque.codegen.verify import check_format
     need("ruckig")
@@ -153,15 +153,12 @@ def stream(
     Ctrl-C stops the arm along its path and holds it. Then Enter resumes and Ctrl-C disarms. On a terminal the live page
     of --web stays open after the arm is disarmed, until Ctrl-C. With a virtual board, the page has a button that
     repeats the motion."""
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
-    from femtorque.host.record import claim_log
     from femtorque.host.show import Again, outcome_table, stream_bar
     from femtorque.host.stream import Interrupts, Outcome
 
     mechanism = load_mechanism(mech)
-    if log is not None:
-        claim_log(log, force)
+    claim_log(log, force)
     arm = _drawn(mechanism, web)
     with Board.connect(port, mechanism) as board, _packing(board, log), Interrupts().on_ctrl_c() as interrupts:
         configuration = board.session.configuration
@@ -216,7 +213,6 @@ def monitor(
     """Live view of a board, until Ctrl-C. With --json: one look."""
     from rich.console import Console
 
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.show import snapshot, watch
     from femtorque.host.stream import Interrupts

@@ -1,12 +1,15 @@
 """Arguments and options that several verbs take."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from femtorque.codegen.common import BadInput
 from femtorque.commands.completion import ports
+
+if TYPE_CHECKING:
+    from femtorque.codegen.mechanism import Mechanism
 
 Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML; or a URDF alone",
                                       show_default=False)]
@@ -38,3 +41,18 @@ def port_number(text: str, option: str, least: int = 0) -> int:
     if not (text.isdecimal() and least <= int(text) < 65536):
         raise BadInput("command line", option, text, f"must be a port's number, {least} to 65535, or unix:PATH")
     return int(text)
+
+
+def load_mechanism(mech: Path) -> "Mechanism":
+    """Read a mechanism file. The import is in the function, so that --help is quick."""
+    from femtorque.codegen import mechanism
+
+    return mechanism.load_mechanism(mech)
+
+
+def claim_log(log: Path | None, force: bool) -> None:
+    """Raise BadInput if the log would destroy a file."""
+    if log is not None:
+        from femtorque.host import record
+
+        record.claim_log(log, force)

@@ -14,7 +14,7 @@ import typer
 
 from femtorque.codegen.common import BadInput, need
 from femtorque.commands.answer import Answer
-from femtorque.commands.options import Force, Json, MaybePort, Mech
+from femtorque.commands.options import Force, Json, MaybePort, Mech, load_mechanism
 
 if TYPE_CHECKING:
     from femtorque.host.ros import Node, RclpyNode
@@ -49,8 +49,6 @@ def ros(
     The node runs over rclpy, or over zenoh as rmw_zenoh does. The node has the action follow_joint_trajectory, the
     topics joint_trajectory, /joint_states, /robot_description and /diagnostics, and the services home, arm, disarm and
     clear. Ctrl-C stops and disarms the arm."""
-    from femtorque.codegen.mechanism import load_mechanism
-
     for option, name in (("--controller", controller), ("--node", node)):
         if not re.fullmatch(NAME, name):
             raise BadInput("command line", option, name, "must be a name: letters, digits, _")

@@ -16,7 +16,7 @@ import typer
 from femtorque.codegen.common import BadInput, need
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer, warn_of_open_loop
-from femtorque.commands.options import Force, Json, LogTo, Mech, Traj, Web, port_number
+from femtorque.commands.options import Force, Json, LogTo, Mech, Traj, Web, claim_log, load_mechanism, port_number
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism import Mechanism
@@ -62,7 +62,6 @@ def run(
     The exact flash image, a simulated arm and this host run together in simulated time. The result has two tracking
     errors: measured by the encoders, and true."""
     need("unicorn")
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.hil.plant import plant_of
     from femtorque.hil.play import run_closed_loop as play
 
@@ -89,7 +88,6 @@ def pil(
     This is processor in the loop. The image of `femtorque build --pil` receives encoder counts over the line and sends
     its duties back. This image drives no real motor."""
     need("unicorn")
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.hil.play import run_in_the_loop as play
 
     return _played(partial(play, port), load_mechanism(mech), traj, feedforward, fault, resume, log, web, force)
@@ -103,11 +101,9 @@ def _played(play: Callable[..., Result], mechanism: Mechanism, traj: Path, feedf
     from rich.text import Text
 
     from femtorque.codegen.motion import Trajectory
-    from femtorque.host.record import claim_log
     from femtorque.host.show import stream_bar, tracking_table
 
-    if log is not None:
-        claim_log(log, force)
+    claim_log(log, force)
     with stream_bar() as on_progress:
         result = play(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
                       plant=world, log=log, on_progress=on_progress,
@@ -137,7 +133,6 @@ def serve(
 
     Every verb with --port accepts this board as --port socket://localhost:PORT or --port unix:PATH."""
     need("unicorn")
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.hil.play import Sliced, serve_board, taped
     from femtorque.host.stream import Interrupts
 
@@ -168,12 +163,9 @@ def replay(
     Each byte arrives at the cycle of the chip at which it arrived in the recording. So live targets and late targets
     cause the recorded motion again. The answer says if the board sent the recorded bytes."""
     need("unicorn")
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.hil.play import read_tape, replay_tape
-    from femtorque.host.record import claim_log
 
-    if log is not None:
-        claim_log(log, force)
+    claim_log(log, force)
     done = replay_tape(load_mechanism(mech), read_tape(tape), log=log)
     said = {True: "the board sent the same, bit for bit", False: "the board sent something else than when it was "
             "recorded", None: "the recording was broken off, so nobody knows whether the board sent the same"}
@@ -192,7 +184,6 @@ def drives(
     adapter for CAN (slcan). The first TCP port is PORT. In python-can: interface="slcan", channel="/dev/pts/...". A bus
     of servos carries plain bytes, as through the makers' adapters."""
     need("unicorn")
-    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.hil.board import DrivesAlone
     from femtorque.hil.plant import plant_of
     from femtorque.host.stream import Interrupts

@@ -1,4 +1,4 @@
-"""Fixture: a simulated board in this process, for tests of the command line."""
+"""Fixtures: simulated boards in this process and at a TCP port, for tests of the command line."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from femtorque.codegen.mechanism import load_mechanism
 from femtorque.host.link import Configuration, link
 from tests.support.fake_board import FakeBoard, ManualClock
 from tests.support.suite import ROOT
+from tests.support.tcp_board import TcpBoard
 
 
 @pytest.fixture
@@ -17,3 +18,10 @@ def fake(monkeypatch):
     monkeypatch.setattr(link, "WallClock", lambda: clock)
     monkeypatch.setattr(link, "open_port", lambda port, baud: board)
     return board
+
+
+@pytest.fixture
+def tcp_board():
+    board = TcpBoard(Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml")))
+    yield board
+    board.close()

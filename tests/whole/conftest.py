@@ -1,3 +1,3 @@
-"""Imports a fixture of the host's tests: a simulated board in this process, for tests of the command line."""
+"""Imports fixtures of the host's tests: simulated boards, for tests of the command line."""
 
-from tests.host.conftest import fake  # noqa: F401
+from tests.host.conftest import fake, tcp_board  # noqa: F401

@@ -25,7 +25,6 @@ from femtorque.host.live import external_targets
 from femtorque.host.record import log as logs
 from tests.support.fake_board import FakeBoard, ManualClock
 from tests.support.suite import HANG
-from tests.support.tcp_board import TcpBoard
 
 ROOT = Path(__file__).resolve().parents[2]
 MECHANISM = ROOT / "mechanisms" / "three_link.toml"
@@ -34,13 +33,6 @@ MECHANISM = ROOT / "mechanisms" / "three_link.toml"
 @pytest.fixture(scope="module")
 def mechanism():
     return load_mechanism(MECHANISM)
-
-
-@pytest.fixture
-def tcp_board(mechanism):
-    board = TcpBoard(Configuration.of(mechanism))
-    yield board
-    board.close()
 
 
 @pytest.fixture

@@ -1,5 +1,11 @@
 """A board for LeRobot's scripts. The board holds the arm in the time between two scripts."""
 
+from functools import cached_property
+from typing import Any
+
+from lerobot.utils.decorators import check_if_already_connected
+from lerobot_robot_femtorque.border import Border
+
 from femtorque import Board, Mechanism
 
 LEFT = "HOST_LOST"  # fault of a board whose host is lost
@@ -35,8 +41,37 @@ def home(board: Board, mechanism: Mechanism, who: str) -> None:
 class Attached:
     """Base class of robot and teleoperator: holds the board from connect() to disconnect(), and sets zeros."""
 
-    _board: Board | None
-    _mechanism: Mechanism
+    cameras: dict[str, Any] = {}
+    configure: Any
+    disconnect: Any
+
+    def __init__(self, config: Any) -> None:
+        self._board: Board | None = None  # set before super(): the base class's destructor reads is_connected
+        super().__init__(config)  # type: ignore[call-arg]  # LeRobot's base class follows
+        self.config = config
+        self._mechanism = Mechanism.load(config.mechanism)
+        self._border = Border.of(self._mechanism, config.gripper)
+
+    @cached_property
+    def action_features(self) -> dict[str, type]:
+        """`.pos` of every joint."""
+        return self._border.keys()
+
+    @check_if_already_connected
+    def connect(self, calibrate: bool = True) -> None:
+        """Open the port, and hold the arm or let it float. calibrate: ask for zeros if there are none. Raises BadInput,
+        Refused."""
+        self._board = connect(self.config.port, self._mechanism)
+        try:
+            if calibrate and not self.is_calibrated:
+                self.calibrate()
+            if self.is_calibrated:
+                self.configure()
+            for camera in self.cameras.values():
+                camera.connect()
+        except BaseException:
+            self.disconnect()
+            raise
 
     @property
     def is_connected(self) -> bool:

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from lerobot.cameras.utils import make_cameras_from_configs
 from lerobot.robots.robot import Robot
-from lerobot.utils.decorators import check_if_already_connected, check_if_not_connected
-from lerobot_robot_femtorque.border import Border
+from lerobot.utils.decorators import check_if_not_connected
 from lerobot_robot_femtorque.config_femtorque import FemtorqueConfig
-from lerobot_robot_femtorque.connection import Attached, connect
-
-from femtorque import Board, Mechanism
+from lerobot_robot_femtorque.connection import Attached
 
 PARK_SPEED, PARK_STEP = 0.1, 0.02  # fraction of the joints' velocity limits; s between two targets
 
@@ -25,11 +22,7 @@ class Femtorque(Attached, Robot):
     name = "femtorque"
 
     def __init__(self, config: FemtorqueConfig) -> None:
-        self._board: Board | None = None  # set before super(): the base class's destructor reads is_connected
         super().__init__(config)
-        self.config = config
-        self._mechanism = Mechanism.load(config.mechanism)
-        self._border = Border.of(self._mechanism, config.gripper)
         self._park = self._border.taken({f"{joint}.pos": value for joint, value in config.park.items()})
         self._following: Any = None
         self.cameras = make_cameras_from_configs(config.cameras)
@@ -43,30 +36,10 @@ class Femtorque(Attached, Robot):
             found |= self._border.keys(ending)
         return found | {name: (camera.height, camera.width, 3) for name, camera in self.config.cameras.items()}
 
-    @cached_property
-    def action_features(self) -> dict[str, type]:
-        """`.pos` of every joint."""
-        return self._border.keys()
-
     @property
     def bus(self) -> SimpleNamespace:
         """Names of the joints, as `motors`, for lerobot-find-joint-limits."""
         return SimpleNamespace(motors=tuple(self._border.names))
-
-    @check_if_already_connected
-    def connect(self, calibrate: bool = True) -> None:
-        """Open the port and hold the arm. calibrate: ask for zeros if there are none. Raises BadInput, Refused."""
-        self._board = connect(self.config.port, self._mechanism)
-        try:
-            if calibrate and not self.is_calibrated:
-                self.calibrate()
-            if self.is_calibrated:
-                self.configure()
-            for camera in self.cameras.values():
-                camera.connect()
-        except BaseException:
-            self.disconnect()
-            raise
 
     def configure(self) -> None:
         """Arm the board, and follow actions from now on."""

@@ -5,12 +5,11 @@ from functools import cached_property
 from typing import Any
 
 from lerobot.teleoperators.teleoperator import Teleoperator
-from lerobot.utils.decorators import check_if_already_connected, check_if_not_connected
-from lerobot_robot_femtorque.border import Border
+from lerobot.utils.decorators import check_if_not_connected
 from lerobot_robot_femtorque.config_femtorque_leader import FemtorqueLeaderConfig
-from lerobot_robot_femtorque.connection import Attached, connect
+from lerobot_robot_femtorque.connection import Attached
 
-from femtorque import Board, Mechanism, Refused
+from femtorque import Refused
 
 ENDING = 5.0  # maximum time from the end of floating until the board holds the arm, s
 
@@ -22,38 +21,15 @@ class FemtorqueLeader(Attached, Teleoperator):
     name = "femtorque_leader"
 
     def __init__(self, config: FemtorqueLeaderConfig) -> None:
-        # set before super().__init__, because the destructor of the base class reads is_connected
-        self._board: Board | None = None
         super().__init__(config)
-        self.config = config
-        self._mechanism = Mechanism.load(config.mechanism)
-        self._border = Border.of(self._mechanism, config.gripper)
         self._over = threading.Event()
         self._failed: Exception | None = None
         self._thread: threading.Thread | None = None
 
     @cached_property
-    def action_features(self) -> dict[str, type]:
-        """`.pos` of every joint."""
-        return self._border.keys()
-
-    @cached_property
     def feedback_features(self) -> dict[str, type]:
         """Empty, because the leader gets no feedback from the follower."""
         return {}
-
-    @check_if_already_connected
-    def connect(self, calibrate: bool = True) -> None:
-        """Open the port and let the arm float. calibrate: ask for zeros if there are none. Raises BadInput, Refused."""
-        self._board = connect(self.config.port, self._mechanism)
-        try:
-            if calibrate and not self.is_calibrated:
-                self.calibrate()
-            if self.is_calibrated:
-                self.configure()
-        except BaseException:
-            self.disconnect()
-            raise
 
     def configure(self) -> None:
         """Arm the board, and start a thread that lets the arm float."""

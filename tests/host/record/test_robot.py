@@ -22,11 +22,16 @@ def recorded(mechanism, q, tmp_path):
     stamps = [1_500_000_000 + 20_000_000 * k for k in range(len(q))]
     path = tmp_path / "arm.mcap"
     path.write_bytes(robot.animation(mechanism, stamps, np.asarray(q)).read())
+    return *by_rosbags(path), stamps
+
+
+def by_rosbags(path):
+    """Return rosbags' type store, and the messages of a log by topic."""
     found = {}
     with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
         for connection, stamp, raw in reader.messages():
             found.setdefault(connection.topic, []).append((stamp, reader.deserialize(raw, connection.msgtype)))
-        return reader.typestore, found, stamps
+        return reader.typestore, found
 
 
 def placed(messages, k: int):

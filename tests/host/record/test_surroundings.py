@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from mcap_ros2.writer import Writer
-from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.hil.papers.isobe import MECHANISMS
 from femtorque.host.record import surroundings
 from femtorque.host.scene import Contact, Moment, Solid, Surroundings, Thing
+from tests.host.record.test_robot import by_rosbags
 
 PYRAMID = Solid(np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0], [-1, -1, 0]], np.float32),
                 np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]], np.uint32), "#c79a61")
@@ -34,11 +34,7 @@ def written(tmp_path_factory):
         writes.write(tick, tick * 1_000_000, 5)
     writer.finish()
     path.write_bytes(kept.getvalue())
-    found = {}
-    with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
-        for connection, stamp, raw in reader.messages():
-            found.setdefault(connection.topic, []).append((stamp, reader.deserialize(raw, connection.msgtype)))
-        return reader.typestore, found
+    return by_rosbags(path)
 
 
 def test_surfaces_and_forces_are_markers_that_viewers_of_ros_know(written):

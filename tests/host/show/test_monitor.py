@@ -12,12 +12,10 @@ from rich.console import Console
 from femtorque.codegen.common import MECHANISMS, Refused
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.wire import Drives, messages, to_wire
-from femtorque.host.link import Configuration
 from femtorque.host.record import about, named, sample
 from femtorque.host.show.monitor import snapshot, view, watch
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.fake_board import configuration, unconnected
-from tests.support.tcp_board import TcpBoard
 from tests.whole.test_stream_command import MECHANISM, in_terminal
 
 
@@ -119,13 +117,6 @@ def test_looking_does_not_keep_an_armed_board_alive():
     began = session.clock.now()
     watch(session, Console(file=io.StringIO()), lambda: session.clock.now() - began > 2.0)
     assert board.state == "FAULT" and board.fault == messages.FAULTS["HOST_LOST"][0]
-
-
-@pytest.fixture
-def tcp_board():
-    board = TcpBoard(Configuration.of(load_mechanism(MECHANISM)))
-    yield board
-    board.close()
 
 
 def test_one_look_as_json(fake, here):

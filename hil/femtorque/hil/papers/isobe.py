@@ -114,7 +114,9 @@ def six_joints(short: bool) -> Finding:
                "the line between its ends", "m"))
     figure = canvas(13.0, 4.6)
     arm = figure.add_subplot(1, 3, 1, projection="3d")
-    _stroboscope(arm, at.origin, path, 9)
+    stroboscope(arm, at.origin, path, 9)
+    arm.set(xlabel="x, m", ylabel="y, m", title="z up")
+    arm.set_box_aspect(np.ptp([arm.get_xlim3d(), arm.get_ylim3d(), arm.get_zlim3d()], axis=1), zoom=0.85)
     for k, (which, name) in enumerate((([0, 1, 2], "joints 1 to 3"), ([3, 4, 5], "joints 4 to 6"))):
         axes = figure.add_subplot(1, 3, 2 + k)
         for j, colour in zip(which, colours.joints(3), strict=True):
@@ -125,15 +127,13 @@ def six_joints(short: bool) -> Finding:
                    (picture(figure, "(a) the arm and the straight line of its 5.0 kg object; (b), (c) joint torques"),))
 
 
-def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None:
-    """Return the arm at some times: origins (T, n, 3) of the moving links, and the path (T, 3) of the tip."""
+def stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None:
+    """Draw the arm at some times: origins (T, n, 3) of the moving links, and the path (T, 3) of the tip."""
     for k in np.linspace(0, len(origins) - 1, frames).astype(int):
         points = np.vstack([np.zeros(3), origins[k], path[k]])
         axes.plot(*points.T, color=colours.MEASURED, alpha=0.25 + 0.75 * k / len(origins), linewidth=1.5, marker="o",
                   markersize=2)
     axes.plot(*path.T, color=colours.joint(1), linewidth=2.0)
-    axes.set(xlabel="x, m", ylabel="y, m", title="z up")
-    axes.set_box_aspect(np.ptp([axes.get_xlim3d(), axes.get_ylim3d(), axes.get_zlim3d()], axis=1), zoom=0.85)
     axes.tick_params(labelsize=6)
 
 

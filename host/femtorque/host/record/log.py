@@ -55,20 +55,15 @@ CHUNK = 2**18  # bytes before compression, for about one second of a run; damage
 ARM = "arm.json.gz"  # name of the attachment with the scene (femtorque.host.scene.description)
 
 _STAMP = definition("\n", "std_msgs/Header", "builtin_interfaces/Time")
-_JOINT_STATE = (
-    "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort" + _STAMP
-)
+_JOINT_STATE = ("std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort"
+                + _STAMP)
 _TORQUE = "std_msgs/Header header\nstring[] name\nfloat64[] feedforward\nfloat64[] total\nfloat64[] duty" + _STAMP
 
 _ROS_TYPES = {"u8": "uint8", "u16": "uint16", "u32": "uint32", "i32": "int32", "f32": "float32"}
 # every scalar of STATUS, by its name
-_SCALARS = tuple(
-    f for m in messages.MESSAGES if m.name == "STATUS" for f in m.fields if f.length == 1
-)
-_STATUS = (
-    "std_msgs/Header header\nstring state_name\n"
-    + "\n".join(f"{_ROS_TYPES[f.type]} {f.name}" for f in _SCALARS) + _STAMP
-)
+_SCALARS = tuple(f for m in messages.MESSAGES if m.name == "STATUS" for f in m.fields if f.length == 1)
+_STATUS = ("std_msgs/Header header\nstring state_name\n"
+           + "\n".join(f"{_ROS_TYPES[f.type]} {f.name}" for f in _SCALARS) + _STAMP)
 PER_JOINT = ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty")
 
 
