@@ -1,7 +1,6 @@
-/* The C implementation of hil/board/buses.py. Each servo sets the voltage of
- * its motor for an interval, and each drive sets its torque. Then the plant
- * moves on. The steps are in C because they run ten thousand times per
- * second. */
+/* hil/board/buses.py in C. Each servo sets its motor's voltage for an interval,
+ * and each drive its torque. Then the plant moves on. The steps run ten
+ * thousand times per second. */
 #include "bus_steps.h"
 
 #include <math.h>
@@ -25,8 +24,7 @@ int bus_acts(const bus_line *line)
     return 0;
 }
 
-/* Set the motor voltages of all servos, and the drives' torques, for the coming
- * seconds. */
+/* Set all servos' voltages, and the drives' torques, for these seconds. */
 static void look(const bus_line *line, double h, double now)
 {
     const plant_steps *p = line->plant;

@@ -26,8 +26,7 @@ typedef struct {
     void *drive;
     double (*step)(void *drive, double seconds, double now, double angle,
                    double velocity);
-    int (*limp)(const void *drive); /* true if the drive's output turns
-                                     * freely */
+    int (*limp)(const void *drive); /* the drive's output turns freely */
     double turns, zero;
     int64_t gear, output;
 } driven;

@@ -33,8 +33,7 @@ double bridge_share(const parts *chip, const bridge *r)
     return r->sign * share;
 }
 
-/* Find the voltages on the motors. NaN means that the terminals of a motor
- * float. */
+/* Find the voltages on the motors; NaN if the terminals float. */
 void coupled_terminals(const coupled *b, double *found)
 {
     int32_t j;
@@ -48,8 +47,7 @@ static int same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Return true if an external support holds the arm at rest and no motor is
- * driven. */
+/* Return true if a support holds the arm and no motor is driven. */
 static int let_be(const coupled *b)
 {
     int32_t j;
@@ -77,8 +75,7 @@ static void move(coupled *b, double time)
         b->stuck();
 }
 
-/* Simulate the plant together with the servos and drives that turn its
- * joints. */
+/* Simulate the plant with the servos and drives that turn its joints. */
 static void serve(const coupled *b, double until)
 {
     if (!bus_steps(b->line, b->plant_at, until, b->terminals))
@@ -105,8 +102,7 @@ static void drive(coupled *b, double until)
     b->plant_at = until;
 }
 
-/* Simulate the plant to the present time before outputs change. Omit the
- * simulation step if no voltage changes. */
+/* Simulate the plant up to now before voltages change with the outputs. */
 void coupled_change(void *board)
 {
     coupled *b = board;
@@ -149,8 +145,7 @@ double sense_volts(const parts *chip, const sense *s, double amperes,
                 s->high);
 }
 
-/* Return the voltage on a converter's pin, V. from, to: cycles of the sampling
- * window. */
+/* Return a converter pin's voltage, V. from, to: of the window, cycles. */
 double coupled_volts(void *board, int32_t converter, uint32_t channel,
                      double from, double to)
 {

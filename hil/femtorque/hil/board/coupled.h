@@ -14,8 +14,7 @@
 
 enum { FLOATS, SIGNED, ANTIPHASE, HALVES };
 
-/* port, pin: of the direction signal. Port -1: the direction pin is not an
- * output and is treated as low. */
+/* port, pin: of the direction signal, low with port -1. */
 typedef struct {
     int32_t kind, port, pin;
     pin one, other;
@@ -48,12 +47,10 @@ typedef struct {
     double origin[MOST], per_unit[MOST]; /* of the encoders */
     int64_t counted[MOST]; /* encoder counts, if the plant is in Python */
     plant_steps *plant;  /* `take` is 0 if the plant is in Python */
-    bus_line *line;      /* 0, or the servos and drives that turn joints, in
-                          * C */
+    bus_line *line;      /* 0, or servos and drives, in C */
     int32_t place[MOST]; /* numbers of the motors among the plant's joints */
     void (*stuck)(void); /* the plant cannot go on */
-    void (*pass)(double until, int32_t held); /* called to simulate a plant that
-                                               * is in Python */
+    void (*pass)(double until, int32_t held); /* simulates a plant in Python */
     void (*follow)(void); /* allow the plant to change its mode */
     double (*hear)(int32_t joint, double volts); /* of a sensor */
     void (*switched)(void); /* a frame has changed the state of a gate driver */

@@ -4,8 +4,7 @@
 
 #define FAULT (1u << 10)      /* of status register 1 */
 #define DEVICE_ID 1u          /* in status register 2 */
-#define GATE_RESET (1u << 2)  /* bit of control register 1 that clears latched
-                               * faults */
+#define GATE_RESET (1u << 2)  /* of control 1: clears latched faults */
 #define READS (1u << 15)      /* of a frame */
 #define DATA 0x7FFu
 #define UNDER_VOLTAGE 5.9 /* maximum voltage of PVDD, V */
@@ -27,8 +26,7 @@ void drv8301_let_go(drv8301 *d)
     d->octw = 0;
 }
 
-/* Read status register 1, and clear the faults in the register that are not
- * latched. */
+/* Read status register 1, and clear the faults that are not latched. */
 static uint32_t status_1(drv8301 *d)
 {
     uint32_t bits = d->under | d->over_current | (d->shut ? FAULT : 0u);

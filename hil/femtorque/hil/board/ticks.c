@@ -1,6 +1,5 @@
-/* The recorder of control ticks. hil/board/telemetry.py describes the layout of
- * a row. The recorder is in C because boards run thousands of ticks per
- * second. */
+/* The recorder of control ticks, for thousands of ticks per second.
+ * hil/board/telemetry.py describes a row. */
 #include "ticks.h"
 
 #include <string.h>

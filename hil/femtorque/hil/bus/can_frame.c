@@ -11,8 +11,7 @@
  * each rate. */
 #include "can_frame.h"
 
-#define TAIL 10       /* bits of CRC delimiter, ACK slot, ACK delimiter and
-                       * end of frame */
+#define TAIL 10       /* CRC delimiter to end of frame, bits */
 #define CRC15 0x4599u /* generator polynomial without its leading coefficient */
 #define RUN 5         /* bits alike */
 

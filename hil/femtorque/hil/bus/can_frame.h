@@ -14,9 +14,8 @@ typedef struct {
     uint8_t data[DATA];
 } can_frame;
 
-/* Bit values from the start of frame to the last bit before the CRC delimiter.
- * begins, ends: the bits between these two indices are sent at the rate of the
- * data phase. */
+/* Bit values from the start of frame to the CRC delimiter. Bits from `begins`
+ * to `ends` have the rate of the data phase. */
 typedef struct {
     int32_t count, begins, ends;
     uint8_t levels[LEVELS];

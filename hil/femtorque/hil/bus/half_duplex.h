@@ -1,12 +1,10 @@
-/* A half-duplex serial bus ("wire"): the board and the servos send in turn,
- * 8N1. */
+/* A half-duplex serial bus ("wire"), 8N1: board and servos send in turn. */
 #ifndef HALF_DUPLEX_H
 #define HALF_DUPLEX_H
 
 #include "task.h"
 
-#define BURST 65536u       /* maximum number of bytes in one burst of the
-                            * board */
+#define BURST 65536u       /* maximum size of a burst */
 #define ANSWERS_SIZE 8192u /* maximum number of bytes in a common answer */
 #define ANSWER_SIZE 512u   /* maximum number of bytes in one servo's answer */
 #define NAMED 253          /* most servos in a question */
@@ -39,9 +37,8 @@ typedef struct servo {
     int32_t cut, powered, id, listening, named;
 } servo;
 
-/* ids: numbers of the servos, in the order of their answers. size: bytes of
- * each answer. gap: time between the servos' bytes in a common answer, s;
- * negative for separate answers. */
+/* ids: servos, in the order of their answers. size: bytes of each answer. gap:
+ * between servos in a common answer, s; negative for separate answers. */
 typedef struct {
     double gap;
     uint32_t size;

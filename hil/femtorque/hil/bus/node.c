@@ -99,9 +99,8 @@ void node_heard(node *n)
         n->receive--;
 }
 
-/* Count a failed transmission. While the node is error passive, a missing
- * acknowledgement does not count as an error. Without this rule a node on an
- * empty bus would go bus off. */
+/* Count a failed transmission. A missing acknowledgement is no error while the
+ * node is error passive, or an empty bus would make it bus off. */
 void node_failed(node *n, int32_t error)
 {
     if (!(error == ACK_ERROR && node_passive(n)))

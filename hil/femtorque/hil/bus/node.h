@@ -1,5 +1,4 @@
-/* A node on the bus: its bit timing, its error counters, and its event
- * handlers. */
+/* A node on the bus: bit timing, error counters, and event handlers. */
 #ifndef NODE_H
 #define NODE_H
 

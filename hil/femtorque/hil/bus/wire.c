@@ -16,22 +16,19 @@
                           * after its frame, 10.4.6.4 */
 #define SEQUENCE 11      /* number of consecutive recessive bits after which a
                           * bus is idle, 10.9.4 */
-#define SWITCH 20        /* maximum number of bits after which a node with
-                          * another bit rate has lost synchronisation: two stuff
-                          * errors */
+#define SWITCH 20        /* maximum number of bits until another bit rate loses
+                          * synchronisation: two stuff errors */
 #define DELIMITER 1      /* bits: CRC delimiter; */
 #define ACK 2            /* ACK slot and ACK delimiter */
 #define INTERMISSION 3
-#define FIRST 9          /* errors of the node that detected the error first:
-                          * the error, and a dominant bit after the node's own
-                          * error flag */
+#define FIRST 9          /* the first node's own error, then a dominant bit
+                          * after its error flag */
 #define ONE_TERMINATOR 0.3 /* fraction of frames that reflections disturb on a
                             * cable with one open end; chosen, not measured */
 
 enum { HEARS = 1, SENDS }; /* on a wire that is held */
 
-/* The early end of a frame. error: the error of the sender. at: number of bits
- * before the error. */
+/* The early end of a frame: the sender's error, after `at` bits. */
 typedef struct {
     int32_t error, at;
 } trouble;
@@ -91,8 +88,7 @@ static void unlink_waiter(wire *w, const waiter *x)
         *at = x->next;
 }
 
-/* Count the sequence of recessive bits that ends a frame and its
- * intermission. */
+/* Count the recessive bits that end a frame and its intermission. */
 static void count_sequence(wire *w)
 {
     waiter *x;
@@ -179,8 +175,7 @@ static double noise_of(const wire *w)
     return fmax(w->error_rate, open);
 }
 
-/* Return the number of bits that a frame has before noise disturbs it, or 0
- * without noise. */
+/* Return the bits of a frame before noise disturbs it, or 0. */
 static int32_t noise(wire *w, const can_image *p)
 {
     double share = noise_of(w);
@@ -190,8 +185,7 @@ static int32_t noise(wire *w, const can_image *p)
     return 0;
 }
 
-/* Return the number of bits that the frames of several senders have before they
- * differ, or 0. */
+/* Return the bits before several senders' frames differ, or 0. */
 static int32_t clash(const node *sender, const can_image *p)
 {
     can_image other;
@@ -482,8 +476,7 @@ void wire_hold(wire *w)
     task_after(w->parts, &w->presses, FLAG * w->slowest);
 }
 
-/* Release the wire. Nodes may send after the sequence of recessive bits that
- * makes a bus idle. */
+/* Release the wire. Nodes may send once recessive bits make it idle. */
 void wire_release(wire *w)
 {
     w->held = 0;
@@ -495,8 +488,7 @@ void wire_release(wire *w)
 
 /* -- what nodes ask -------------------------------------------------------- */
 
-/* Note that a node has a frame to send. If the bus is free, the frame begins at
- * the node's next bit. */
+/* Note that a node has a frame, which begins at its next bit if idle. */
 void wire_ask(wire *w, node *n)
 {
     if (w->idle && !w->begins.due.armed)

@@ -1,5 +1,4 @@
-/* A CAN bus ("wire") and its nodes: arbitration, frame duration, reception and
- * errors. */
+/* A CAN bus ("wire"): nodes, arbitration, durations, errors. */
 #ifndef WIRE_H
 #define WIRE_H
 

@@ -16,12 +16,10 @@ typedef struct {
     uint64_t address;
     uint32_t size; /* bytes */
     uint32_t instructions, cycles;
-    uint32_t refill; /* additional cycles if the branch at the end of the block
-                      * is taken */
+    uint32_t refill; /* more cycles if the branch is taken */
     uint64_t runs;
     const instruction *code;
-    uint64_t round; /* last round of a watched handler in which the block was
-                     * executed */
+    uint64_t round; /* last round with this block */
     uint32_t here, most; /* executions in that round; maximum of all rounds */
 } block;
 
@@ -38,8 +36,7 @@ typedef struct {
     int64_t now, deadline; /* cycles */
     int64_t began;         /* cycle at which the block began */
     uint64_t instructions;
-    uint64_t last_end; /* address after the last instruction of the last
-                        * block */
+    uint64_t last_end; /* end of the last instruction */
     uint32_t last_refill;
     uint32_t stopped;  /* reason why execution stopped */
     uint64_t unknown_address;
@@ -51,8 +48,7 @@ typedef struct {
     flash_watch watches[WATCHES];
     uint64_t rounds;
     uint64_t flash_start;
-    uint8_t readers[FLASH_MOST / 16u]; /* one bit for each half-word: the
-                                        * instruction reads flash */
+    uint8_t readers[FLASH_MOST / 16u]; /* half-words that read flash, as bits */
     uint32_t known;         /* number of blocks */
     uint16_t slots[HASHES]; /* 0: no block */
     block blocks[SLOTS];    /* in the order in which they first ran */

@@ -15,8 +15,7 @@ place_of_register *bus_place(place_of_register *places, uint32_t address)
     return places + i;
 }
 
-/* Place a row of registers. The answers of the registers count up from
- * `value`. */
+/* Place a row of registers. Their answers count up from `value`. */
 void bus_place_row(place_of_register *places, uint32_t address, uint32_t count,
                    uint32_t kind, uint32_t value)
 {

@@ -1,20 +1,17 @@
-/* Accesses to peripherals. C returns the answers that the models in Python have
- * published. */
+/* Accesses to peripherals, answered with the models' published values. */
 #ifndef BUS_H
 #define BUS_H
 
 #include "core.h"
 
-#define PLACES 4096u /* capacity for registers; a power of two far above the
-                      * number of used registers */
+#define PLACES 4096u /* power of two, far above the registers */
 
 enum {
     ASK,    /* the model */
     HELD,   /* a read before `until` returns `value` */
     CYCLES, /* a read returns the cycles since `value` */
     CONTROL, /* a read returns the register ICSR, and a write sets it */
-    OF_A_PART /* `value` encodes the peripheral and its register, as parts.h
-               * describes */
+    OF_A_PART /* `value` as in parts.h */
 };
 
 typedef struct {

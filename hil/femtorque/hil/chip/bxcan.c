@@ -386,8 +386,7 @@ static uint32_t read_mode(bxcan *b)
     return b->mode | b->flags | going | BXCAN_SAMP | BXCAN_RX;
 }
 
-/* Return TSR. TSR.CODE is the lowest empty mailbox, or the mailbox that will be
- * sent last. */
+/* Return TSR. TSR.CODE is an empty mailbox, or the last to be sent. */
 static uint32_t read_boxes(const bxcan *b)
 {
     uint32_t status = 0, code;
@@ -425,8 +424,7 @@ static void write_boxes(bxcan *b, uint32_t value)
     ask(b);
 }
 
-/* Handle a write to a register of a mailbox, if the mailbox is empty
- * (32.9.3). */
+/* Handle a write to a mailbox's register, if it is empty (32.9.3). */
 static void write_box(bxcan *b, uint32_t word, uint32_t value)
 {
     bxcan_box *box = &b->boxes[(word - TIR) / 4];

@@ -30,8 +30,7 @@ enum { BXCAN_TXRQ = 1, BXCAN_RTR = 2, BXCAN_IDE = 4, BXCAN_FINIT = 1 };
 enum { BXCAN_TMEIE = 1, BXCAN_FMPIE0 = 2, BXCAN_FFIE0 = 4, BXCAN_FOVIE0 = 8 };
 enum { BXCAN_LECIE = 0x800, BXCAN_ERRIE = 0x8000, BXCAN_SLKIE = 0x20000 };
 
-/* order: number of the request. abort: the request ends when the frame has been
- * sent. */
+/* order: of the request. abort: the request ends with the frame. */
 typedef struct {
     int32_t state, abort;
     uint32_t flags, order;

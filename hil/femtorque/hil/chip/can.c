@@ -64,15 +64,13 @@ void can_after(const can *c, task *t, double clocks)
     task_after_cycles(c->parts, t, (int64_t)rint(clocks * cycles));
 }
 
-/* Wait until the controller has received a number of sequences of recessive
- * bits. */
+/* Wait until the controller has received so many recessive sequences. */
 void can_wait(can *c, waiter *x, int32_t sequences)
 {
     wire_wait(c->wire, x, &c->node, sequences);
 }
 
-/* Refuse an action that the model does not support. why: number of the
- * refusal. */
+/* Refuse an action that is not modelled. why: number of the refusal. */
 void can_refuse(const can *c, int32_t why)
 {
     parts_ask(c->parts, CAN_REFUSES, c->number, why);

@@ -34,8 +34,7 @@ void converter_start(parts *l, int32_t number, double at)
     parts_plan(l, &c->end, (int64_t)rint(at));
 }
 
-/* Begin the injected sequence after a timer's trigger. at: cycle of the
- * trigger. */
+/* Begin the injected sequence after a timer's trigger at a cycle. */
 void converter_trigger(parts *l, int32_t number, double at)
 {
     converter *c = &l->converters[number];

@@ -1,14 +1,12 @@
-/* Execution of blocks, sleep and exceptions, for as long as Python is not
- * needed. The core is in C because current loops interrupt the processor twenty
- * thousand times a second. */
+/* Execution of blocks, sleep and exceptions, as long as Python is not needed.
+ * Current loops interrupt the core twenty thousand times a second. */
 #include "core.h"
 
 #include "exceptions.h"
 #include "parts.h"
 
 #define IT_STATE 0x0600FC00u
-#define EXCEPTION_RETURN 8 /* the number that Unicorn gives to an exception
-                            * return */
+#define EXCEPTION_RETURN 8 /* Unicorn's number of exception return */
 
 /* Record the exception that Unicorn's translator reports, and stop. */
 void core_interrupted(void *engine, uint32_t number, void *user)
@@ -27,8 +25,7 @@ static void take_exception(core *c, int32_t number)
         exceptions_enter(c, number);
 }
 
-/* Execute code until the deadline, or until the code stops execution. No
- * address stops it. */
+/* Execute code until the deadline or a stop, at any address. */
 static void execute(core *c)
 {
     c->interrupt = -1;

@@ -15,8 +15,7 @@ typedef struct {
     int32_t writable;
 } memory;
 
-/* Costs of a handler so far, without the costs of handlers that preempted it.
- * Number 0 is thread mode. */
+/* A handler's costs without handlers that preempted it. 0: thread mode. */
 typedef struct {
     int64_t entries, instructions, cycles;
 } handled;
@@ -45,10 +44,8 @@ typedef struct {
     int32_t asleep, locked_up, halted;
     int32_t executes;  /* a block is running */
     int32_t refused;   /* the model of a peripheral has raised an exception */
-    int32_t interrupt; /* exception that Unicorn's translator has reported, or
-                        * -1 */
-    int32_t failed;    /* Unicorn's error code, if Unicorn stopped with an
-                        * error */
+    int32_t interrupt; /* exception of the translator, or -1 */
+    int32_t failed;    /* Unicorn's error code, if stopped */
     int32_t ended;     /* exception whose handler ended last */
     int64_t ended_at;  /* cycle before the exception frame was unstacked */
     void *board;       /* argument of on_end */

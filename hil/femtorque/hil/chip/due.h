@@ -1,5 +1,4 @@
-/* An event at a cycle. If two events have the same cycle, the lower order comes
- * first. */
+/* An event at a cycle. At the same cycle the lower order comes first. */
 #ifndef DUE_H
 #define DUE_H
 

@@ -1,25 +1,20 @@
-/* Exception entry and exception return. The exception frame is stored on the
- * stack in use. The top of the exception frame is aligned to eight bytes. A bit
- * of the stacked xPSR records whether the stack pointer was moved for this
- * alignment. */
+/* Exception entry and return. The frame lies on the stack in use, aligned to
+ * eight bytes. A bit of the stacked xPSR records whether the stack pointer was
+ * moved for this. */
 #include "exceptions.h"
 
 #include <string.h>
 
-#define ALIGNED (1u << 9) /* bit of the stacked xPSR: the stack pointer was
-                           * moved by four */
+#define ALIGNED (1u << 9) /* of the stacked xPSR: moved by four */
 #define THUMB (1u << 24)  /* xPSR */
-#define FPCA (1u << 2)    /* a bit of CONTROL: the floating-point unit is in
-                           * use */
-#define SPSEL (1u << 1)   /* a bit of CONTROL: thread mode uses the process
-                           * stack */
+#define FPCA (1u << 2)    /* of CONTROL: floating point is in use */
+#define SPSEL (1u << 1)   /* of CONTROL: process stack in use */
 /* A bit of CONTROL in a processor with the security extension. Unicorn assumes
  * this state, and clears FPSCR without this bit. */
 #define SFPA (1u << 3)
 #define EXC_RETURN 0xFFFFFFE1u
 #define BASIC 0x20u    /* bytes of a frame */
-#define EXTENDED 0x68u /* bytes of an exception frame with floating-point
-                        * registers */
+#define EXTENDED 0x68u /* frame with floating point, bytes */
 #define INTEGERS 6     /* r0 to r3, r12, lr */
 #define DOUBLES 8
 

@@ -209,9 +209,8 @@ static int32_t oldest(const fdcan *f)
     return (f->put + DEPTH - f->ordered) % DEPTH;
 }
 
-/* Find the next element to send and read its frame. In FIFO mode the controller
- * sends the oldest element first. A queue sends the lowest identifier first,
- * and equal identifiers by number. Return -1 if the filters reject the
+/* Find the next element to send and read its frame: the FIFO's oldest, or a
+ * queue's lowest identifier, then number. Return -1 if the filters reject the
  * frame. */
 static int32_t next(const fdcan *f, can_frame *m)
 {
@@ -315,8 +314,7 @@ static void failed(node *n, int32_t error)
 
 /* -- requests -------------------------------------------------------------- */
 
-/* Request elements. Return 0 for an element that is not the FIFO's next
- * element. */
+/* Request elements. Return 0 for any but the FIFO's next element. */
 static int request(fdcan *f, uint32_t value)
 {
     int queue = has(f, TXBC, FDCAN_TFQM);
@@ -378,8 +376,7 @@ static int matches(uint32_t kind, uint32_t id, uint32_t one, uint32_t two)
     return kind == 1 ? id == one || id == two : ((id ^ one) & two) == 0;
 }
 
-/* Return the index of an identifier's filter, or -1. what: the action that the
- * filter selects. */
+/* Return the index of an identifier's filter, or -1. what: its action. */
 static int32_t standard(const fdcan *f, uint32_t id, uint32_t *what)
 {
     const uint32_t *filter = f->ram + FDCAN_STANDARD / 4;
@@ -487,8 +484,7 @@ static uint32_t status(const fdcan_fifo *q)
                       (q->level == DEPTH) << 24 | q->lost << 25);
 }
 
-/* Release the FIFO elements up to a given element. Return 0 if the FIFO does
- * not contain the element. */
+/* Release the FIFO up to an element. Return 0 if it is not there. */
 static int acknowledge(fdcan_fifo *q, uint32_t value)
 {
     int32_t last = (int32_t)value, count = (last - q->get + DEPTH) % DEPTH + 1;

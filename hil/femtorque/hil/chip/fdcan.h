@@ -1,5 +1,4 @@
-/* FDCAN of the STM32G4: RM0440 section 44; Bosch's M_CAN, by its user's manual
- * 3.3. */
+/* The STM32G4's FDCAN: RM0440 section 44; M_CAN user's manual 3.3. */
 #ifndef FDCAN_H
 #define FDCAN_H
 

@@ -13,8 +13,7 @@ void flash_empty(flash_fetch *f)
     f->code.used = f->data.used = 0;
 }
 
-/* Return the index of a line in a cache, counted from the front, or the number
- * of lines. */
+/* Return a line's index in a cache from the front, or the size. */
 static uint32_t place_of(const flash_cache *c, uint32_t line)
 {
     uint32_t i = 0;
@@ -23,8 +22,7 @@ static uint32_t place_of(const flash_cache *c, uint32_t line)
     return i;
 }
 
-/* Move a line to the front of a cache. A new line replaces the least recently
- * used line. */
+/* Move a line to a cache's front. A new line replaces the last line. */
 static void put_first(flash_cache *c, uint32_t line, uint32_t place)
 {
     if (place == c->room)
@@ -52,8 +50,7 @@ static void enter(flash_fetch *f, uint32_t line)
     f->spent = 0;
 }
 
-/* Execute instructions. Each instruction starts when its last byte has been
- * fetched. */
+/* Execute instructions, each once its last byte has been fetched. */
 void flash_execute(flash_fetch *f, const instruction *code, uint32_t count)
 {
     const instruction *i;

@@ -72,8 +72,7 @@ static uint8_t *next_byte(parts *l, const stream *s, int writable)
     return at;
 }
 
-/* Fetch the next byte of the transfer from memory. Return -1 if no byte is
- * left. */
+/* Fetch the transfer's next byte from memory, or -1 at its end. */
 static int32_t fetched(parts *l, const serial *k)
 {
     stream *s = of_side(l, k, SENDS);
@@ -240,8 +239,7 @@ void link_line_in(parts *l, serial *k, const uint8_t *data, uint32_t count,
         parts_plan(l, &k->quiet, (int64_t)rint(at + k->byte_cycles));
 }
 
-/* Set the idle flag after the line has been silent for the duration of one
- * byte. */
+/* Set the idle flag after a byte's duration of silence. */
 void link_quiet(parts *l, serial *k)
 {
     k->quiet.armed = 0;
@@ -254,8 +252,7 @@ void link_quiet(parts *l, serial *k)
 
 /* -- one wire for both directions ------------------------------------------ */
 
-/* Receive the bytes of other nodes, through the transceiver if the link has
- * one. */
+/* Receive other nodes' bytes, through the transceiver if any. */
 static void hear(void *of, const uint8_t *data, uint32_t size,
                  int32_t disturbed)
 {

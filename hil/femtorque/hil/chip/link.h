@@ -57,8 +57,7 @@ typedef struct {
     double others_end[ROOM];
 } serial;
 
-/* Registers of a link and of a stream. STREAM_FLAGS: flag bits of each stream
- * in a group. */
+/* Registers of a link and a stream. STREAM_FLAGS: bits of each. */
 enum { LINK_STATUS, LINK_DATA, LINK_SENDS, LINK_CLEAR };
 enum {
     STREAM_CONTROL,

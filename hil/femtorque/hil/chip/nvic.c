@@ -43,8 +43,7 @@ int32_t nvic_group(const nvic *n, int32_t number)
                                 : grouped(n, n->priority[number]);
 }
 
-/* Return the execution priority. Only an exception with a lower priority number
- * preempts. */
+/* Return the execution priority. Only lower numbers preempt. */
 int32_t nvic_running(const nvic *n, uint32_t primask, uint32_t basepri,
                      uint32_t faultmask)
 {

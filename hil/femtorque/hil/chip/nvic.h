@@ -8,8 +8,7 @@
 #define EXCEPTIONS 144
 #define FIRST_IRQ 16
 #define NVIC_SETS 0x9E000000u /* writable bits of ICSR */
-#define THREAD 256 /* execution priority of thread mode, lower than that of any
-                    * exception */
+#define THREAD 256 /* thread mode, below any exception */
 
 enum {
     NO_EXCEPTION = -1,

@@ -1,6 +1,5 @@
-/* The chip's peripherals and their events. Each peripheral records the time of
- * its next event. The earliest event is found by a search through all
- * peripherals. */
+/* The chip's peripherals and their events. Each peripheral has the time of its
+ * next event. A search through all peripherals finds the earliest. */
 #include "parts.h"
 
 #include <math.h>

@@ -110,9 +110,8 @@ enum {
     CAN_REFUSES
 };
 
-/* Peripheral types, in the upper bits of a slot's value. The number of the
- * peripheral is in the bits below, and the number of the register is in the
- * lowest bits. */
+/* Peripheral types, in the upper bits of a slot's value, above the numbers of
+ * the peripheral and of the register. */
 enum {
     A_TIMER,
     A_CONVERTER,

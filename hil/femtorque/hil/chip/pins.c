@@ -16,15 +16,13 @@ static double modulo(double a, double b)
     return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
 }
 
-/* Return the clocks from the counter's last overflow or underflow to a
- * cycle. */
+/* Return the clocks from the last overflow or underflow to a cycle. */
 double timer_clocks(const timer *t, double cycle)
 {
     return (cycle - t->phase) / ((t->prescaler + 1.0) * t->cycles);
 }
 
-/* Return the count of a running counter. gone: clocks since its last overflow
- * or underflow. */
+/* Return a running count. gone: clocks since its last wrap. */
 double timer_count(const timer *t, double gone)
 {
     double top = t->top, place;

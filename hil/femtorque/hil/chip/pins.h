@@ -4,8 +4,7 @@
 
 #include <stdint.h>
 
-/* A pin. function: number of the alternate function that connects the pin to
- * the peripheral. */
+/* A pin. function: alternate function that connects the peripheral. */
 typedef struct {
     int32_t port, pin;
     uint32_t function;

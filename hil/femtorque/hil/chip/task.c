@@ -1,5 +1,4 @@
-/* Planned tasks. There are few tasks at any time, so a sorted list is fast
- * enough. */
+/* Planned tasks, few at any time, so a sorted list is fast enough. */
 #include "task.h"
 
 #include "parts.h"
@@ -17,8 +16,7 @@ static void insert(parts *l, task *t)
     *at = t;
 }
 
-/* Schedule a task a number of cycles after now. If the task is already
- * scheduled, its time changes. */
+/* Schedule a task in some cycles, or change its time. */
 void task_after_cycles(parts *l, task *t, int64_t cycles)
 {
     task_cancel(l, t);

@@ -16,8 +16,7 @@
 #define PRELOADED 8u      /* a bit of a channel's byte in CCMR */
 #define BREAKS 0x1000u    /* BDTR: the break input is enabled */
 #define HIGH 0x2000u      /* BDTR: it acts while high */
-#define RETURNS 0x4000u   /* BDTR: outputs are enabled again automatically after
-                           * the break */
+#define RETURNS 0x4000u   /* BDTR: automatic output enable */
 #define OUTPUTS 0x8000u   /* BDTR.MOE */
 
 static int encoder(const timer *t)
@@ -97,8 +96,7 @@ static int brings_something(const timer *t)
            compares_wait(t);
 }
 
-/* Schedule an event for the next update, if such an update exists and has an
- * effect. */
+/* Schedule the next update with an effect, if there is one. */
 void timer_schedule(parts *l, timer *t)
 {
     uint32_t control = t->words[TIMER_CONTROL];
@@ -139,8 +137,7 @@ static void take_over(parts *l, timer *t)
     t->repeated = t->words[TIMER_REPETITION];
 }
 
-/* Perform an update event of the timer. flags: true if the update sets its
- * flag. */
+/* Perform a timer's update. flags: the update sets its flag. */
 void timer_update(parts *l, timer *t, int flags)
 {
     int32_t number = (int32_t)(t - l->timers);
@@ -172,8 +169,7 @@ void timer_act(parts *l, timer *t)
 
 /* -- break --------------------------------------------------------------- */
 
-/* Make the break input level-sensitive. While the break is active, outputs stay
- * disabled. */
+/* Make the break input level-sensitive: active, it disables outputs. */
 void timer_sense_break(parts *l, timer *t)
 {
     if (!timer_broken(t))
@@ -223,8 +219,7 @@ int timer_read(parts *l, timer *t, uint32_t word, uint64_t *value)
     return 1;
 }
 
-/* Write a compare value. A preloaded value becomes active at the next
- * update. */
+/* Write a compare value, which preload delays to the next update. */
 static void write_compare(parts *l, timer *t, uint32_t i, uint32_t value)
 {
     uint32_t mode = t->words[TIMER_MODES + i / 2u] >> (i % 2u * 8u);
@@ -249,8 +244,7 @@ int timer_write(parts *l, timer *t, uint32_t word, uint32_t value)
         write_compare(l, t, word - TIMER_COMPARE, value);
         return 1;
     }
-    if (word != TIMER_STATUS) /* the firmware often writes the same value to
-                               * BDTR again */
+    if (word != TIMER_STATUS) /* BDTR is often written without a change */
         return word == TIMER_BREAK && t->advanced &&
                value == t->words[word] && !timer_broken(t);
     timer_settle(l, t);

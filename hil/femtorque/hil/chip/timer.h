@@ -14,8 +14,7 @@ enum {
     TIMER_SLAVE,
     TIMER_ENABLES,
     TIMER_STATUS,
-    TIMER_MODES = 6, /* capture/compare mode register of channels 1 and 2, then
-                      * of 3 and 4 */
+    TIMER_MODES = 6, /* CCMR of channels 1, 2, and of 3, 4 */
     TIMER_COUNT = 9,
     TIMER_PRESCALER,
     TIMER_TOP,
@@ -45,9 +44,8 @@ typedef struct {
     int64_t frozen_at, origin;
 } timer;
 
-/* A pin that depends on a compare value of a timer. Without `follows` the pin
- * is high for the constant fraction of time `stays`. top: counts in a whole
- * period. */
+/* A pin that depends on a compare value. Without `follows` it is high for the
+ * constant fraction of time `stays`. top: counts in a period. */
 typedef struct {
     int32_t timer, channel, follows, inverted;
     double top, stays;

@@ -8,12 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-#define RECOVERY 128     /* number of recessive sequences until a drive leaves
-                          * bus off; chosen */
+#define RECOVERY 128     /* recessive sequences in bus off; chosen */
 #define HOTTEST 100.0    /* maximum temperature of the winding, deg C; the
                           * makers' limits can be set to 80 and above */
-#define TORQUE_STEPS 2047.0 /* steps on either side of zero in the coarsest
-                             * field, which has 12 bits */
+#define TORQUE_STEPS 2047.0 /* steps from zero in a 12-bit field */
 
 /* -- the node -------------------------------------------------------------- */
 

@@ -5,13 +5,11 @@
 #include "fields.h"
 #include "wire.h"
 
-#define MAILBOXES 3 /* maximum number of waiting answers; the drives' chips are
-                     * STM32 or similar */
+#define MAILBOXES 3 /* waiting answers at most */
 #define ANSWERS 32  /* maximum number of late answers */
 #define FILTERS 8
 
-/* A filter accepts a frame if the bits `mask` of its identifier equal those of
- * `number`. */
+/* Accepts frames whose identifier has the bits `mask` of `number`. */
 typedef struct {
     uint32_t number, mask;
 } filter;

@@ -32,8 +32,7 @@ int32_t mit_special(const uint8_t *data, int32_t least)
     return i == 7 && data[7] >= least && data[7] < 0xFF;
 }
 
-/* Decode a command for a motor from five fields of 16, 12, 12, 12 and 12
- * bits. */
+/* Decode a command from fields of 16, 12, 12, 12 and 12 bits. */
 void mit_command(motor *m, const uint8_t *data, const ranges *r)
 {
     uint32_t high = (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 |

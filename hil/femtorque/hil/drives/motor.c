@@ -6,8 +6,7 @@
 
 #define TURN 6.283185307179586
 #define AMBIENT 25.0   /* deg C */
-#define COUNTS 65536.0 /* counts per turn of the output; chosen finer than the
-                        * step of any field */
+#define COUNTS 65536.0 /* counts per turn; chosen finer than fields */
 
 static double within(double value, double low, double high)
 {

@@ -140,8 +140,7 @@ static int is_definite(int64_t n, const double *symmetric, double more)
     return 1;
 }
 
-/* Set up the problem from an initial m, with a small creep that makes the
- * minimum unique. */
+/* Set up the problem from an initial m, with creep for uniqueness. */
 static void set_up(problem *w, const double *compliance, const double *guess)
 {
     double trace = 0.0, creep;
@@ -167,8 +166,7 @@ static void set_up(problem *w, const double *compliance, const double *guess)
     }
 }
 
-/* Find the optimum of the free joints while the other joints are fixed. Return
- * 0 on failure. */
+/* Find the free joints' optimum, with the others fixed, or return 0. */
 static int want(const problem *w, double *wanted)
 {
     double a[MOST * MOST], b[MOST], x[MOST];
@@ -219,8 +217,7 @@ static int approach(problem *w, const double *wanted)
     return 0;
 }
 
-/* Release the stuck joint that friction would drive most. Return 0 if friction
- * drives no joint. */
+/* Release the stuck joint that is driven most. Return 0 for none. */
 static int let_go(problem *w)
 {
     double slid[MOST], most = 0.0;
@@ -266,8 +263,7 @@ static int one_by_one(int64_t n, const double *compliance,
     return 1;
 }
 
-/* Find friction torques m, for all joints together or joint by joint. Return 0
- * for NaN. */
+/* Find friction torques m, together or by joint. Return 0 for NaN. */
 int friction_found(int64_t n, const double *compliance, const double *velocity,
                    const double *bound, double *m)
 {

@@ -16,8 +16,7 @@ typedef struct {
     double axis[2], origin[2], rate, bias[2];
 } frame;
 
-/* The equations at one state: mass matrix, and negative forces due to the
- * motion. */
+/* The equations at a state: mass matrix, negative forces of motion. */
 typedef struct {
     frame frames[MOST];
     double mass[MOST * MOST], force[MOST];
@@ -167,8 +166,7 @@ static void form(const flexible_model *m, const double *x, const double *v,
 
 /* -- one step ------------------------------------------------------------ */
 
-/* The working data of one step. soft: effective masses that elasticity and
- * dampers add. */
+/* The data of a step. soft: masses added by elasticity and dampers. */
 typedef struct {
     double h, soft[MOST * MOST], system[MOST * MOST];
     double active[MOST], damping[MOST]; /* of the joints */
@@ -208,8 +206,7 @@ static void advance(const flexible_arm *a, step *s)
     }
 }
 
-/* Compute the accelerations at the end of the step once more. Return 0 on
- * failure. */
+/* Compute the accelerations at the step's end once more, or return 0. */
 static int find(const flexible_arm *a, step *s)
 {
     const flexible_model *m = a->model;
@@ -265,8 +262,7 @@ static void go_on(flexible_arm *a, const motors_at *at, const step *s)
     memcpy(a->a, s->a, bytes);
 }
 
-/* Take one step. If the step's equations have no solution, return 0 and leave
- * the state unchanged. */
+/* Take one step, or return 0 and leave the state unchanged. */
 static int take_step(void *arm, const motors_at *at, double h)
 {
     flexible_arm *a = arm;

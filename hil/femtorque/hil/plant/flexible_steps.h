@@ -26,9 +26,8 @@ typedef struct {
     const double *bend, *lean, *EI; /* (stations, n) twice, (stations) */
 } flexible_model;
 
-/* x, v, a: first the joints, then the elastic coordinates. wall: called during
- * each step; writes the wall's forces at x, v to `pushed` and returns 0 on
- * failure. */
+/* x, v, a: joints, then elastic coordinates. wall: writes its forces at x, v to
+ * `pushed`; returns 0 on failure. */
 typedef struct {
     const flexible_model *model;
     double *x, *v, *a;

@@ -10,8 +10,7 @@ typedef struct {
     int64_t row[MOST];     /* row of the matrix at each index */
 } factors;
 
-/* Exchange rows so that the element with the maximum magnitude in a column
- * becomes the pivot. */
+/* Exchange rows so that a column's largest element is the pivot. */
 static void lead(factors *f, int64_t column)
 {
     int64_t best = column, i, j, kept;
@@ -77,8 +76,7 @@ void linear_times(int64_t n, const double *a, const double *x, double *out)
     }
 }
 
-/* Solve a x = b for several right-hand sides b, one per row. Return 0 if the
- * matrix is singular. */
+/* Solve a x = b for rows b. Return 0 if a is singular. */
 int linear_solve(int64_t n, const double *a, int64_t count, const double *b,
                  double *x)
 {

@@ -22,9 +22,8 @@ void motors_connect(const motors *m, double h, motors_at *at)
     }
 }
 
-/* Compute steps of h seconds of an arm with these motors. Return the number of
- * finished steps. The number is smaller than `count` if the equations of a step
- * have no solution. */
+/* Compute steps of h s of an arm with these motors. Return the number of
+ * finished steps, below `count` if a step has no solution. */
 int64_t motors_steps(const motors *m, double h, int64_t count, void *arm,
                      int (*take)(void *arm, const motors_at *at, double h))
 {

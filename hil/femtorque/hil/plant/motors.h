@@ -1,5 +1,4 @@
-/* Geared DC motors for steps of one length. hil/plant/motors.py explains the
- * equations. */
+/* Geared DC motors for steps of one length; see hil/plant/motors.py. */
 #ifndef MOTORS_H
 #define MOTORS_H
 
@@ -7,8 +6,7 @@
 
 #include <stdint.h>
 
-/* One motor for each joint. volts: voltage at its terminals; NaN if they
- * float. */
+/* One motor per joint. volts: at its terminals; NaN if they float. */
 typedef struct {
     int64_t n;
     double *current, *volts;

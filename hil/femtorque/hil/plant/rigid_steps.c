@@ -102,8 +102,7 @@ static void go_on(rigid_arm *a, const motors_at *at, const step *s)
     }
 }
 
-/* Take one step. If the step's equations have no solution, return 0 and leave
- * the state unchanged. */
+/* Take one step, or return 0 and leave the state unchanged. */
 static int take_step(void *arm, const motors_at *at, double h)
 {
     rigid_arm *a = arm;

@@ -186,8 +186,7 @@ static void add_body(const rigid_tree *t, int64_t i, const double *v,
             join(t, i, j, k, found);
 }
 
-/* Add M, C and the gravity torque, in this order, to memory that contains
- * zeros. */
+/* Add M, C and the gravity torque, in this order, to zeros. */
 void rigid_tree_at(const rigid_tree *t, const double *q, const double *v,
                    double *found)
 {

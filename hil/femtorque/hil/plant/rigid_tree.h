@@ -6,8 +6,7 @@
 
 typedef struct {
     int64_t n;                           /* joints */
-    const int64_t *parent;               /* number of the body that carries the
-                                          * joint */
+    const int64_t *parent;               /* body that carries the joint */
     const double *turns;                 /* 1: turns, 0: slides */
     const double *offset, *slide;        /* in the parent's frame */
     const double *fixed, *cosine, *sine; /* parts of R: F, C, S */

@@ -5,9 +5,8 @@
 #include "point_equations.h"
 #include "point_system.h"
 
-/* Torques and coefficients of this step for each coordinate. total: the torque
- * at the end of the step, including friction. dry: mean friction over the
- * step. */
+/* Torques and coefficients of each coordinate in this step. total: at its end,
+ * with friction. dry: mean friction. */
 typedef struct {
     double *active, *viscous;
     const double *coulomb;

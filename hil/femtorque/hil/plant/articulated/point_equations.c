@@ -80,8 +80,7 @@ static void form_forms(const point_system *s, point_equations *e)
                                    e->form[s->rows + s->n + i]);
 }
 
-/* Fill the constraint rows. The coefficient of a rotor is always -1 and is not
- * stored. */
+/* Fill the constraint rows, without a rotor's coefficient of -1. */
 static void form_rows(const point_system *s, point_equations *e)
 {
     int64_t k, row = s->rows;
@@ -183,8 +182,7 @@ static double left(const point_system *s, const double *one, int64_t j,
     return one[j] - (even + odd);
 }
 
-/* Factorise one row, up to the first K columns. Return 0 if the row depends on
- * earlier rows. */
+/* Factorise a row up to K columns. Return 0 if it depends on others. */
 static int factor_row(const point_system *s, point_equations *e, int64_t i)
 {
     int64_t width = s->K + s->n, j;
@@ -206,8 +204,7 @@ static int factor_row(const point_system *s, point_equations *e, int64_t i)
     return 1;
 }
 
-/* Factorise all rows, up to the first K columns. Return 0 if a row depends on
- * other rows. */
+/* Factorise all rows up to K columns. Return 0 if one depends on others. */
 static int factor(const point_system *s, point_equations *e)
 {
     int64_t i;
@@ -246,8 +243,7 @@ static void substitute(const point_system *s, const point_equations *e,
 
 /* -- what the system answers --------------------------------------------- */
 
-/* Add W times (rows of C times multipliers (K), plus rows of G, if given, times
- * torques (n)). */
+/* Add W (rows of C times multipliers (K) + rows of G times torques (n)). */
 static void add_answers(const point_system *s, const point_equations *e,
                         const double *multipliers, const double *torque,
                         double *out)
@@ -275,8 +271,7 @@ static void add_answers(const point_system *s, const point_equations *e,
     }
 }
 
-/* Set up the equations at degrees of freedom z. Return 0 if the pose is
- * singular. */
+/* Set up the equations at z. Return 0 if the pose is singular. */
 int point_equations_at(const point_system *s, point_equations *e,
                        const double *z)
 {
@@ -330,8 +325,7 @@ void point_compliance(const point_system *s, const point_equations *e,
     }
 }
 
-/* Add the effect of torques (n) along the coordinates to velocities or
- * accelerations. */
+/* Add the effect of torques (n) to velocities or accelerations. */
 void point_answer(const point_system *s, const point_equations *e,
                   const double *torque, double *v)
 {
@@ -348,8 +342,7 @@ void point_answer(const point_system *s, const point_equations *e,
     add_answers(s, e, e->push, torque, v);
 }
 
-/* Compute the second time derivative of a form at velocities v when no point
- * accelerates. */
+/* Compute a form's second derivative at v when no point accelerates. */
 static double curvature(const point_system *s, const double *v, int64_t f)
 {
     double du[3], dw[3];
@@ -358,8 +351,7 @@ static double curvature(const point_system *s, const double *v, int64_t f)
     return 2.0 * point_dot(du, dw);
 }
 
-/* Compute the acceleration of a coordinate at velocities v when no point
- * accelerates. */
+/* Compute a coordinate's acceleration at v when no point accelerates. */
 double point_turning(const point_system *s, const point_equations *e,
                      const double *v, int64_t coordinate)
 {

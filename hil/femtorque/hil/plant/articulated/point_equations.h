@@ -5,8 +5,7 @@
 #include "point_solids.h"
 #include "point_system.h"
 
-/* The caller owns the memory. known: the other members are valid for degrees of
- * freedom z. */
+/* The caller owns the memory. known: valid for degrees of freedom z. */
 typedef struct {
     int64_t known;
     double *z;

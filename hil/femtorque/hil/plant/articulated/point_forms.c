@@ -53,8 +53,7 @@ double point_value(const point_form *f, const double *z)
     return point_dot(u, w);
 }
 
-/* Compute a coordinate from its two forms. Angles are within half a turn of
- * zero. */
+/* Compute a coordinate from its two forms, angles within half a turn. */
 double coordinate_value(int64_t turns, double first, double second)
 {
     return turns ? atan2(second, first) : first;

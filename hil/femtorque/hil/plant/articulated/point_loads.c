@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* Add `by` times the gradient with respect to one factor of a form, as
- * forces. */
+/* Add `by` times the gradient of a form's factor, as forces. */
 static void pull(const point_vector *a, double by, const double *other,
                  double *forces)
 {
@@ -42,8 +41,7 @@ static void bend(const point_beam *b, const double *z, const double *v,
     }
 }
 
-/* Compute the applied forces (size) at coordinates q and velocities v
- * (size). */
+/* Compute the applied forces (size) at coordinates q, velocities v. */
 void point_loads_at(const point_system *s, const point_equations *e,
                     const point_loads *l, const double *q, const double *v,
                     double *forces)

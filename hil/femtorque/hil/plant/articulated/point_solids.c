@@ -35,8 +35,7 @@ static void spread(free_solid *s, const double *x)
     }
 }
 
-/* Factorise the inertia for unit masses, row by row. Return 0 if the matrix is
- * singular. */
+/* Factorise the inertia of unit masses. Return 0 if it is singular. */
 static int factor_spin(free_solid *s)
 {
     double j[6] = {0.0}, *l = s->spin;
@@ -84,8 +83,7 @@ static int factor_edges(free_solid *s)
     return 1;
 }
 
-/* Prepare a solid whose points are at x (12). Return 0 if the points do not
- * span space. */
+/* Prepare a solid at x (12). Return 0 if its points span no space. */
 int free_solid_at(free_solid *s, const double *x, const double *lengths)
 {
     int e, c;

@@ -12,8 +12,7 @@
 
 /* -- positions onto the rows --------------------------------------------- */
 
-/* Compute a coordinate at degrees of freedom z. Angles are within half a turn
- * of zero. */
+/* Compute a coordinate at z, angles within half a turn of zero. */
 static double coordinate_at(const point_system *s, int64_t i, const double *z)
 {
     const point_form *first = s->forms + s->rows + i, *second = first + s->n;
@@ -81,8 +80,7 @@ static int project(point_arm *a)
 
 /* -- one step ------------------------------------------------------------ */
 
-/* Advance positions to the end of the step and velocities to its middle. Return
- * 0 on failure. */
+/* Advance x to the step's end and v to its middle. Return 0 on failure. */
 static int advance(point_arm *a, double t)
 {
     const point_system *s = a->system;
@@ -102,9 +100,8 @@ static int advance(point_arm *a, double t)
     return 1;
 }
 
-/* Compute accelerations gamma that make the mid-step velocities satisfy the
- * rows at the end of the step. Compute also the multipliers of these
- * accelerations. */
+/* Compute gamma, and its multipliers, that makes the mid-step velocities
+ * satisfy the rows at the end of the step. */
 static void accelerate(point_arm *a, double t, double *gamma)
 {
     const point_system *s = a->system;
@@ -125,8 +122,7 @@ static void accelerate(point_arm *a, double t, double *gamma)
         gamma[i] += a->middle[i];
 }
 
-/* Take one step. If the step is impossible, return 0 and leave the state
- * unchanged. */
+/* Take one step, or return 0 and leave the state unchanged. */
 static int take_step(point_arm *a, double t)
 {
     const point_system *s = a->system;

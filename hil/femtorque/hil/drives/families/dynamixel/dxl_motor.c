@@ -42,8 +42,7 @@ double dxl_boundary(const dxl *m, double now)
     return floor((now - m->phase) / DXL_PERIOD) * DXL_PERIOD + m->phase;
 }
 
-/* Return the position for an angle of the output, rad from the middle of the
- * turn. */
+/* Return the position at an output angle, rad from mid-turn. */
 int64_t dxl_counts(const dxl *m, double angle)
 {
     int64_t counts = (int64_t)rint(angle * DXL_TURN / TAU);
@@ -51,8 +50,7 @@ int64_t dxl_counts(const dxl *m, double angle)
            DXL_TURN / 2 + dxl_get(m, DXL_HOMING, 4);
 }
 
-/* After a change of mode, set the goals to their limits and the gains to the
- * factory settings. */
+/* After a change of mode, reset goals to limits and gains to factory. */
 void dxl_reset_goals(dxl *m)
 {
     dxl_put(m, DXL_P_GAIN, m->p_gain, 2);
@@ -178,8 +176,7 @@ static double give(dxl *m, int mode, double now, double h)
                                   : wanted / DXL_FULL * m->volts;
 }
 
-/* Return the voltage at the motor from now on, V; NaN if the terminals
- * float. */
+/* Return the motor's voltage from now on, V; NaN if it floats. */
 double dxl_terminal(void *motor, double now, double angle, double velocity,
                     double current)
 {

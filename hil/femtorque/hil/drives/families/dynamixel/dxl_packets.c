@@ -54,8 +54,7 @@ static int like_start(const uint8_t *from, const uint8_t *at)
     return at - from >= 3 && memcmp(at - 3, START, 3) == 0;
 }
 
-/* Read a packet. Return 0 if the packet is incomplete, has an incorrect check
- * sum, or is an answer. */
+/* Read a packet. Return 0 if incomplete, spoilt, or an answer. */
 static int parse(const uint8_t *packet, uint32_t size, order *found)
 {
     const uint8_t *from = packet + HEAD, *at, *end = packet + size - SUM;
@@ -277,8 +276,7 @@ static uint32_t give(dxl *m, uint8_t *said, const order *found)
     return status(m, said, 0, m->registers + found->at, found->size);
 }
 
-/* Add the servo's bytes to the common answer. The first servo adds the
- * header. */
+/* Add the servo's bytes to the common answer; the first adds a header. */
 static uint32_t add_part(dxl *m, uint8_t *whole, uint32_t before,
                          const order *found)
 {

@@ -49,8 +49,7 @@ double sts_share(const sts *m)
     return (double)size / (m->duty & STS_BACKWARDS ? -1000.0 : 1000.0);
 }
 
-/* Return the reported errors: the latched errors, and the errors for limits
- * that are exceeded now. */
+/* Return the latched errors, and those of limits exceeded now. */
 int64_t sts_errors(const sts *m)
 {
     double tenths = m->volts / STS_TENTH;
@@ -109,8 +108,7 @@ static void guard(sts *m, double now)
         sts_fail(m, STS_OVER_CURRENT);
 }
 
-/* Return the voltage at the motor from now on, V; NaN if the terminals
- * float. */
+/* Return the motor's voltage from now on, V; NaN if it floats. */
 double sts_terminal(void *motor, double now, double angle, double velocity,
                     double current)
 {

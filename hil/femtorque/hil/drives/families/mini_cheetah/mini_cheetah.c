@@ -1,5 +1,4 @@
-/* Commands and replies of mini-cheetah and CubeMars drives. drive.py of each
- * family names the sources. */
+/* Commands and replies of mini-cheetah and CubeMars (see drive.py). */
 #include "mini_cheetah.h"
 
 #include <math.h>
@@ -10,9 +9,8 @@
 
 enum { ENTER = 0xFC, EXIT, ZERO }; /* special codes */
 
-/* Reply with the state. The reply ends with the voltage or the temperature: 0
- * to 255 stand for -40 to 215 deg C (AK driver manual, 5.3, the example of a
- * reply). */
+/* Reply with the state, then voltage or temperature: 0 to 255 stand for -40 to
+ * 215 deg C (AK driver manual, 5.3, the example of a reply). */
 static void reply(mini_cheetah *own)
 {
     const motor *m = own->drive.motor;

@@ -35,8 +35,7 @@ static uint32_t get(moteus *own)
     return own->bad ? 0u : own->drive.heard.data[own->at++];
 }
 
-/* Read a number that has seven bits in each byte, least significant bits
- * first. */
+/* Read a number of seven bits per byte, least significant first. */
 static uint64_t get_varuint(moteus *own)
 {
     uint64_t number = 0;
@@ -82,8 +81,7 @@ static void put_varuint(moteus *own, uint64_t number)
     put(own, (uint32_t)number, 1);
 }
 
-/* Write a number into a register, truncated and clamped to the register's type
- * as in the firmware. */
+/* Write a number into a register, truncated and clamped to its type. */
 static void put_number(moteus *own, uint64_t of, uint32_t form)
 {
     double value = own->registers[of];
@@ -244,8 +242,7 @@ static void stop(moteus *own)
     own->drive.commanded = (double)NAN;
 }
 
-/* Accept a position command, unless the drive's trajectory planner would limit
- * it. */
+/* Accept a position command that the planner would not limit. */
 static void take(moteus *own)
 {
     drive *d = &own->drive;
@@ -261,8 +258,7 @@ static void take(moteus *own)
         d->tell(HANDLE);
 }
 
-/* Execute the subframes one by one. If all subframes were valid, execute their
- * command. */
+/* Execute the subframes in turn, then, if all were valid, the command. */
 int32_t moteus_obey(drive *d)
 {
     moteus *own = (moteus *)d;

@@ -5,8 +5,7 @@
 #include "drive.h"
 
 #define MOTEUS_REGISTERS 0x160
-#define MOTEUS_COMMAND 11 /* values of a command: the mode, and the registers
-                           * from 0x20 on */
+#define MOTEUS_COMMAND 11 /* the mode, and registers from 0x20 on */
 
 /* Questions to Python. MOTEUS_TAKE: the diagnostic stream removes `size` bytes
  * from the frame. MOTEUS_GIVE: the diagnostic stream adds at most `size` bytes

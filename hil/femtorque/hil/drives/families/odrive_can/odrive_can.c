@@ -51,8 +51,7 @@ static int is_old(const odrive_can *own)
 
 /* -- heartbeats ------------------------------------------------------------ */
 
-/* Send a heartbeat and schedule the next heartbeat, while the drive has
- * power. */
+/* Send a heartbeat and schedule the next, while powered. */
 static void beat(void *of)
 {
     odrive_can *own = of;
@@ -80,8 +79,7 @@ void odrive_can_begin(odrive_can *own)
 
 /* -- inputs ---------------------------------------------------------------- */
 
-/* Follow the inputs in torque or position mode. The model omits the other
- * modes. */
+/* Follow the inputs in torque or position mode, the modelled modes. */
 void odrive_can_follow(odrive_can *own)
 {
     motor *m = own->drive.motor;

@@ -4,8 +4,7 @@
 
 #include "drive.h"
 
-/* An ODrive, as in drive.py. position, velocity, torque: last inputs, rad,
- * rad/s, N m. */
+/* An ODrive (drive.py) and its last inputs, rad, rad/s, N m. */
 typedef struct {
     drive drive;
     double beat, pos_gain, vel_gain, position, velocity, torque;

@@ -4,8 +4,7 @@
 
 #include "drive.h"
 
-/* host: number of the host that the drive answers. faults: fault bits in the
- * identifiers of the answers. */
+/* host: that the drive answers. faults: bits in its identifiers. */
 typedef struct {
     drive drive;
     uint32_t host, faults;
