@@ -1,8 +1,5 @@
-"""The fault campaign: several hundred faults on the virtual board. Each fault has a required end state and a deadline.
-After it, the outputs must be safe. A test of one fault brings the board into a state as a host would, injects the
-fault, and compares the result with the expected state. An end state that is reached after the deadline is regarded as
-missed.
-"""
+"""The fault campaign: several hundred faults on the virtual board, each with an end state, a deadline, and safe outputs
+afterwards. A case brings the board into a state as a host would, injects the fault, and compares the end state."""
 
 from __future__ import annotations
 
@@ -82,9 +79,8 @@ class CaseOutcome:
 
 
 def mechanism_of(source: Mechanism) -> Mechanism:
-    """Return the arm of the campaign. The arm's first joint finds its zero at a mechanical stop outside the limits. The
-    second joint finds its zero by an index pulse, if the board has an input for it.
-    """
+    """Return the campaign's arm. The first joint's zero is a stop outside its limits, the second joint's zero an index
+    pulse if the board has an input for it."""
     first, second, *others = source.joints
     assert source.board is not None and first.encoder is not None
     assert second.encoder is not None and second.motor is not None
@@ -357,9 +353,7 @@ def _sag(low: float, fall_s: float, stay_s: float) -> Strike:
 
 
 def _halts(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield halts of the processor by a debugger. Boards with timers without a break input promise nothing, because a
-    PWM output would stop at a constant level.
-    """
+    """Yield halts by a debugger. Without a break input a PWM output would stop at a constant level."""
     if any(pwm.timer in WITHOUT_BREAK for channel in _board(mechanism).channels for _, pwm in channel.switches):
         return
 
@@ -479,9 +473,8 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _parked(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of an arm with a parking pose. The arm's motors may be switched off only in this pose. A fault of an
-    encoder or driver switches the motors off immediately, even during the motion to the pose.
-    """
+    """Yield faults of an arm that may be switched off only in its parking pose, except for a fault of an encoder or
+    driver, which switches it off immediately."""
     park = mechanism.safety.park
     if park is None:
         return
@@ -497,9 +490,7 @@ def _parked(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _held(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of an arm that is held without a host. After some faults the next host can take control of the arm.
-    All further faults end as in HOLD.
-    """
+    """Yield faults of an arm that is held without a host. Some let the next host take over, others end as in HOLD."""
     if mechanism.safety.host != "hold":
         return
 
@@ -515,9 +506,7 @@ def _held(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield a hand that pushes a joint for longer than its motor may bear. The motors hold the arm until its brakes
-    have closed.
-    """
+    """Yield a hand that overloads a motor. The motors hold the arm until its brakes have closed."""
     motor = mechanism.streamed[0].motor
     if motor is None or motor.continuous is None:
         return
@@ -577,9 +566,8 @@ def _flips(elf: Path) -> Iterator[Injection]:
 
 
 def _code_flips(elf: Path) -> Iterator[Injection]:
-    """Yield flipped bits of code that is not executed at that time, because changed code may do anything. A cycle of
-    the main loop checks 64 bytes. Within two passes all bytes have been checked.
-    """
+    """Yield flipped bits of code that is not executed then, because changed code may do anything. Each cycle of the
+    main loop checks 64 bytes, and two passes check all."""
     random = np.random.default_rng(11)
     image = Image.load(elf, 0x0800_0000, 1 << 20)
     check = image.start + len(image.flash) - 4

@@ -1,6 +1,4 @@
-"""Faults of motors on current loops: cables, windings, sensors, the converter. These faults also have a maximum
-current.
-"""
+"""Faults of motors on current loops, with a maximum current: cables, windings, sensors, the converter."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
-"""Faults of drives on a bus: every fault on every family, at several times. The drives' models show the outcome. An
-outcome is unsafe if a drive gives torque against the table below, for any report of the firmware. An outcome is bad if
-state or fault differ from docs/faults.md. A family is one row of KINDS.
-"""
+"""Faults of drives on a bus: every fault on every family (a row of KINDS), at several times. An outcome is unsafe if a
+drive's model gives torque against the table below, and bad if state or fault differ from docs/faults.md."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -88,9 +86,7 @@ EFFORT = 0.9  # maximum fraction of a drive's torque
 
 
 def arm_of(name: str) -> Mechanism:
-    """Return the horizontal arm with three drives of a family. Without a host the arm coasts, so its release is
-    visible.
-    """
+    """Return the horizontal arm with three drives of a family. It coasts visibly without a host."""
     kind, source = KINDS[name], load_mechanism(MECHANISMS / "damiao_arm.toml")
     assert source.board is not None
     joints = []
@@ -238,9 +234,7 @@ def board_halted(scene: Scene) -> None:
 def each(what: str, detail: str, strike: Strike, named: tuple[str, ...] = (), within: float = Injection.within,
          resting: Strike | None = None, moments: tuple[str, ...] = DRIVEN,
          refusals: tuple[str, ...] = (), unreached: bool = False, ends: str = "off") -> Iterator[Injection]:
-    """Yield one fault while the arm is driven, and if `refused` one at rest, with the permanent fault `resting`.
-    unreached: the board does not reach all drives.
-    """
+    """Yield one fault while the arm is driven, and if `refused` one at rest, with the permanent fault `resting`."""
     for moment in moments:
         yield Injection(what, detail, moment, strike, ends, named, within, unreached=unreached)
     for moment in RESTING if refusals else ():
@@ -326,9 +320,8 @@ def of_board(own: float, told: float, halted: float | None = None) -> Iterator[I
 
 
 def _settings(name: str) -> Iterator[Injection]:
-    """Yield incorrect settings from power-on. Only Damiao's drives report their range of velocity. With other drives,
-    an incorrect range is visible only when they move.
-    """
+    """Yield incorrect settings from power-on. Only Damiao's drives report their range of velocity. With other drives
+    only motion shows an incorrect range."""
     told = name.startswith("damiao")
     if name == "moteus":  # frames contain physical units, and no register contains the gains
         for detail, strike in (("another meaning", on(faults.rescale(0.8))), ("of the rotor", drive_becomes(home=1))):
@@ -350,9 +343,8 @@ def _settings(name: str) -> Iterator[Injection]:
 
 
 def parked(name: str) -> Iterator[Injection]:
-    """Yield all faults of `parked_of`, in a fixed order. The drives are switched off only in the pose. The loss of a
-    drive switches off the remaining drives immediately, even during the motion to the pose.
-    """
+    """Yield all faults of `parked_of`, in a fixed order. Drives are switched off only in the pose, but the loss of a
+    drive switches off the remaining drives immediately."""
     park, kind = parked_of(name).safety.park, KINDS[name]
     assert park is not None
 
@@ -483,9 +475,7 @@ def _begin_to_arm(scene: Scene, injection: Injection) -> None:
 
 
 def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Inject a fault from power-on or at rest. The host then tries to arm. ARM is refused, or ends in the corresponding
-    fault if drives answer simultaneously.
-    """
+    """Inject a fault from power-on or at rest. The host then tries to arm. ARM is refused, or ends in the fault."""
     if injection.moment == "CHECK":
         injection.strike(scene)
     scene.session.connect()
@@ -509,9 +499,7 @@ def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
 
 
 def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Check an arm that continues its motion. The arm's motion reaches the end, or the arm keeps its position. The
-    third allowed result is that all drives are off.
-    """
+    """Check an arm that reaches the end of its motion, keeps its position, or has all drives off."""
     moves = injection.moment in ("TRACK", "FOLLOW")
     wanted = np.array(LEVEL) + REACH if moves else np.array(scene.board.plant.q)
     scene.run(SECONDS if moves else 0.4)

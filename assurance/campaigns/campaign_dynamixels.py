@@ -1,8 +1,5 @@
-"""Faults of Dynamixel X servos, as a row of the table in assurance.campaigns.campaign_wires.
-
-A servo is unsafe if it has a forbidden goal current. A servo that the board cannot reach stops by its watchdog, because
-the board does not switch off the supply.
-"""
+"""Faults of Dynamixel X servos, a row of assurance.campaigns.campaign_wires. A forbidden goal current is unsafe. A
+servo that the board cannot reach stops by its watchdog, because its supply stays on."""
 
 from dataclasses import replace
 

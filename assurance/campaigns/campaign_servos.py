@@ -1,10 +1,7 @@
-"""Faults of Feetech servos, as a row of the table in assurance.campaigns.campaign_wires.
-
-A servo is unsafe if its motor has a forbidden voltage. Braking and coasting are safe. Servos have no timeout. A servo
-that the board cannot reach keeps its duty until the board switches off the supply of all servos. After a halt by a
-debugger, the watchdog resets the processor and the supply is switched off. A board without the output for the supply
-cannot stop these servos: `arm(cutoff=None)`.
-"""
+"""Faults of Feetech servos, a row of assurance.campaigns.campaign_wires. A forbidden voltage is unsafe; braking and
+coasting are safe. Servos have no timeout. A servo that the board cannot reach keeps its duty until the board, or the
+watchdog's reset after a halt by a debugger, switches off the supply of all servos. A board without the output for the
+supply cannot stop them: `arm(cutoff=None)`."""
 
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
-"""Faults of servos on one half-duplex serial bus. The results are checked as in assurance.campaigns.campaign_drives.
-
-All families share one table of faults. A Kind contains the differences of a family.
-"""
+"""Faults of servos on one half-duplex serial bus, checked as in assurance.campaigns.campaign_drives. All families share
+one table of faults. A Kind contains the differences of a family."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -86,9 +84,7 @@ def comes(register: int, value: int, size: int = 1) -> Strike:
 
 
 def _other_servo(another: Callable[[Scene], Servo], alone: bool) -> Strike:
-    """Return the injection that adds a second servo with the first servo's number. alone: the second servo replaces the
-    first.
-    """
+    """Return the injection of a second servo with the first servo's number. alone: it replaces the first."""
     def strike(scene: Scene) -> None:
         first(scene).cut = alone
         scene.board.wiring.buses.lines["servos"].servos += (another(scene),)

@@ -1,11 +1,8 @@
-"""An arm of Damiao drives that a PC commands over the bus without a board. The simulated drives, bus and plant are
-those of the virtual board.
+"""An arm of Damiao drives that a PC commands without a board, on the virtual board's drives, bus and plant.
 
-In each cycle the PC's loop wakes up, asks all drives for their state, and computes the gravity torque for this state in
-NumPy. The loop then sends each drive the motion's present position and velocity, the gains and the gravity torque. For
-comparison: OpenArm's stack reaches 125 Hz (enactic/openarm_ros2 #82). The delays of the loop are assumed values: see
-Jitter.
-"""
+In each cycle the PC's loop wakes up, asks all drives for their state, computes the gravity torque in NumPy, and sends
+each drive the motion's position and velocity, the gains and the torque. For comparison: OpenArm's stack reaches 125 Hz
+(enactic/openarm_ros2 #82). The delays are assumed: see Jitter."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,9 +38,8 @@ class Jitter:
 
 
 class Desk:
-    """Drives of a mechanism on one bus with a host's adapter, and their plant. seconds: since power-on. q (J,): true
-    positions of the plant, rad.
-    """
+    """A mechanism's drives on a bus with a host's adapter, and their plant. seconds: since power-on. q (J,): true,
+    rad."""
 
     def __init__(self, mechanism: Mechanism, plant: Driven | None = None) -> None:
         bus, = mechanism.buses

@@ -1,8 +1,6 @@
-"""One motion of an arm with seven drives, played in several ways: by the drives' PD without feed-forward, by a loop on
-a PC with gravity compensation, and by this firmware, as a planned motion and as live targets. An ideal board gives the
-lower bound of the error, which the drives' loops and the resolution of the frames determine. PD without feed-forward
-uses the same image, also at 1 kHz. Gains, drives, bus and plant are equal in all cases.
-"""
+"""One motion of an arm with seven drives, played by the drives' PD alone, by a loop on a PC with gravity compensation,
+and by this firmware, planned and as live targets. An ideal board gives the lower bound of the error, from the drives'
+loops and the frames' resolution. PD alone uses the same image, also at 1 kHz. All else is equal."""
 
 from __future__ import annotations
 
@@ -83,18 +81,14 @@ class Way:
         return np.abs(np.diff(self.ran.q, axis=0)).max(axis=0) / 1e-3
 
     def off(self, since: float) -> float:
-        """Return the largest distance from the path after a time, rad, of the worst joint. The distance is measured to
-        the nearest point of the path.
-        """
+        """Return the worst joint's largest distance to the nearest point of the path after a time, rad."""
         path = motion_of(arm()).at(np.arange(0.0, TIMES[-1], 1e-3))[0]
         later = self.ran.q[self.ran.seconds > since]
         return max(float(np.abs(path - q).max(axis=1).min()) for q in later)
 
 
 def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault: str | None = None) -> Way:
-    """Play the motion by the image on the virtual board. fault: name in femtorque.hil.board.faults, injected in the
-    middle of the motion. After the fault the host resumes the motion.
-    """
+    """Play the motion by the image. fault: of femtorque.hil.board.faults, in mid-motion; the host then resumes."""
     folder = BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))
     image = platformio.build_image(mechanism, folder, feedforward=feedforward)
     with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
@@ -141,10 +135,8 @@ def by_host(mechanism: Mechanism, motion: Trajectory, stall: tuple[float, float]
 
 
 def ideally(mechanism: Mechanism, motion: Trajectory, coarse: bool) -> Way:
-    """Play the motion by a board without delay that knows the arm exactly, at 1 kHz. The remaining error comes from the
-    drives. coarse: the board rounds values to the resolution of the frames, and carries the rounding remainder of
-    torques to the next tick.
-    """
+    """Play the motion at 1 kHz by a board without delay and model error, so that only the drives err. coarse: round to
+    the frames' resolution, and carry the remainder of torques to the next tick."""
     desk, dt = Desk(mechanism), 1.0 / mechanism.control.rate_hz
     forward = torque(mechanism, motion, total=True).tau
     places, carried = [], np.zeros(len(desk.drives))

@@ -46,9 +46,7 @@ OF_THE_CHIP = ("wrong crystal", "supply sags", "debugger halts", "stack overrun"
 
 @pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
 def test_that_faults_of_the_chip_itself_end_well_on_both_families(name, tmp_path):
-    """The sample is the last fault of each type. On both chips the faults are injected in PROBE. The supply voltage
-    drops slowly and far.
-    """
+    """The sample is the last fault of each type, in PROBE. The supply voltage drops slowly and far."""
     played(boards.three_link(name, tmp_path), f"campaign-{name}",
            lambda every: firsts(OF_THE_CHIP)(list(reversed(every))))
 
@@ -81,9 +79,7 @@ def test_that_faults_of_currents_end_where_they_must_before_much_flows(name, kin
 @pytest.mark.parametrize(("which", "name"), [("parked", "f405rg-4"), ("parked", "nucleo-g474re-6"),
                                             ("held", "f405rg-4")])
 def test_that_a_parked_arm_is_let_go_in_its_pose_and_a_held_arm_taken_over(which, name, tmp_path):
-    """The sample has one fault of each type, and one fault during the motion to the parking pose. `make bench` injects
-    all faults in every state.
-    """
+    """The sample has a fault of each type, and one on the way to the pose. `make bench` injects all of them."""
     def some(every):
         own = [i for i in every if i.kind.startswith(ONLY[which])]
         return [next(i for i in own if i.kind == kind) for kind in dict.fromkeys(i.kind for i in own)] + [own[-3]]

@@ -42,9 +42,7 @@ def wrong(outcomes):
 
 @pytest.mark.parametrize("name", list(campaign.KINDS))
 def test_that_a_sample_ends_where_it_must_with_no_torque(name):
-    """Of the drives that the board cannot reach, only drives without a timeout continue, until their supply is switched
-    off.
-    """
+    """Only drives without a timeout that the board cannot reach continue, until their supply is off."""
     outcomes = campaign.run(name, PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE[name]])
     print(table(outcomes))
     assert len(outcomes) == len(SAMPLE[name]) and wrong(outcomes) == []
@@ -64,9 +62,7 @@ def test_that_an_arm_on_drives_lies_down_before_they_are_let_go(name, what):
 
 
 def on_the_way(outcomes):
-    """Return whether faults that should be injected during the motion to the parking pose find the arm in this motion.
-    Drives that continue are not measured.
-    """
+    """Return whether faults on the way to the pose find the arm moving. Drives that continue do not count."""
     return all(o.left or o.seconds > campaign.ON_THE_WAY - 0.01
                for o in outcomes if o.injection.name.startswith("on its way"))
 
@@ -82,9 +78,7 @@ def test_that_drives_let_go_elsewhere_are_unsafe():
 @pytest.mark.parametrize("servos, sample", [(campaign_servos, SAMPLE_OF_SERVOS),
                                             (campaign_dynamixels, SAMPLE_OF_DYNAMIXELS)], ids=["feetech", "dynamixel"])
 def test_that_a_sample_of_servos_ends_where_it_must(servos, sample):
-    """If Feetech servos cannot be reached, the board, or the reset by its watchdog, switches off their supply.
-    Dynamixel servos have a watchdog.
-    """
+    """The board, or its reset, cuts the supply of Feetech servos out of reach. Dynamixel servos have a watchdog."""
     outcomes = campaign_wires.run(servos, PLACE,
                                   lambda every: [i for i in every if (i.kind, i.name, i.moment) in sample])
     assert len(outcomes) == len(sample) and wrong(outcomes) == []

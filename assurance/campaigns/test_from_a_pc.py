@@ -1,7 +1,5 @@
-"""Comparison of tracking errors of arms with Dynamixel, moteus and ODrive drives. The motions are played by the image,
-by PD without feed-forward, and by a PC that sends set points as users' programs do. Five moteus controllers on one bus
-at 1 kHz are also commanded by a PC with gravity compensation and the maker's package.
-"""
+"""Tracking errors of arms with Dynamixel, moteus and ODrive drives: by the image, by PD without feed-forward, and by a
+PC that sends set points as users do. Five moteus at 1 kHz also get gravity compensation by the maker's package."""
 
 import math
 from collections.abc import Callable
@@ -68,9 +66,8 @@ FAMILIES = {
 @pytest.mark.bench
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_image_is_nearer_to_the_motion_than_pd_alone_and_than_set_points_of_a_pc(name):
-    """Errors are true positions minus targets at the same time. The users' set points are also compared with targets
-    that have their best constant delay, because an arm that follows late is still on its path.
-    """
+    """Errors are true positions minus targets. Users' set points are also compared with targets of the best constant
+    delay, because an arm that follows late is still on its path."""
     family = FAMILIES[name]
     mechanism, motion = family.arm()
     ours, pd = (seven_drives.on_board(mechanism, motion, feedforward) for feedforward in (True, False))

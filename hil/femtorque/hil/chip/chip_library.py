@@ -1,9 +1,5 @@
-"""C sources that are compiled for the Cortex-M4F. The caller runs one function at a time, and each instruction is
-counted.
-
-Tests use this library only to measure ft_step: bits, instructions and stack. femtorque.hil.board.virtual runs whole
-images.
-"""
+"""C sources compiled for the Cortex-M4F, run one function at a time with each instruction counted. This library only
+measures ft_step: bits, instructions and stack. femtorque.hil.board.virtual runs whole images."""
 
 from __future__ import annotations
 
@@ -70,11 +66,8 @@ class Call:
 
 
 class ChipLibrary:
-    """Compiled sources {name: text} in emulated flash. Python calls the functions by name.
-
-    Arguments are integers or addresses. `put` copies an array to memory and returns its address; the memory is not
-    released.
-    """
+    """Compiled sources {name: text} in emulated flash. Python calls functions by name with integers or addresses. `put`
+    copies an array to memory, which is never released, and returns its address."""
 
     def __init__(self, sources: dict[str, str], flags: tuple[str, ...] = ("-O2",), warnings: bool = True,
                  libraries: tuple[str, ...] = ()) -> None:

@@ -67,20 +67,14 @@ FLASH_MEMORIES = {
 
 
 class FlashFetch:
-    """Cycles for which a processor waits for its flash. Initially the caches are empty. The model of flash (RM0090,
-    3.5; RM0440, 3.3), in hil/chip/flash_fetch.c:
+    """Cycles for which a processor waits for its flash, from empty caches (RM0090, 3.5; RM0440, 3.3;
+    hil/chip/flash_fetch.c). Flash delivers a line in 1 + wait_states cycles, and prefetches the next line while a line
+    executes. Execution that continues into the next line waits for the rest of its read time: on an STM32F405, straight
+    code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4. A jump waits for a whole line, unless
+    the instruction cache (code_lines, jump targets only, least recently used) has it. Constants have a separate cache
+    (data_lines). A line that is missing there costs all wait states, without any prefetch meanwhile.
 
-    - Flash delivers a line in 1 + wait_states cycles.
-    - While a line executes, the next line is prefetched. When execution continues into the next line, it waits for the
-      remaining read time of that line. On an STM32F405, straight code of 4-byte instructions of one cycle takes 6
-      cycles per line instead of 4.
-    - A jump to a line that is not cached waits until the whole line has been read. The instruction cache (code_lines)
-      stores only lines that are jump targets; it replaces the least recently used line.
-    - Constants have a separate cache (data_lines). A line that is not in the cache costs all wait states, and no
-      prefetch happens meanwhile.
-
-    Not modelled: a jump delayed by a running prefetch, and other bus masters that read flash.
-    """
+    Not modelled: a jump delayed by a running prefetch, and other bus masters that read flash."""
 
     stalls = Member(int, "_state")
 

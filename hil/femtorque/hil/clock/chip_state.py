@@ -1,9 +1,5 @@
-"""Peripherals of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog, links with their DMA,
-CAN.
-
-The state of these peripherals exists only in C. C handles the frequent register accesses. Python configures the
-peripherals, handles rare accesses, and answers the questions of C.
-"""
+"""The chip's peripherals in C (parts.h): timers, converters, ports, SysTick, watchdog, links with DMA, CAN. Their state
+exists only in C. C handles frequent accesses. Python configures the peripherals and handles rare accesses."""
 
 from collections.abc import Callable, Iterator
 from operator import attrgetter

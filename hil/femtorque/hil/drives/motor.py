@@ -13,10 +13,8 @@ AMBIENT = 25.0  # deg C
 
 @dataclass(frozen=True)
 class Traits:
-    """Constants of a motor and its inner loop.
-
-    rated: torque that heats the winding by `rise` (K) in steady state, as a fraction of the maximum torque.
-    """
+    """Constants of a motor and its inner loop. rated: torque that heats the winding by `rise` (K) in steady state, as a
+    fraction of the maximum torque."""
 
     rate: float  # rate of the inner loop, Hz
     bandwidth: float  # first-order bandwidth of the torque, Hz

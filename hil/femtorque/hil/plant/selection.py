@@ -56,11 +56,9 @@ class Driven(Protocol):
 
 
 def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None) -> Plant:
-    """Return the plant at its start pose. kind: "auto", or "mujoco" with a scene. A flexible link has twice as many
-    elements as in the inverse model.
-
-    Raises BadInput for an unknown kind, and the exceptions of femtorque.hil.plant.mujoco.
-    """
+    """Return the plant at its start pose, with twice as many elements of a flexible link as the inverse model. kind:
+    "auto", or "mujoco" with a scene. Raises BadInput for an unknown kind. Raises the exceptions of
+    femtorque.hil.plant.mujoco."""
     if kind not in KINDS:
         raise BadInput("command line", "--plant", kind, "no such plant", "plants: " + ", ".join(KINDS))
     if scene is not None and kind != "mujoco":
@@ -124,11 +122,8 @@ def world_of(plant: Driven) -> mujoco.MujocoPlant | None:
 
 
 class Wired(driven_plants.Driven):
-    """A plant, seen through the motors and encoders of the streamed joints. q, v (J,), counts and voltages belong to
-    the streamed joints.
-
-    `plant` contains all joints, including the passive joints of loops.
-    """
+    """A plant with all joints, also passive ones, seen through the motors and encoders of its streamed joints. q, v
+    (J,), counts and voltages belong to the streamed joints."""
 
     def __init__(self, plant: Plant) -> None:
         self.plant = plant

@@ -10,11 +10,8 @@ from femtorque.hil.plant.selection import Driven, Wired
 
 
 def tips_of(plant: Driven) -> dict[str, float]:
-    """Return {flexible link: distance of its end from the axis at its root, m}; empty for rigid plants.
-
-    For a planar arm the distance is positive to the left, and the end is the end of the link together with its loads.
-    For other arms the distance is an absolute value.
-    """
+    """Return {flexible link: distance of its end from the axis at its root, m}: for a planar arm positive to the left,
+    with the link's loads; for other arms absolute."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     if isinstance(whole, FlexibleArmPlant):
         link = next(link.name for link in whole.mechanism.links if link.beam)

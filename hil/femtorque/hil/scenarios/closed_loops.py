@@ -1,8 +1,5 @@
-"""Closed mechanisms on the virtual board under three control laws: PD without feed-forward, PD with the torques of
-Isobe's Eq. 16, and PD with these torques and the constraint forces of the opened loops.
-
-For each control law there is an exact image. The articulated plant has friction and encoders.
-"""
+"""Closed mechanisms on the virtual board under three control laws, each with its exact image: PD alone, PD with the
+torques of Isobe's Eq. 16, and PD with these torques and the constraint forces of the opened loops."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

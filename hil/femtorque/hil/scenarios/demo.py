@@ -1,9 +1,6 @@
-"""`femtorque demo`: the three-link experiment of Isobe's Figs 6 to 8 on the virtual board.
-
-The demo plays one motion twice, with the same gains, friction and encoders. The first run uses PD without feed-forward,
-and the second run uses feed-forward + PD. `sweep` adds half and quarter gains and the paper's period of 10 ms, and
-draws a figure like Fig. 8.
-"""
+"""`femtorque demo`: the three-link experiment of Isobe's Figs 6 to 8 on the virtual board. One motion is played without
+and with feed-forward, with the same PD gains, friction and encoders. `sweep` adds half and quarter gains and the
+paper's period of 10 ms, and draws a figure like Fig. 8."""
 
 from __future__ import annotations
 
@@ -61,11 +58,8 @@ class Case:
 
 @dataclass(frozen=True)
 class DemoRun:
-    """Values of a Result for the table and the figure. The result of a run is too large for the transfer between
-    processes.
-
-    target, actual (T, J): target angles and the plant's true angles, rad.
-    """
+    """Values of a Result, which is too large for the transfer between processes, for table and figure. target, actual
+    (T, J): target angles and the plant's true angles, rad."""
 
     case: Case
     result: dict[str, Any]
@@ -121,11 +115,9 @@ class Demonstration:
 
 def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force: bool = False,
                 on_progress: Callable[[int, int, str], None] = lambda done, total, what: None) -> Demonstration:
-    """Copy the example into a folder, play its motion, and write the files that the options request.
-
-    sweep: add rates and gains, and their figure. page: add the logs of the two runs and their pages. Before playing,
-    raises BadInput for an existing file that would be overwritten, and the Refused of a build.
-    """
+    """Copy the example into a folder, play its motion, and write the requested files. sweep: add rates and gains, and
+    their figure. page: add logs and pages of both runs. First raises BadInput for an existing file, and Refused for a
+    build."""
     copies = [_copied(path, folder) for path in (EXAMPLE, TRAJECTORY)]
     written = [folder / name for name in (*([FIGURE] if sweep else []), *([PAGE, ARM, *LOGS.values()] if page else []))]
     kinds = {".png": output.picture("demo"), ".html": output.page("plot")}

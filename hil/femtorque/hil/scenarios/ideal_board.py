@@ -1,9 +1,6 @@
-"""An ideal board in place of a real one: exact angles and velocities, torque without delay, no friction.
-
-The remaining tracking error is caused by the control law and the feed-forward. The torque of a tick is the torque of
-the motion (femtorque.codegen.verify.motion_torques, including rotors) plus Ku (q_d - q) + Kv (qd_d - qd) at the
-beginning of the tick.
-"""
+"""An ideal board: exact angles and velocities, torque without delay, no friction. Control law and feed-forward cause
+the remaining error. A tick's torque is the motion's (femtorque.codegen.verify.motion_torques, with rotors) plus Ku (q_d
+- q) + Kv (qd_d - qd) at the beginning of the tick."""
 
 from dataclasses import replace
 

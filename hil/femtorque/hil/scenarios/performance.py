@@ -40,13 +40,10 @@ class Performance:
 
 def perform(name: str, only: str | None = None, *, short: bool = False, fault: str | None = None,
             board: str | None = None, wall: Any = None) -> Performance:
-    """Play all runs of a scenario, or one of them, and compare the results with the requirements in the scenario file.
-
-    fault: injected in each run instead of the fault of the run; the requirements are then not checked. board: the port
-    of a real board with the pil image, by default the virtual board. wall: the clock that limits the wait for the
-    board's line. Raises BadInput if the name is unknown or its scenario cannot be played, and Refused if a run is
-    refused.
-    """
+    """Play all runs of a scenario, or one of them, and check the file's requirements. fault: injected instead of the
+    run's fault, without this check. board: port of a real board with the pil image, by default the virtual board. wall:
+    clock that limits the wait for the board. Raises BadInput for an unknown or unplayable scenario, Refused for a
+    run."""
     chosen = scenario.load_scenario(name)
     cases = chosen.runs(short) if only is None else [_named(chosen, only)]
     left_out = {case.name: why for case in cases if (why := _why_not(case, board))}

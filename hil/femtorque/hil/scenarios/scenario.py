@@ -319,11 +319,8 @@ Runner = Callable[..., Result]
 def play_scenario(scenario: Scenario, case: PlannedRun, *, short: bool = False, fault: str | None = None,
                   chosen: Mechanism | None = None, plant: Plant | None = None,
                   runner: Runner = run_closed_loop) -> Result:
-    """Play one run with the exact image on the virtual board, the articulated plant and the host.
-
-    fault: injected instead of the fault of the run. chosen: the mechanism of the design, for a run that needs it.
-    plant: a plant that the caller can inspect afterwards, by default `plant_of` the run.
-    """
+    """Play one run with the exact image on the virtual board, the articulated plant and the host. fault: instead of the
+    run's fault. chosen: the design's mechanism, for a run that needs it. plant: by default `plant_of` the run."""
     mechanism = chosen if case.design and chosen is not None else scenario.mechanism
     if scenario.file.scene is not None:
         return _among_things(scenario, scenario.file.scene, case, short, fault or case.fault, runner)

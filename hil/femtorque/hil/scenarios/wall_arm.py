@@ -1,10 +1,7 @@
-"""The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"). The tip moves
-along the wall and presses on it.
-
-As in the paper, only the torques of the boundary-value motion drive the arm. With force feedback, a motor in the third
-joint adds a torque: `gain` times the lever times the missing force. The force is the low-passed signal of the force
-sensor, delayed by one step.
-"""
+"""The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"): the tip moves
+along the wall and presses on it. As in the paper, only the torques of the boundary-value motion drive the arm. With
+force feedback, a motor in the third joint adds `gain` times the lever times the missing force, from the force sensor's
+low-passed signal, a step late."""
 
 from dataclasses import dataclass
 

@@ -103,13 +103,9 @@ def cells(link: Link) -> list[Cell]:
 
 
 def _least_around(link: Link, share: float) -> float:
-    """Return the rotary inertia of a cell about the beam's axis at which the element's torsion is no faster than its
-    bending.
-
-    The inertia of a slender beam about its axis is far smaller, or unknown. With a smaller inertia, this motion, which
-    has no energy, would determine the stable step. The returned inertia is at most the maximum that a cell of this
-    length can have.
-    """
+    """Return the rotary inertia of a cell about the beam's axis at which torsion is no faster than bending. The inertia
+    of a slender beam is far smaller, or unknown, and would determine the stable step by a motion without energy. The
+    returned inertia is at most the maximum of a cell of this length."""
     beam = _beam(link)
     h, m = beam.length / beam.elements, link.mass * share
     EI = min(beam.EI)

@@ -86,12 +86,8 @@ class Cycle:
         return library()[0].addressof(self.arm, member)
 
     def consistent(self) -> tuple[Array, Array]:
-        """Return the accelerations (size,) and multipliers (K,) of the present state, including the drives, from C
-        gamma = -Cdot v.
-
-        The accelerations of the cycle make the velocity satisfy the rows, so they belong to the mid-step velocity.
-        These accelerations are correct for the time integration, but as forces they are only of first order.
-        """
+        """Return accelerations (size,) and multipliers (K,) of the present state, with the drives, from C gamma = -Cdot
+        v. The cycle's own accelerations belong to the mid-step velocity, so as forces they are only of first order."""
         distances, others = self.equations.curvature(self.v)
         gamma, multipliers = self.equations.solve(self.applied, -distances, -others)
         return gamma + self.along.responses @ self.total, multipliers + self.along.multipliers @ self.total

@@ -21,11 +21,8 @@ SINGULAR = 1e-12  # pivot of a row, relative to its mobility, below which multip
 
 
 class Equations:
-    """The rows and their factor at degrees of freedom z (size,).
-
-    C: (K, size) rows of mechanisms and rotors. Y: (size, K) = W C'. q: (n,) coordinates; angles are within half a turn.
-    G: (n, size) gradient of the coordinates.
-    """
+    """The rows and their factor at degrees of freedom z (size,). C: (K, size) rows of mechanisms and rotors. Y: (size,
+    K) = W C'. q: (n,) coordinates, angles within half a turn. G: (n, size) their gradient."""
 
     def __init__(self, structure: Structure, z: Array) -> None:
         s, system = structure, structure.system

@@ -1,10 +1,7 @@
-"""The mechanism that a motor board drives, as articulated point masses: solids, beams, joints, loops and motors of a
-mechanism file.
+"""The mechanism that a motor board drives, as articulated point masses: solids, beams, joints, loops and motors.
 
-This plant can replace femtorque.hil.plant.rigid.Plant and has no equation of motion in common with it. The equations
-are those of the paper, and joint angles are computed from the points. The two plants have the same motors, encoders and
-friction law.
-"""
+It can replace femtorque.hil.plant.rigid.Plant, with the same motors, encoders and friction law, but without a common
+equation of motion: the equations are the paper's, and joint angles are computed from the points."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""moteus controllers with motors. A mechanism file configures the controllers by calibration, servo.pid_position and
-limits. The range of velocity is the range of int16 in docs/protocol/registers.md. The gains are the firmware's defaults
-(fw/bldc_servo_structs.h). The value of the torque, for a motor with a gear, is chosen.
-"""
+"""moteus controllers with motors, configured by calibration, servo.pid_position and limits. The range of velocity is
+that of int16 in docs/protocol/registers.md, and gains are the firmware's defaults (fw/bldc_servo_structs.h). The
+torque, for a motor with a gear, is chosen."""
 
 import math
 

@@ -1,9 +1,6 @@
-"""Diagnostic stream of a moteus: lines of text, and records that follow a description of their fields.
-
-docs/protocol/diagnostic.md of mjbots/moteus. Descriptions of records have the format of mjlib (telemetry/format.h): a
-type, then the fields of an object, each with flags, name, aliases and type. A field whose type is missing is the last
-field.
-"""
+"""Diagnostic stream of a moteus (docs/protocol/diagnostic.md of mjbots/moteus): lines of text, and records that follow
+a description in mjlib's format (telemetry/format.h): a type, then the fields of an object, each with flags, name,
+aliases and type. A field whose type is missing is the last field."""
 
 import struct
 

@@ -1,11 +1,7 @@
 """RobStride drives with their private protocol (kscalelabs/robstride, protocol.rs and parameters.rs; RobStride/
-SampleProgram, Robstride.cpp): extended identifiers type << 24 | data << 8 | drive, fields of 16 bits.
-
-The factory settings are canTimeout 0, which disables the timeout, and zero_sta 0: after power-up the position is
-between 0 and one turn.
-
-Operation commands, stops and the state are in C (robstride.c).
-"""
+SampleProgram, Robstride.cpp): extended identifiers type << 24 | data << 8 | drive, fields of 16 bits. Factory settings:
+canTimeout 0 (no timeout), and zero_sta 0 (after power-up the position is between 0 and one turn). Operation commands,
+stops and the state are in C (robstride.c)."""
 
 import math
 import struct
