@@ -21,7 +21,7 @@ from femtorque.hil.chip import ChipLibrary  # noqa: E402
 from femtorque.hil.cost.chip_step import STATE_ROOM  # noqa: E402
 from links import filled  # noqa: E402
 
-PAGE, MARK = ROOT / "README.md", "steps"
+PAGE, MARK = ROOT / "docs" / "theory.md", "steps"
 ROWS = (("nodal", "three_link"), ("nodal", "eight_link"), ("nodal", "six_axis"), ("nodal", "four_bar"),
         ("nodal", "flexible_arm"), ("printed", "three_link"), ("printed", "six_axis"), ("printed", "four_bar"))
 MOTIONS, SECONDS, TICKS = 12, 1.0, 60

@@ -33,7 +33,7 @@ from femtorque.host.scene import scene
 from femtorque.host.show import serving
 from tests.codegen.mechanism.test_urdf import robot
 from tests.hil.play import test_identify_whole
-from tests.support.browser import chromium
+from tests.support.browser import Browser, chromium
 from tests.support.differing import differing
 from tests.support.suite import ROOT
 
@@ -48,6 +48,7 @@ stop = false
 joints = { shoulder_pan = 0.7, shoulder_lift = -0.6, elbow_flex = 0.5, wrist_flex = -0.5, gripper = 0.9 }
 """  # waypoints of the run in the picture
 SIZE = (1200, 880)  # size of the live page in the picture, px
+FRAMES_HZ = 12  # frames of the moving picture, per second
 SEEN = 290  # STATUS messages, 100 a second
 
 
@@ -65,7 +66,7 @@ def plan() -> None:
 
 
 def run_page() -> None:
-    """Show the page of a run of the tour's arm, in the light theme.
+    """Show the page of a run of the tour's arm in the light theme, as a still and as a moving picture.
 
     The arm's meshes come from https://github.com/TheRobotStudio/SO-ARM100 (Apache-2.0).
     """
@@ -80,7 +81,18 @@ def run_page() -> None:
         browser.run("femtorque.seek(1.12); document.getElementById('torque-shares').scrollIntoView()")
         time.sleep(1.5)  # until it is drawn
         large = Image.open(browser.shown(Path("large.png"))).convert("RGB")
+        browser.look(1200, 688)
+        moving = [_frame(browser, seconds) for seconds in np.arange(0.0, 3.0, 1.0 / FRAMES_HZ)]
     large.resize((1500, 860), Image.Resampling.LANCZOS).save(HERE / "run_page.png", optimize=True)
+    moving[0].save(HERE / "moving.webp", save_all=True, append_images=moving[1:], duration=1000 // FRAMES_HZ, loop=0,
+                   quality=60, method=6)
+
+
+def _frame(browser: Browser, seconds: float) -> Image.Image:
+    """Return the run page's picture at a time of the motion."""
+    browser.run(f"femtorque.seek({seconds})")
+    time.sleep(0.3)  # until it is drawn
+    return Image.open(browser.shown(Path("frame.png"))).convert("RGB")
 
 
 def monitor() -> None:

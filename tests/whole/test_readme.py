@@ -25,11 +25,12 @@ from tests.support.suite import HANG, ROOT
 from tests.whole.test_wheel import copied
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+MORE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "firmware" / "README.md", ROOT / "codegen" / "THEORY.md",
          *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def typed(text=README):
+def typed(text):
     """Return every command of the indented blocks, without the comment behind it."""
     lines = re.findall(r"^    ((?:femtorque|make|git|python3|pip) .*)$", text, re.MULTILINE)
     return [line.split("  #")[0].strip() for line in lines]
@@ -40,29 +41,27 @@ def block(language):
 
 
 def section(title):
-    return README.split(f"## {title}\n")[1].split("\n## ")[0]
+    return (README + MORE).split(f"## {title}\n")[1].split("\n## ")[0]
 
 
-# Each command of the README is in one of these lists. A test below runs each list.
+# Each command of the README and of docs/commands.md is in one of these lists. A test below runs each list.
 MAKE = typed(README.split("## Ten minutes")[0])
 CLONE, INSTALL, FETCH, *TOUR = typed(section("Ten minutes"))
 SERVOS, FAULT = TOUR.pop(), TOUR.pop()
-BOARD = [line for line in typed(section("A real board")) if "so101" in line or line == "femtorque ports"]
-LONG = [line for line in BOARD if line.split()[1] in ("bringup", "identify")]
-DESK = [line for line in typed(section("A real board")) if line not in BOARD]
-REST = [FAULT, SERVOS, *typed(section("More")), *typed(section("Closed and changing mechanisms"))]
+PORTS, MONITOR, FLOAT, *DESK = typed(section("With a board"))
+FLASH, BRINGUP, HOME, IDENTIFY, STREAM = typed(section("A real board"))
+LONG, BOARD = [BRINGUP, IDENTIFY], [FLASH, PORTS, MONITOR, HOME, STREAM, FLOAT]
+REST = [FAULT, SERVOS, *typed(section("Torques, C and figures")), *typed(section("Closed and changing mechanisms"))]
 
 
 def test_every_command_is_executed_by_a_test():
-    assert sorted(typed()) == sorted([*MAKE, CLONE, INSTALL, FETCH, *TOUR, *BOARD, *DESK, *REST])
+    assert sorted(typed(README + MORE)) == sorted([*MAKE, CLONE, INSTALL, FETCH, *TOUR, *BOARD, *LONG, *DESK, *REST])
     assert [line.split()[1] for line in MAKE] == ["demo", "test"]
     assert INSTALL.startswith("python3 -m venv") and FETCH.startswith("pip install example-robot-data && cp ")
     assert [line.split()[1] for line in TOUR] == ["init", "check", "plan", "build", "hil", "plot", "hil",
                                                   "home", "stream",
                                                    "stream"]
-    assert [line.split()[1] for line in BOARD] == ["flash", "ports", "monitor", "home", "stream", "bringup",
-                                                   "home", "float",
-                                                    "identify"]
+    assert [line.split()[1] for line in BOARD] == ["flash", "ports", "monitor", "home", "stream", "float"]
     assert [line.split()[1] for line in DESK] == ["build", "hil"] and "--fault" in FAULT
     assert SERVOS.split()[1:4] == ["hil", "run", "mechanisms/so101_sts.toml"]
     assert all(line.startswith("femtorque ") for line in REST)
@@ -152,14 +151,12 @@ def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
 
 
 def test_a_board_that_is_flashed_and_plays_the_motion_of_the_tour(desk, run, so101, tmp_path, monkeypatch):
-    """All lines but bring-up and identification are typed in order. The virtual board replaces the real one."""
+    """The test types all lines except bring-up and identification. The virtual board replaces the real board."""
     tool(tmp_path, "openocd", OPENOCD)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with plugged_in(so101) as board:
         said = {}
         for line in BOARD:
-            if line in LONG:
-                continue
             if line.split()[1] in ("monitor", "float"):
                 ctrl_c(board, 0.5)
             said[line.split()[1]] = run(line.replace("--speed 0.2", "--speed 0.8"))
@@ -300,7 +297,8 @@ def test_the_readme_says_early_which_motors_and_that_no_hardware_has_run_it():
     """The README states before its first command which motors are supported, and that no hardware has been tested. The
     tour says that the motors in its files are not real products."""
     before, after = " ".join(README.split()).split("## Ten minutes")
-    assert "**brushed** DC motors" in before and "femtorque has not run on real hardware" in before
+    first = before.split(" make demo")[0]
+    assert "**brushed** DC motors" in first and "femtorque has not run on real hardware" in first
     tour = after.split("**2.")[0]
     assert "`init` chooses are invented" in tour and "`--motor NAME` uses a motor" in tour
 

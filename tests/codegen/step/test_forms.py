@@ -1,4 +1,4 @@
-"""Test that a new measurement reproduces the README's table of steps."""
+"""Test that a new measurement reproduces the table in docs/theory.md of steps."""
 
 import re
 import runpy
@@ -13,8 +13,8 @@ MOTIONS = 1  # of the twelve random motions
 
 
 def table() -> dict[str, list[str]]:
-    """Return the cells of the README's rows, by scheme and mechanism."""
-    part = (ROOT / "README.md").read_text(encoding="utf-8").split("<!-- made: steps -->")[1].split("<!-- end -->")[0]
+    """Return the cells of the page's rows, by scheme and mechanism."""
+    part = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8").split("<!-- made: steps -->")[1].split("<!-- end -->")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.strip().splitlines()[2:]]
     return {f"{row[0]}, {row[1]}".replace("`", ""): row[2:] for row in rows}
 
@@ -24,7 +24,7 @@ def test_the_table_has_the_rows_of_its_command():
 
 
 @pytest.mark.parametrize("name", [", ".join(row) for row in STEPS["ROWS"]])
-def test_the_readme_s_figures_of_a_step_are_measured_again(name):
+def test_the_figures_of_a_step_are_measured_again(name):
     """Another compiler may change the number of instructions, cycles and flash bytes by a tenth.
 
     With fewer motions the measured error is at most the error in the table.
