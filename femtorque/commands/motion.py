@@ -284,7 +284,7 @@ def _shown(session: Any, web: int | None, udp: str | None, arm: dict[str, Any] |
 def plot(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN.mcap", help="log of a run; of several, to compare them",
                                                show_default=False)],
-    out: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", show_default="RUN.html",
+    out: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", show_default="RUN.report.html",
                                                    help="report .html; figure .png, .svg, .pdf; table .csv, .parquet; "
                                                    "may be given again")] = None,
     force: Force = False,
@@ -300,7 +300,7 @@ def plot(
     if len(runs) > 1:
         return _compare(runs, out, force)
     run, = runs
-    what, files = log.read_log(run), out or [run.with_suffix(".html")]
+    what, files = log.read_log(run), out or [run.with_suffix(".report.html")]
     writers = {".html": write_report, ".csv": write_export, ".parquet": write_export} | dict.fromkeys(FORMATS,
                                                                                                       draw_run)
     for file in files:

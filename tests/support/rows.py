@@ -120,7 +120,7 @@ HERE: dict[str, tuple[str, ...]] = {
     "host/show/test_scene.py::test_loops_are_closed_as_the_model_closes_them": ("five_bar", "palletizer"),
     "host/show/test_scene.py::test_pages_fit_a_narrow_screen_and_follow_the_systems_colours": ("light",),
     "host/show/test_scene.py::test_the_page_of_a_plan_moves_the_arm_within_marked_limits": ("three_link",),
-    "whole/test_files.py::test_an_existing_file_is_replaced_only_with_force_and_only_if_of_the_same_kind": (
+    "whole/test_files.py::test_a_changed_file_is_replaced_only_with_force_and_only_if_of_the_same_kind": (
         "check*", "generate*", "plan*", "plot csv", "plot html", "plot png", "reproduce", "stream*", "torque*"),
     "whole/test_first_power_up.py::test_step_09_an_open_loop_stops_the_drivers_and_no_board_arms_with_it": (
         "f405rg-4-0.0", "nucleo-g474re-6-1e-06", "odrive-v3.6-0.002"),

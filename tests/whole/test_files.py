@@ -67,8 +67,7 @@ def verbs(desk):
 
 
 @pytest.mark.parametrize("verb", verbs(Path()))
-def test_an_existing_file_is_replaced_only_with_force_and_only_if_of_the_same_kind(here, desk,
-                                                                                         logged, fake, verb):
+def test_a_changed_file_is_replaced_only_with_force_and_only_if_of_the_same_kind(here, desk, logged, fake, verb):
     command, file = verbs(desk)[verb]
     file = Path(file)
 
@@ -79,6 +78,7 @@ def test_an_existing_file_is_replaced_only_with_force_and_only_if_of_the_same_ki
     first = run()
     # exit status 1: the results differ from a paper's numbers
     assert first.returncode in (0, 1) and file.is_file(), first.stderr
+    assert run().returncode == (2 if "--log" in verb else first.returncode)  # an unchanged file, but no log, is replaced
     made = file.read_bytes()
     file.write_bytes(made + b"\n")  # a valid file like the old file, with different content
     second = run()

@@ -139,7 +139,7 @@ def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
     assert "shoulder_lift" in said["check"] and "warning" not in said["check"]
     assert "every limit kept" in said["plan"] and (desk / "reach.png").stat().st_size > 20_000
     assert said["hil"].startswith("done; ") and "Tracking was worst at" in said["plot"] and (desk
-                                                                                             / "run.html").is_file()
+                                                                                             / "run.report.html").is_file()
     with served(serve, desk) as board:
         run(at(board.port, home))
         dry = run(at(board.port, dry_run))

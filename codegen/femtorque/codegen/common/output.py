@@ -1,16 +1,17 @@
-"""Files that commands write. A file is never half written, and never replaces a file of another type. A command refuses
-to write to an existing file. With --force a command replaces only a file of the type that it writes. An unfinished file
-has a temporary name.
+"""Files that commands write. A file is never half written, and never replaces a file of another type. A command replaces
+a file that a command has written and nobody has changed. A changed file needs --force. Logs of runs always need --force.
+An unfinished file has a temporary name.
 """
 
 import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from femtorque.codegen.common.cache import entry_of, kept, key_of
 from femtorque.codegen.common.errors import BadInput
 
 REPLACE = "choose another name, or replace it: --force, in Python force=True"
@@ -84,13 +85,15 @@ def drawn_by(path: Path, verb: str) -> dict[str, str]:
 
 
 def claim(path: Path, kind: Kind, force: bool = False) -> None:
-    """Raise BadInput if writing would replace an existing file. force: allow replacement of a file of the same type."""
+    """Raise BadInput if writing would replace a file of another type, or a changed file. force: allow the replacement of
+    a changed file of the same type.
+    """
     if not path.exists() or not path.is_file():  # no folder; writing to devices and pipes is harmless
         return
     if not kind.of(*_ends(path)):
         raise BadInput(path, "file", None, f"is there already and is not {kind.name}, so it is never replaced",
                        "choose another name")
-    if not force:
+    if not force and not _unchanged(path):
         raise BadInput(path, "file", None, "is there already", REPLACE)
 
 
@@ -101,7 +104,7 @@ def claim_folder(folder: Path, sign: str, kind: Kind, force: bool = False) -> No
     if not (folder / sign).is_file() or not kind.of(*_ends(folder / sign)):
         raise BadInput(folder, "folder", None, f"is not empty and is not one {kind.name}, so nothing in it is replaced",
                        "choose another name")
-    if not force:
+    if not force and not all(_unchanged(path) for path in folder.rglob("*") if path.is_file()):
         raise BadInput(folder, "folder", None, "is there already", REPLACE)
 
 
@@ -166,6 +169,18 @@ def _settle(part: Path, place: Path) -> None:
     if place.exists():
         shutil.copymode(place, part)
     part.replace(place)
+    with suppress(OSError):
+        kept(_written(place), lambda folder: None)
+
+
+def _unchanged(path: Path) -> bool:
+    """Return True if a command has written the file with its present content."""
+    return entry_of(_written(path)).exists()
+
+
+def _written(path: Path) -> str:
+    """Return the key of the cache's entry for a file that a command has written with this content."""
+    return key_of("written", path.read_bytes())
 
 
 def write_text(path: Path, text: str) -> None:
