@@ -169,6 +169,7 @@ def test_the_command_compares_and_replaces_nothing(here, tmp_path, monkeypatch):
     monkeypatch.setattr(logs, "read_log", lambda path: run)
     done = here("plot", tmp_path / "a.mcap", tmp_path / "b.mcap", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["files"] == [str(tmp_path / "a-b.html")]
+    (tmp_path / "a-b.html").write_text((tmp_path / "a-b.html").read_text() + "changed")
     again = here("plot", tmp_path / "a.mcap", tmp_path / "b.mcap")
     assert again.returncode == 2 and "is there already" in again.stderr
     assert here("plot", tmp_path / "a.mcap", tmp_path / "b.mcap", "-o", tmp_path / "x.png").returncode == 2

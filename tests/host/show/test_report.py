@@ -322,7 +322,7 @@ def test_many_joints_show_the_worst(monkeypatch):
     monkeypatch.setattr(report, "MOST", 2)
     assert report._shown(Findings(many)) == [1, 4]
     text = report.page(many)
-    assert "The 2 joints with the largest errors are shown." in text and "<td>j0</td>" in text
+    assert "The 2 joints with the largest errors are shown." in text and ">j0</td>" in text
 
 
 def test_a_run_without_gains_is_said_to_have_no_feedback():

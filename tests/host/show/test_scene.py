@@ -242,6 +242,7 @@ def test_the_page_of_a_plan_moves_the_arm_within_marked_limits(name, browser, he
     assert browser.run("return plots.length") == 3 * len(arm.streamed)
     assert browser.run("return SCENE.motion.path.length === SCENE.motion.t.length && SCENE.motion.shares.length > 0")
     assert not [entry for entry in browser.console() if "GPU stall" not in entry["message"]]
+    file.write_text(file.read_text() + "changed")
     again = here("plan", mechanism, way, "-o", tmp_path / "b.csv", "--page", file)
     assert again.returncode == 2 and "is there already" in again.stderr and not (tmp_path / "b.csv").exists()
 

@@ -19,7 +19,7 @@ SLENDER = 0.018  # radius of a drawn rod, as a fraction of the mechanism's size
 DENSITY = 2700.0  # density of aluminium, kg/m^3: sets the drawn size of a payload
 # Okabe and Ito's colours for colour-blind people, with greys between
 LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55e00", "#f0e442")
-PASSIVE = "#b3bac3"  # colour of an undriven link; pages use warm colours for other purposes
+PASSIVE = "#b3bac3"  # colour of a link that does not move or is not driven; pages use warm colours for other purposes
 
 
 def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
@@ -87,13 +87,22 @@ def _payload(mechanism: Mechanism, payload: Payload, size: float) -> dict[str, A
 
 def _link(mechanism: Mechanism, number: int, link: Link, size: float, solids: Sequence[Solid]) -> dict[str, Any]:
     radius = SLENDER * size * (1.0 - 0.06 * (number % 3))  # overlapping rods differ
-    passive = any(joint.child == link.name and not joint.actuated for joint in mechanism.moving)
+    fixed = not mechanism.modes and link.name not in _moved(mechanism)
+    passive = fixed or any(joint.child == link.name and not joint.actuated for joint in mechanism.moving)
     return {"name": link.name, "mass": link.mass, "com": link.com.tolist(), "radius": radius,
             "colour": PASSIVE if passive else LINKS[number % len(LINKS)],
             "ellipsoid": _ellipsoid(link, radius),
-            "meshes": [solid.data() for solid in solids],
+            "meshes": [solid.data() | ({"colour": PASSIVE} if fixed else {}) for solid in solids],
             "beam": None if link.beam is None else link.beam.length,
             "rods": [] if solids or link.beam else [_rod(a, b) for a, b in _rods(mechanism, link)]}
+
+
+def _moved(mechanism: Mechanism) -> set[str]:
+    """Return the links that a joint of the mechanism can move."""
+    moved = {joint.child for joint in mechanism.moving}
+    while more := {joint.child for joint in mechanism.joints if joint.parent in moved} - moved:
+        moved |= more
+    return moved
 
 
 def _rods(mechanism: Mechanism, link: Link) -> Iterator[tuple[Array, Array]]:

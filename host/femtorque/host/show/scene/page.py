@@ -14,7 +14,7 @@ from femtorque.host.scene import Motion, lengths, planned, scene
 KINDS = (("solid", "links", True), ("payloads", "payloads", True), ("limits", "ranges of the joints", True),
          ("centres", "centres of gravity", False), ("inertias", "inertias, as ellipsoids", False),
          ("frames", "frames (x red, y green, z blue)", False))
-REPORT_KINDS = (*KINDS[:1], ("ghost", "where it should be", True), ("true", "where it truly was", True), *KINDS[1:3],
+REPORT_KINDS = (*KINDS[:1], ("ghost", "desired pose", True), ("true", "true pose", True), *KINDS[1:3],
                 *KINDS[-1:])
 
 
