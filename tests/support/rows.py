@@ -30,7 +30,7 @@ HERE: dict[str, tuple[str, ...]] = {
     "codegen/reference/test_robots.py::test_a_robot_of_the_package_is_verified": ("ur5", "so101"),
     "codegen/step/test_flexible.py::test_emitted_c_is_the_march": (
         "single", "two planes", "beam second, spatial", "a sliding spring", "torsion", "beams and springs, two planes"),
-    "codegen/step/test_forms.py::test_the_readme_s_figures_of_a_step_are_measured_again": (
+    "codegen/step/test_forms.py::test_the_figures_of_a_step_are_measured_again": (
         "nodal, three_link", "nodal, six_axis", "printed, six_axis"),
     "codegen/step/test_printed.py::test_double_precision_is_the_sum_of_the_reference_on_every_example": (
         "biped, *", "eight_link", "five_bar", "four_bar", "pick_and_place, *", "six_axis", "so101_sts", "three_*",

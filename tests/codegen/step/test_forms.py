@@ -14,7 +14,8 @@ MOTIONS = 1  # of the twelve random motions
 
 def table() -> dict[str, list[str]]:
     """Return the cells of the page's rows, by scheme and mechanism."""
-    part = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8").split("<!-- made: steps -->")[1].split("<!-- end -->")[0]
+    page = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    part = page.split("<!-- made: steps -->")[1].split("<!-- end -->")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.strip().splitlines()[2:]]
     return {f"{row[0]}, {row[1]}".replace("`", ""): row[2:] for row in rows}
 

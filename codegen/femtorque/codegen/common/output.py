@@ -1,6 +1,6 @@
-"""Files that commands write. A file is never half written, and never replaces a file of another type. A command replaces
-a file that a command has written and nobody has changed. A changed file needs --force. Logs of runs always need --force.
-An unfinished file has a temporary name.
+"""Files that commands write. A file is never half written, and never replaces a file of another type. A command
+replaces a file that a command has written, if nobody has changed the file since. To replace a changed file, or the
+log of a run, the command needs --force. An unfinished file has a temporary name.
 """
 
 import errno
@@ -85,8 +85,8 @@ def drawn_by(path: Path, verb: str) -> dict[str, str]:
 
 
 def claim(path: Path, kind: Kind, force: bool = False) -> None:
-    """Raise BadInput if writing would replace a file of another type, or a changed file. force: allow the replacement of
-    a changed file of the same type.
+    """Raise BadInput if writing would replace a file of another type, or a changed file. force: allow replacement of a
+    changed file of the same type.
     """
     if not path.exists() or not path.is_file():  # no folder; writing to devices and pipes is harmless
         return
