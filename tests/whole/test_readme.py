@@ -58,8 +58,8 @@ def test_every_command_is_executed_by_a_test():
     assert sorted(typed(README + MORE)) == sorted([*MAKE, CLONE, INSTALL, FETCH, *TOUR, *BOARD, *LONG, *DESK, *REST])
     assert [line.split()[1] for line in MAKE] == ["demo", "test"]
     assert INSTALL.startswith("python3 -m venv") and FETCH.startswith("pip install example-robot-data && cp ")
-    assert [line.split()[1] for line in TOUR] == ["init", "check", "plan", "build", "hil", "plot", "hil", "home", "stream",
-                                                  "stream"]
+    assert [line.split()[1] for line in TOUR] == [
+        "init", "check", "plan", "build", "hil", "plot", "hil", "home", "stream", "stream"]
     assert [line.split()[1] for line in BOARD] == ["flash", "ports", "monitor", "home", "stream", "float"]
     assert [line.split()[1] for line in DESK] == ["build", "hil"] and "--fault" in FAULT
     assert SERVOS.split()[1:4] == ["hil", "run", "mechanisms/so101_sts.toml"]
