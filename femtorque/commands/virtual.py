@@ -144,9 +144,16 @@ def serve(
         raise BadInput("command line", "--tape", str(tape), "goes without --pil", "there the arm is elsewhere")
     run = serve_board if tape is None else partial(
         serve_board, kind=Sliced, around=partial(taped, path=tape, feedforward=feedforward))
+
+    def tell(address: str) -> None:
+        print(address, file=sys.stderr, flush=True)
+        if sys.stderr.isatty():
+            print(f"In another terminal: femtorque home {mech} --port {address}", file=sys.stderr)
+
+    if sys.stderr.isatty():
+        print("building the image", file=sys.stderr)
     with Interrupts().on_ctrl_c() as interrupts:
-        ticks = run(mechanism, at, partial(print, file=sys.stderr, flush=True), lambda: interrupts.count > 0,
-                    feedforward=feedforward, pil=pil)
+        ticks = run(mechanism, at, tell, lambda: interrupts.count > 0, feedforward=feedforward, pil=pil)
     return Answer({"ticks": ticks}, f"{ticks} ticks")
 
 
