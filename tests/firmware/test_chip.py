@@ -25,8 +25,8 @@ from femtorque.hil.chip import FIRST_IRQ, Image, family as chips
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.chip.stm32.serial import FE
 from tests.support.boards import three_link
+from tests.support.suite import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CHIP = ROOT / "firmware" / "chip"
 GCC = ["arm-none-eabi-gcc", "-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
        "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import MECHANISMS, BadInput
 from femtorque.codegen.control import SLOW_HZ, constants
 from femtorque.codegen.control.contact import SETTLES_S
 from femtorque.codegen.drive import application
@@ -21,7 +21,6 @@ from tests.firmware.app import HERE
 from tests.support import oracle
 from tests.support.feeling import six_axis
 
-MECHANISMS = HERE.parents[1] / "mechanisms"
 CDEF = """
 typedef {real} ft_real;
 typedef int{bits}_t ft_turn;

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.emit import step_sources
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import Model, assemble, in_mode
@@ -17,8 +18,6 @@ from femtorque.codegen.toolchain import CompiledStep, host_compiler
 from femtorque.codegen.wire import Knot, Probe, Seek, messages, position_unit
 from tests.firmware.app import SANITIZE, App, in_hold
 from tests.firmware.following import Sent, follow, play as play_targets
-
-MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 
 
 @cache

@@ -2,12 +2,13 @@
 
 import ctypes
 import subprocess
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-SOURCE = Path(__file__).resolve().parents[2] / "firmware" / "chip" / "stm32" / "ft_memory.c"
+from femtorque.codegen.common import FIRMWARE
+
+SOURCE = FIRMWARE / "chip" / "stm32" / "ft_memory.c"
 SIZE = 96
 
 place = st.integers(0, SIZE // 2)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.control import constants, follow_limits
 from femtorque.codegen.control.contact import QUIET_S, RETURN_SPEED, RETURN_TRIES
 from femtorque.codegen.control.park import wayless
@@ -12,12 +13,11 @@ from femtorque.codegen.mechanism import Contact, Park, Safety, load_mechanism
 from femtorque.codegen.mechanism.description import Feel
 from femtorque.codegen.motion import Knots
 from femtorque.codegen.wire import FELT_TOUCHED, STATES, Felt, Float, Follow, to_wire
-from tests.firmware.app import HERE, App, changed, three_link
+from tests.firmware.app import App, changed, three_link
 from tests.firmware.following import TURN, Sent, follow, target
 from tests.firmware.test_safety import in_lab, jogging, tracking
 from tests.firmware.test_touches import AT, BY, LIMITS, TOUCH, TOUCHED, fine, push
 
-MECHANISMS = HERE.parents[1] / "mechanisms"
 WAITS = round(QUIET_S * 1000.0)  # ticks
 PERIOD = 20  # ticks from one FELT to the next
 START = (0.4, 0.3, 0.2)

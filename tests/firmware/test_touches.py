@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.control import follow_limits
 from femtorque.codegen.control.park import parking
 from femtorque.codegen.mechanism import Contact, load_mechanism
 from femtorque.codegen.mechanism.description import Feel
 from femtorque.codegen.wire import FELT_TOUCHED, STATES, Felt, Float
 from femtorque.codegen.wire.messages import FAULTS, FLAGS
-from tests.firmware.app import HERE, App, changed, three_link
+from tests.firmware.app import App, changed, three_link
 from tests.firmware.following import TURN, Sent, follow, play, target
 from tests.firmware.streaming import three_link_knots
 from tests.firmware.test_park import PLACES, STRIKES, lie_down, lying
 from tests.firmware.test_safety import EVENTS, JUMP, following, in_lab, jogging, run_away, tracking
 
-MECHANISMS = HERE.parents[1] / "mechanisms"
 COUNTS = 2**20  # counts per turn; so fine that a single count is not detected as a contact
 LIMITS = {"lower": -2.5, "upper": 2.5, "velocity": 4.0, "acceleration": 20.0, "jerk": 400.0}
 TOUCH = (0.3, 0.2, 0.1)  # N m

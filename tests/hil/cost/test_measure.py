@@ -2,12 +2,11 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import MECHANISMS, Refused
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.motion import check_limits, check_streamable
 from femtorque.codegen.toolchain import platformio as build
@@ -15,7 +14,6 @@ from femtorque.hil.cost.measurement import LATE, measure, response, short_motion
 from tests.support import rig
 from tests.support.boards import driven, three_link
 
-MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 PAGE = MECHANISMS.parent / "docs" / "boards.md"
 
 

@@ -9,7 +9,6 @@ outputs off in mid-motion.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,8 +27,8 @@ from femtorque.hil.cost.worst_tick_tour import Life
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play import folder
 from femtorque.host.stream import Interrupts, stream
+from tests.support.suite import ROOT
 
-ROOT = Path(__file__).parents[3]
 BUDGET = 2000  # instructions
 HELD = 2300  # in the tick in which a fault has stopped a loaded arm, ft_step starts again to hold the arm
 REACH = 0.3  # rad

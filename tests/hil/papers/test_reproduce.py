@@ -20,9 +20,8 @@ from femtorque.hil.papers.finding import Finding, Number
 from femtorque.hil.papers.two_link import TwoLink
 from tests.support import oracle
 from tests.support.browser import WIDTH, Browser, chromium
-from tests.support.suite import HANG
+from tests.support.suite import HANG, ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 QUICK = ("isobe-fig-4", "isobe-fig-5", "plexus-fig-1", "chapter-two-link")  # without an image and a long simulation
 
 

@@ -1,11 +1,11 @@
 """Rotors of drives on a bus turn with their joints."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.drive import DRIVES
 from femtorque.codegen.mechanism import ServoSetting, load_mechanism
 from femtorque.hil.plant import rigid
@@ -13,7 +13,7 @@ from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.drive_rotors import reflected, unknown
 from femtorque.hil.plant.selection import Wired
 
-ARM = Path(__file__).resolve().parents[3] / "mechanisms" / "damiao_arm.toml"
+ARM = MECHANISMS / "damiao_arm.toml"
 
 
 @pytest.mark.parametrize("kind", [rigid.Plant, articulated.Plant])

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Trajectory, from_rows
@@ -19,7 +20,7 @@ from femtorque.host.plan import flexible_arm, tip_motion
 from tests.support import oracle
 from tests.support.flexible_chain import flexible_joints
 
-ARM = load_mechanism(Path(__file__).parents[3] / "mechanisms" / "flexible_arm.toml")
+ARM = load_mechanism(MECHANISMS / "flexible_arm.toml")
 PATH = oracle.quintic([-0.6, 1.2], [0.0, 0.6], 0.35)
 LEAD = 0.1  # time before and after the path, s
 REST = 0.3  # s

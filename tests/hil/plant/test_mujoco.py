@@ -1,12 +1,11 @@
 """MuJoCo as plant and as reference. The exported mechanism equals the file's mechanism, and can touch objects."""
 
-from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import MECHANISMS, BadInput, Refused
 from femtorque.codegen.mechanism import load_mechanism, mjcf
 from femtorque.codegen.model import Model
 from femtorque.codegen.motion import from_rows
@@ -21,7 +20,6 @@ from femtorque.host.show.report import moved
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.mimic import gripper_in
 
-MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 TREES = ("three_link", "two_link", "six_axis", "eight_link", "industrial_robot")
 TABLE = """<mujoco><compiler angle="radian"/><worldbody>
 <geom name="table" type="box" size="0.5 0.5 0.02" pos="0.6 0 {height}"/></worldbody></mujoco>"""

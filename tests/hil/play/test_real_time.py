@@ -3,7 +3,6 @@
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,7 @@ from femtorque.hil.play.closed_loop import folder, play_motion
 from femtorque.hil.play.connect import session_with
 from femtorque.host.stream import stream
 from tests.support.boards import image
-
-ROOT = Path(__file__).parents[3]
+from tests.support.suite import ROOT
 
 
 def real_time_factor(seconds: float) -> float:

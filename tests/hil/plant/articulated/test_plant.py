@@ -1,20 +1,17 @@
 """The articulated plant: accelerations compared with Pinocchio, energy, and order of convergence."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import MECHANISMS, BadInput
 from femtorque.codegen.mechanism import Payload, load_mechanism
 from femtorque.codegen.model import Model
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.plant.rigid import Plant as RigidPlant
 from tests.support import oracle
-
-MECHANISMS = Path(__file__).parents[4] / "mechanisms"
 
 
 def accelerations(plant: Plant, torque) -> np.ndarray:

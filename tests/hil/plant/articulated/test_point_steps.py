@@ -2,12 +2,11 @@
 these equations at both ends of the step."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import MECHANISMS, Refused
 from femtorque.codegen.mechanism import Anchor, Friction, Mechanism, Motor, Payload, load_mechanism
 from femtorque.hil.plant.articulated import tree
 from femtorque.hil.plant.articulated.cycle import CLOSURE
@@ -21,7 +20,6 @@ from tests.hil.plant.test_rigid_steps import driven_tree
 from tests.support import oracle
 from tests.support.mimic import gripper_in
 
-MECHANISMS = Path(__file__).parents[4] / "mechanisms"
 H = 4.5e-4  # time step, s
 
 
