@@ -86,7 +86,7 @@ EFFORT = 0.9  # maximum fraction of a drive's torque
 
 
 def arm_of(name: str) -> Mechanism:
-    """Return the horizontal arm with three drives of a family. It coasts visibly without a host."""
+    """Return the horizontal arm with three drives of a family. Without a host the arm coasts visibly."""
     kind, source = KINDS[name], load_mechanism(MECHANISMS / "damiao_arm.toml")
     assert source.board is not None
     joints = []

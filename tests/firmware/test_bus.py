@@ -331,7 +331,7 @@ def test_that_a_robstride_whose_range_is_another_is_not_armed():
 
 
 def of_firmware(wanted: str) -> Bussed:
-    """Return an arm whose drives report firmware 5017. The file requires firmware `wanted` of the elbow's."""
+    """Return an arm whose drives report firmware 5017. The file requires `wanted` of the elbow's drive."""
     mechanism = arm()
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, firmware=wanted * (j.name == "elbow")))
               for j in mechanism.joints]

@@ -373,8 +373,8 @@ def test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, a
 @pytest.mark.parametrize("amperes", [0.0, 1.0, 2.0, 5.0, 10.0])
 @pytest.mark.parametrize("winding", [SHORTED_CABLE, SHORTED_WINDING])
 def test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(inline, amperes, winding):
-    """Measured from the first jump of more than three times that of twice the bus voltage on an intact winding. Before,
-    a short carries no current without voltage."""
+    """The time counts from the first jump above three times the change that twice the bus voltage causes in an intact
+    winding. Before this jump, a short may carry no current, because it has no voltage."""
     coil = inline().on().ask(amperes).run(0.01)
     coil.sensor.noise = 4e-3
     coil.windings[0] = winding
@@ -504,7 +504,7 @@ def test_one_reading_that_is_off_ends_nothing(inline):
 
 
 def test_a_current_that_is_too_large_every_other_period_ends_the_drive(inline):
-    """A loop on a short reads like this. The correct readings in between do not reset the detection."""
+    """A loop that drives into a short reads like this. The correct readings in between do not reset the detection."""
     coil = inline().on().run(0.01)
     for _ in range(3):
         coil.sensor.stuck = 3.0

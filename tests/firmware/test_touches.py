@@ -223,7 +223,7 @@ def leaning(reaction="stop", strike=lambda app: app.run(1300, alive=False), befo
 
 @pytest.mark.parametrize("strike", [lambda app: app.run(1300, alive=False), bad_knot], ids=["HOST_LOST", "KNOT"])
 def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_touched(strike):
-    """Before, the arm parked because of heat. It then waited for no hand."""
+    """Before this test, the arm parked because of heat. At that time the arm did not wait for the hand."""
     app, reports = feeling("stop", lying())
     app.chip.temperature = 99.0
     app.run(300)

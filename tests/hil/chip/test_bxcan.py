@@ -84,7 +84,7 @@ def test_modes_are_acknowledged_after_a_time_and_normal_only_on_a_bus_that_rests
 
 
 def test_initialisation_wins_over_sleep(chip):
-    """HAL_CAN_Init (stm32f4xx_hal_can.c) sets INRQ beside SLEEP after reset and waits for INAK."""
+    """HAL_CAN_Init (stm32f4xx_hal_can.c) sets INRQ while SLEEP is set after reset, and waits for INAK."""
     chip.write(CAN1 + MCR, INRQ | SLEEP)
     chip.run(1e-6)
     assert chip.read(CAN1 + MSR) & 3 == 1

@@ -85,7 +85,7 @@ def test_floating_point_survives_an_interrupt_that_uses_it(program):
 
 
 def test_what_a_comparison_has_found_survives_an_interrupt(program):
-    """The exception return restores the floating-point flags. The next such instruction keeps them."""
+    """The exception return also restores the FPU's flags. The next FPU instruction does not reset them."""
     run = program("""
         void sys_tick(void) { result[0]++; }
         void start(void) {

@@ -35,7 +35,7 @@ def test_outputs_of_a_pll_are_let_out_while_it_runs_and_nothing_else_of_it_chang
 
 
 def test_a_bit_of_a_peripheral_is_a_word_elsewhere():
-    """A store to a bit's word changes only this bit. A load returns the present value beside it."""
+    """A store to a bit's word changes only this bit. A load also reads the read-only register next to it."""
     chip = Bare(F4)
     at = 0x42000000 + 32 * (RCC4 - 0x40000000)
     before = chip.read(RCC4)

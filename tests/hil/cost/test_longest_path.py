@@ -59,7 +59,7 @@ def watched(tmp_path):
 
 
 def test_a_way_not_gone_counts_with_its_cycles_and_all_its_waiting(watched):
-    """The other path has ten 2-byte instructions and a return, from a line of flash on. Only tick 3 takes it."""
+    """The other path begins a flash line: ten 2-byte instructions and a return. Only the third tick takes it."""
     tick = watched("cmp r1, #3; beq 1f; bx lr; .balign 16; 1: " + "nop; " * 10 + "bx lr")
     assert tick.run(2.5).path(unseen=True) == 10 + 1 + REFILL + (LINE - 1)  # the second line arrives in time
     usual, rare = tick.ticks[0], tick.run(1).ticks[2]

@@ -153,7 +153,7 @@ def test_that_a_servo_answers_as_much_as_its_level_says():
 
 
 def test_that_a_current_follows_its_goal_within_the_supply(running):
-    """100 steps are 0.269 A. At rest the voltage is this times 5.2 ohm. The plant's current is kept."""
+    """100 steps are 0.269 A. At rest the voltage is this current times 5.2 ohm. The plant's current is constant."""
     running.write(x.GOAL_CURRENT, 2, 100)
     current, servo = 0.0, running.servos[0]
     for _ in range(300):
@@ -207,7 +207,7 @@ def test_that_a_motor_floats_while_it_is_off_and_a_duty_is_a_share_of_the_supply
 
 
 def test_that_position_mode_gives_a_duty_by_its_p_gain_within_the_goal_of_duty():
-    """The factory gain is 800 / 128 steps of duty per count, a full duty 885. Switched on, it holds."""
+    """The factory gain is 800 / 128 steps of duty per count, a full duty 885. A servo that is switched on holds."""
     bench = Bench()
     bench.write(x.ENABLE, 1, 1)
     assert bench.settle(0.01) == [0.0, 0.0] and bench.read(x.GOAL_POSITION, 4)[0] == 2048

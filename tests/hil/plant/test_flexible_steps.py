@@ -78,7 +78,7 @@ def step(plant: FlexibleArmPlant, h: float, volts: np.ndarray, torque: np.ndarra
                                        load_mechanism(MECHANISMS / "flexible_link.toml")],
                          ids=["arm", "longer", "sheared", "sticking", "link"])
 def test_each_step_is_newmarks(mechanism):
-    """Random voltages, some terminals floating, and torques. In the last quarter all terminals float."""
+    """Voltages and torques are random, and some terminals float. In the last quarter all terminals float."""
     plant = FlexibleArmPlant(mechanism, 4)
     rng, start, rested = np.random.default_rng(3), plant.x, 0
     for k in range(120):
