@@ -141,7 +141,7 @@ def test_a_bad_line_costs_time_and_nothing_else(clean):
             line.duplicate = 0.1
         mechanism = rig.three_link()
         result = play_motion(between, mechanism, knots(brief(), mechanism), True, pil=True)
-        assert between.repeated > 5 and board.incoming.dropped > 0 and board.outgoing.flipped > 0
+        assert between._line.repeated > 5 and board.incoming.dropped > 0 and board.outgoing.flipped > 0
     assert result.good
     here, there = during(result), during(clean)
     for name in here:

@@ -124,11 +124,6 @@ class Relay:
 
     # -- what was seen ------------------------------------------------------
 
-    @property
-    def repeated(self) -> int:
-        """Return the number of SENSE messages that were sent again."""
-        return self._line.repeated
-
     def outputs_safe(self) -> bool:
         """Return True if the last message of the board reports that its outputs are off."""
         return not self._outputs

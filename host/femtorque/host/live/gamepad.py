@@ -25,8 +25,7 @@ class Sticks:
 
 
 class PadJog:
-    """A tip's velocity, base frame: left stick along x and y, right stick along z. speed: velocity at full deflection,
-    m/s."""
+    """A tip's velocity, base frame: left stick along x and y, right stick along z. speed: maximum velocity, m/s."""
 
     over = False
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,15 +17,10 @@ from femtorque.host.live import Following, board_status
 from femtorque.host.record import robot_description
 from femtorque.host.ros.controller import Controller, Seen
 from femtorque.host.ros.files import COMMANDS, split
-from femtorque.host.ros.goals import ABORTED, PATH_TOLERANCE, stamp
+from femtorque.host.ros.goals import ABORTED, PATH_TOLERANCE, AnyNode, stamp
 from femtorque.host.ros.interfaces import TRIGGER, message
 from femtorque.host.ros.joints import Joints
 from femtorque.host.ros.motion import INVALID_GOAL, Invalid, Motion
-
-if TYPE_CHECKING:
-    from femtorque.host.ros.node import Node
-    from femtorque.host.ros.rclpy_node import RclpyNode
-
 
 FRAME, AHEAD, MOST = 0.02, 0.5, 25  # time between targets, s; time that targets are sent ahead, s; targets per chunk
 DIAGNOSTICS = 1.0  # time between two messages, s
@@ -37,7 +32,7 @@ OK, WARN, ERROR = 0, 1, 2  # diagnostic_msgs/msg/DiagnosticStatus
 class Arm:
     """board: connected with its mechanism. controller: its name. gripper: a second controller's joint."""
 
-    def __init__(self, board: Board, node: Node | RclpyNode, controller: str, say: Callable[[str], None],
+    def __init__(self, board: Board, node: AnyNode, controller: str, say: Callable[[str], None],
                  gripper: str = "") -> None:
         assert board.mechanism is not None
         self.board, self.mechanism, self._say = board, board.mechanism, say

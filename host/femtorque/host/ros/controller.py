@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,14 +14,10 @@ from femtorque.codegen.common import Array, BadInput, Refused
 from femtorque.codegen.mechanism import Joint
 from femtorque.host.ros import interfaces
 from femtorque.host.ros.goals import (
-    ABORTED, CANCELED, GOAL_TOLERANCE, PATH_TOLERANCE, SUCCEEDED, Goal, Goals, stamp, time_tolerance, tolerances)
+    ABORTED, CANCELED, GOAL_TOLERANCE, PATH_TOLERANCE, SUCCEEDED, AnyNode, Goal, Goals, stamp, time_tolerance,
+    tolerances)
 from femtorque.host.ros.interfaces import message
 from femtorque.host.ros.motion import INVALID_GOAL, OLD_STAMP, Invalid, Motion, read, seconds
-
-if TYPE_CHECKING:
-    from femtorque.host.ros.node import Node
-    from femtorque.host.ros.rclpy_node import RclpyNode
-
 
 LIVE = 0.1  # time within which a single point counts as a live target, e.g. from MoveIt Servo, s
 FEEDBACK = 0.05  # time between two messages, s
@@ -70,7 +66,7 @@ class Controller:
     """Some joints with their topic and actions. columns: the joints' columns in the arm's arrays. grips: true if the
     controller also offers gripper_cmd."""
 
-    def __init__(self, arm: Mover, node: Node | RclpyNode, name: str, joints: Sequence[Joint], columns: list[int],
+    def __init__(self, arm: Mover, node: AnyNode, name: str, joints: Sequence[Joint], columns: list[int],
                  grips: bool, say: Callable[[str], None]) -> None:
         self._arm, self.name, self.joints, self.columns, self._say = arm, name, joints, columns, say
         self.names = [joint.name for joint in joints]

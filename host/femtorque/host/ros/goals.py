@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from femtorque.host.ros.node import Node
     from femtorque.host.ros.rclpy_node import RclpyNode
 
-
+AnyNode: TypeAlias = "Node | RclpyNode"
 EXECUTING, SUCCEEDED, CANCELED, ABORTED = 2, 4, 5, 6  # action_msgs/msg/GoalStatus
 PATH_TOLERANCE, GOAL_TOLERANCE = -4, -5
 REJECTED, UNKNOWN, TERMINATED = 1, 2, 3  # action_msgs/srv/CancelGoal
@@ -73,7 +73,7 @@ def time_tolerance(given: Any, default: float) -> float:
 class Goals:
     """Server of one action. begin: starts a goal or raises Invalid. stop: ends it. outcome: makes a result."""
 
-    def __init__(self, node: Node | RclpyNode, name: str, kind: str, blank: Callable[[bytes, Any], Goal],
+    def __init__(self, node: AnyNode, name: str, kind: str, blank: Callable[[bytes, Any], Goal],
                  begin: Callable[[Any, Goal], None], stop: Callable[[], None],
                  outcome: Callable[[int, str], dict[str, Any]]) -> None:
         self._kind, self._blank, self._begin, self._stop, self._outcome = kind, blank, begin, stop, outcome
