@@ -34,15 +34,11 @@ class Leading:
         """Match the joints of both arms by name. `names` maps names of the follower to different names of the leader.
         Raises BadInput for unknown names. Raises BadInput if no joint of the follower has a leader."""
         theirs, own = [j.name for j in leader.streamed], [j.name for j in follower.streamed]
-        for given in (scale, offset, names):
+        for known, whose, given in ((own, "follower", [*scale, *offset, *names]), (theirs, "leader", names.values())):
             for name in given:
-                if name not in own:
-                    raise BadInput("teleop", "joint", name, "no such joint of the follower",
-                                   hint(name, own, "joints"))
-        for name in names.values():
-            if name not in theirs:
-                raise BadInput("teleop", "joint", name, "no such joint of the leader",
-                               hint(name, theirs, "joints"))
+                if name not in known:
+                    raise BadInput("teleop", "joint", name, f"no such joint of the {whose}",
+                                   hint(name, known, "joints"))
         led = [names.get(name, name) for name in own]
         found = tuple(theirs.index(name) if name in theirs else -1 for name in led)
         if max(found, default=-1) < 0:
