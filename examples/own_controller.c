@@ -1,12 +1,11 @@
 /* An own controller with the files of `femtorque generate`: computed torque,
  * and the feed-forward step over the same motion.
  *
- *     femtorque generate mechanisms/three_axis.toml -o arm
+ *     femtorque generate mechanisms/three_axis.toml -o arm --derivatives
  *     cc -std=c99 -O2 -ffp-contract=off -Iarm examples/own_controller.c \
  *        arm/ft_rnea.c arm/ft_step.c -o own_controller && ./own_controller
  *
- * The simulated arm uses ft_rnea too: column j of the mass matrix is the
- * torque for a unit acceleration of joint j, without the weight. */
+ * The simulated arm uses ft_rnea too, and ft_mass. */
 #include "ft_rnea.h"
 #include "ft_step.h"
 
@@ -60,33 +59,25 @@ static bool accelerate(const ft_real q[N], const ft_real qd[N],
                        const ft_real tau[N], ft_real qdd[N])
 {
     static const ft_real none[N];
-    ft_real M[N][N], weight[N], column[N];
+    ft_real M[N * N];
     int i, j, k;
 
-    if (!ft_gravity(q, weight) || !ft_rnea(q, qd, none, qdd))
+    if (!ft_mass(q, M) || !ft_rnea(q, qd, none, qdd))
         return false;
-    for (j = 0; j < N; j++) {
-        ft_real unit[N] = { FT_C(0.0) };
-
-        unit[j] = FT_C(1.0);
-        if (!ft_rnea(q, none, unit, column))
-            return false;
-        for (i = 0; i < N; i++)
-            M[i][j] = column[i] - weight[i];
+    for (j = 0; j < N; j++)
         qdd[j] = tau[j] - qdd[j];
-    }
     for (k = 0; k < N; k++) /* M is positive definite: no pivoting */
         for (i = k + 1; i < N; i++) {
-            const ft_real share = M[i][k] / M[k][k];
+            const ft_real share = M[i * N + k] / M[k * N + k];
 
             for (j = k; j < N; j++)
-                M[i][j] -= share * M[k][j];
+                M[i * N + j] -= share * M[k * N + j];
             qdd[i] -= share * qdd[k];
         }
     for (i = N - 1; i >= 0; i--) {
         for (j = i + 1; j < N; j++)
-            qdd[i] -= M[i][j] * qdd[j];
-        qdd[i] /= M[i][i];
+            qdd[i] -= M[i * N + j] * qdd[j];
+        qdd[i] /= M[i * N + i];
     }
     return true;
 }

@@ -61,8 +61,9 @@ def _clean(values: np.ndarray) -> np.ndarray:
     return np.where(np.abs(values) < ZERO, 0.0, values)
 
 
-def function(model: Model) -> cs.Function:
-    """Return the function rnea(q, qd, qdd) -> tau of a serial revolute arm."""
+def function(model: Model, derivatives: bool = False) -> cs.Function:
+    """Return the function rnea(q, qd, qdd) -> tau of a serial revolute arm. derivatives: tau, dtau/dq, dtau/dqd and M
+    in one column, the matrices row by row."""
     links, n = serial_links(model), model.n
     q, qd, qdd = (cs.SX.sym(name, n) for name in ("q", "qd", "qdd"))
     w, wd, a = cs.SX(3, 1), cs.SX(3, 1), _sparse(-model.gravity)
@@ -85,13 +86,18 @@ def function(model: Model) -> cs.Function:
         tau[i] = moment[2]
         f = R[i] @ f
         moment = R[i] @ moment + cs.cross(_sparse(links[i].p0), f)
-    return cs.Function(ENTRY, [q, qd, qdd], [cs.densify(cs.cse(cs.vertcat(*tau)))])
+    found = cs.vertcat(*tau)
+    if derivatives:
+        jq, jv, lower = cs.jacobian(found, q), cs.jacobian(found, qd), cs.tril(cs.jacobian(found, qdd))
+        found = cs.vertcat(found, *(cs.vec(matrix.T) for matrix in (jq, jv, cs.tril2symm(lower))))
+    return cs.Function(ENTRY, [q, qd, qdd], [cs.densify(cs.cse(found))])
 
 
-def sources(model: Model) -> dict[str, str]:
-    """Return CasADi's C for the arm, with functions and constants in single precision only."""
+def sources(model: Model, derivatives: bool = False) -> dict[str, str]:
+    """Return CasADi's C for the arm, with functions and constants in single precision only. derivatives: include
+    the torques' derivatives."""
     generator = cs.CodeGenerator("rnea.c", {"casadi_real": "float", "casadi_int": "int"})
-    generator.add(function(model))
+    generator.add(function(model, derivatives))
     return {"rnea.c": _single(generator.dump())}
 
 

@@ -23,6 +23,7 @@ from femtorque.codegen.verify import object_files
 from femtorque.hil.chip import ChipLibrary
 from femtorque.hil.chip.chip_library import MACHINE, Call, cross_compiler
 from femtorque.hil.cost.chip_step import STATE_ROOM
+from tests.support import instant
 
 Array = NDArray[np.float64]
 
@@ -83,20 +84,38 @@ def of_step(model: Model, positions: Array, ticks: slice = slice(None)) -> Calls
                  chip.call("bench_state_bytes").result, generation, compilation(sources))
 
 
-def of_casadi(model: Model, states: tuple[Array, Array, Array]) -> Calls:
-    """Call CasADi's C at each of the states q, qd, qdd (N, J), by CasADi's convention."""
+def of_derivatives(model: Model, states: tuple[Array, Array, Array]) -> Calls:
+    """Call ft_rnea_derivatives at each of the states q, qd, qdd (N, J) of an open tree. Its torques are followed by
+    dtau/dq, dtau/dqd and M, row by row."""
     began = time.process_time()
-    sources = casadi_peer.sources(model)
+    sources = instant.sources(model, derivatives=True)
+    generation = time.process_time() - began
+    chip, n = ChipLibrary(sources, (*FLAGS, "-Wl,--undefined=slopes")), model.n
+    at, found = chip.put(4 * 3 * n), chip.put(4 * n * (3 * n + 1))
+    calls, results = [], []
+    for rows in zip(*states, strict=True):
+        chip.write(at, np.array(rows, np.float32))
+        calls.append(chip.call("slopes", 0, at, found, measure_stack=True))
+        results.append(chip.read(found, np.float32, n * (3 * n + 1)))
+    return Calls(calls, np.array(results), chip.flash_bytes, 0, generation, compilation(sources))
+
+
+def of_casadi(model: Model, states: tuple[Array, Array, Array], derivatives: bool = False) -> Calls:
+    """Call CasADi's C at each of the states q, qd, qdd (N, J), by CasADi's convention. derivatives: results as of
+    `of_derivatives`."""
+    began = time.process_time()
+    sources = casadi_peer.sources(model, derivatives)
     generation = time.process_time() - began
     chip = ChipLibrary(sources, (*FLAGS, f"-Wl,--undefined={casadi_peer.ENTRY}"), warnings=False, libraries=("-lm",))
-    at = [chip.put(x[0].astype(np.float32)) for x in states] + [chip.put(4 * model.n)]
+    size = model.n * (3 * model.n + 1 if derivatives else 1)
+    at = [chip.put(x[0].astype(np.float32)) for x in states] + [chip.put(4 * size)]
     arguments = (chip.put(np.array(at[:3], np.uint32)), chip.put(np.array(at[3:], np.uint32)), 0, 0)
     calls, torque = [], []
     for rows in zip(*states, strict=True):
         for where, row in zip(at, rows, strict=False):
             chip.write(where, row.astype(np.float32))
         calls.append(chip.call(casadi_peer.ENTRY, *arguments, measure_stack=True))
-        torque.append(chip.read(at[-1], np.float32, model.n))
+        torque.append(chip.read(at[-1], np.float32, size))
     double = sorted(name for name in chip.symbols if name.startswith("__aeabi_d"))
     assert not double, f"CasADi's C is not single: {double}"
     with chip.elf.open("rb") as file:

@@ -260,6 +260,8 @@ def generate(
     out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", show_default=False, help="folder to write")],
     library: Annotated[bool, typer.Option("--library", help="as a library of PlatformIO, Arduino, CMake and Zephyr, "
                                           "with examples")] = False,
+    derivatives: Annotated[bool, typer.Option("--derivatives", help="with the mass matrix and the torques' derivatives "
+                                              "by positions and velocities")] = False,
     mjcf: Annotated[bool, typer.Option("--mjcf", help="NAME.xml too: the mechanism for MuJoCo")] = False,
     force: Force = False,
     json: Json = False,
@@ -277,7 +279,7 @@ def generate(
     mechanism = load_mechanism(mech)
     text = mjcf_of(mechanism) if mjcf else None
     claim_folder(out, "library.json" if library else "ft_model.h", LIBRARY if library else GENERATED, force)
-    files = sources.generate(mechanism, out, force, __version__ if library else None)
+    files = sources.generate(mechanism, out, force, __version__ if library else None, derivatives)
     if text is not None:
         claim(path := out / f"{mechanism.name}.xml", GENERATED, force)
         write_text(path, text)

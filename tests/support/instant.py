@@ -32,8 +32,77 @@ int rows(long n, unsigned mode, const ft_real *q, const ft_real *qd, const ft_re
 """
 
 
-def sources(model: Model) -> dict[str, str]:
-    return step_sources(model) | rnea.render(model)
+DERIVATIVES = """
+#include "ft_rnea.h"
+
+int mass(int motors, const ft_real *q, ft_real *m);
+int slopes(int motors, const ft_real *q, ft_real *tau);
+NEAR
+
+int mass(int motors, const ft_real *q, ft_real *m)
+{
+    if (!ft_mass(GIVEN q, m))
+        return 0;
+    if (motors)
+        ft_add_rotors(m);
+    return 1;
+}
+
+/* Form tau, jq, jv and m one after another from q, qd and qdd. */
+int slopes(int motors, const ft_real *q, ft_real *tau)
+{
+    ft_real *jq = tau + FT_JOINTS, *jv = jq + FT_JOINTS * FT_JOINTS, *m = jv + FT_JOINTS * FT_JOINTS;
+
+    if (!ft_rnea_derivatives(GIVEN q, q + FT_JOINTS, q + 2 * FT_JOINTS, tau, jq, jv, m))
+        return 0;
+    if (motors) {
+        ft_add_friction(q + FT_JOINTS, tau, jq, jv, m);
+        ft_add_rotors(m);
+    }
+    return 1;
+}
+"""
+
+
+def sources(model: Model, derivatives: bool = False) -> dict[str, str]:
+    """Return the C of torques at one instant. derivatives: with an entry for one state; loops have only `mass`."""
+    files = step_sources(model) | rnea.render(model, derivatives)
+    if derivatives:
+        near = model.mechanism.constrained
+        entry = DERIVATIVES.partition("/* Form tau" if model.mechanism.loops else "\0")[0]
+        files["entry.c"] = entry.replace("GIVEN ", "&near, " if near else "").replace(
+            "NEAR", "static ft_rnea_near near;" if near else "")
+    return files
+
+
+class CompiledDerivatives:
+    """The entry on this computer."""
+
+    def __init__(self, model: Model, precision: Precision = "double") -> None:
+        self.real: type = np.float64 if precision == "double" else np.float32
+        self.name = "double" if precision == "double" else "float"
+        declared = f"int NAME(int motors, const {self.name} *q, {self.name} *found);"
+        names = ("mass",) if model.mechanism.loops else ("mass", "slopes")
+        self.ffi, self.lib = build(sources(model, derivatives=True),
+                                   "".join(declared.replace("NAME", name) for name in names), precision)
+
+    def mass(self, q: ArrayLike, motors: bool = False) -> NDArray[Any]:
+        """Return M (N, J, J) at q (N, J). motors: with the rotors."""
+        n = np.shape(q)[-1]
+        return self._rows("mass", np.asarray(q), n * n, motors).reshape(-1, n, n)
+
+    def slopes(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, motors: bool = False) -> list[NDArray[Any]]:
+        """Return tau (N, J), jq, jv and m (N, J, J). motors: the matrices with the motors' friction and rotors."""
+        n = np.shape(q)[-1]
+        found = self._rows("slopes", np.hstack([q, v, a]), n + 3 * n * n, motors)
+        return [found[:, :n], *(found[:, n:].reshape(-1, 3, n, n)[:, k] for k in range(3))]
+
+    def _rows(self, name: str, given: NDArray[Any], size: int, motors: bool) -> NDArray[Any]:
+        given = np.ascontiguousarray(given, self.real)
+        found: NDArray[Any] = np.full((len(given), size), np.nan, self.real)
+        for row, into in zip(given, found, strict=True):
+            assert getattr(self.lib, name)(motors, *(self.ffi.from_buffer(f"{self.name}[]", x) for x in (row, into)))
+        return found
 
 
 class Compiled:

@@ -15,6 +15,8 @@ HERE: dict[str, tuple[str, ...]] = {
         "planar-3", "ur5"),
     "assurance/bench/test_step_instructions.py::test_step_takes_no_more_instructions_than_promised": (
         "planar-8", "ur5"),
+    "codegen/emit/test_derivatives.py::test_derivatives_are_those_of_pinocchio_in_both_precisions": (
+        "go2", "ur5_robot"),
     "codegen/emit/test_features.py::test_a_feature_gives_the_torque_that_its_oracle_does": (
         "branch", "payload, lock and spring"),
     "codegen/emit/test_library.py::test_cmake_builds_it_and_the_plain_loop_prints_the_torques_of_its_motion": (
@@ -89,6 +91,8 @@ HERE: dict[str, tuple[str, ...]] = {
     "hil/board/test_servos.py::test_every_board_with_such_a_wire_moves_it": ("nucleo-g474re-6",),
     "hil/board/test_servos.py::test_what_goes_wrong_ends_with_no_servo_that_turns": (
         "bus-short-*", "drive-ails-*", "drive-silent-*", "estop-*", "reset-*", "supply-off-*"),
+    "hil/chip/test_rnea.py::test_the_chip_gives_the_hosts_bits_of_derivatives_in_as_many_instructions_as_are_told": (
+        "five_bar", "three_axis"),
     "hil/chip/test_rnea.py::test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told": (
         "three_link", "three_axis", "industrial_robot", "pick_and_place", "five_bar"),
     "hil/plant/test_flexible_arm.py::test_flexible_feed_forward_leaves_little_of_the_vibration_of_rigid_feed_forward": (

@@ -35,6 +35,16 @@ def test_the_notebook_runs_and_says_how_it_went(capsys):
     assert names["board"].session.configuration.name == "three-link"
 
 
+def test_lqr_along_a_motion_rejects_a_push_better_than_pd_and_has_its_gain_margin(tmp_path):
+    example = runpy.run_path(str(ROOT / "examples" / "lqr.py"))
+    pd, lqr = (np.sqrt(np.mean(error**2, axis=0)) for _, error in example["main"](tmp_path / "lqr.png").values())
+    assert np.all(lqr < 0.8 * pd) and (tmp_path / "lqr.png").stat().st_size > 10_000
+    arm = Mechanism.load(ARM)
+    motion = Trajectory.load(ROOT / "mechanisms" / "three_link.csv", arm)
+    _, error = example["play"](arm, motion, tmp_path / "doubled", 2.0 * example["lqr_gains"](arm, motion))
+    assert np.max(np.abs(error)) < 0.01 and np.max(np.abs(error[-100:])) < 1e-3
+
+
 def test_the_names_are_few_and_have_a_version():
     import femtorque
 

@@ -15,6 +15,7 @@ from femtorque.codegen.control import follow_limits
 from femtorque.codegen.mechanism import alone, description, load_mechanism
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import instant
+from femtorque.codegen.step import Derivatives, derivatives_at, linear_at
 from femtorque.codegen.verify import Choice, Torque, motor_torque, torque, write_new_file
 from femtorque.codegen.wire import from_wire, to_wire
 from femtorque.host.plan import effort, load_waypoints, planning as plan, task_space, waypoints_of
@@ -120,6 +121,33 @@ class Mechanism(description.Mechanism):
         (3, 3)
         """
         return instant.mass_matrix(self, q, mode, rotors)
+
+    def derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None,
+                    total: bool = False) -> Derivatives:
+        """Return torques tau (..., J) and derivatives dq, dv, M (..., J, J) by positions, velocities and accelerations.
+        A row belongs to a torque. `generate --derivatives` emits this function as ft_rnea_derivatives.
+
+        Arguments as of inverse_dynamics. total: include the motors' rotors and friction (Eq. 19). The jump of friction
+        at rest has no derivative and is left out. Raises as inverse_dynamics does, and Refused for closed loops.
+
+        >>> arm = Mechanism.load("mechanisms/three_link.toml")
+        >>> tau, dq, dv, M = arm.derivatives([0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+        >>> dq.shape, bool(np.allclose(M, arm.mass_matrix([0.0, 0.5, 0.5], rotors=False)))
+        ((3, 3), True)
+        """
+        return derivatives_at(self, q, v, a, mode, total)
+
+    def linear(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, mode: str | None = None,
+               total: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return A (..., 2 J, 2 J) and B (..., 2 J, J) of the linear system d/dt (q, v) = A (q, v) + B tau, for small
+        deviations from a state q, v under torques tau (..., J), N m or N. Arguments and errors as of `derivatives`.
+
+        >>> arm = Mechanism.load("mechanisms/three_link.toml")
+        >>> A, B = arm.linear([0.0, 0.5, 0.5], [0.0, 0.0, 0.0], arm.gravity_torque([0.0, 0.5, 0.5]))
+        >>> A.shape, B.shape
+        ((6, 6), (6, 3))
+        """
+        return linear_at(self, q, v, tau, mode, total)
 
     def forward_kinematics(self, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
                            mode: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -33,7 +33,7 @@ TEMPLATES = {
 }
 
 MODULES = (board_header, closed, digest, families, flexible, library, messages, modes, readme, rnea, step, wrench)
-READ_IN_PYTHON = {"parameters", "rnea", "solution", "cost", "inputs"}
+READ_IN_PYTHON = {"parameters", "solution", "cost", "public"}
 ENVIRONMENT = template("ft_step.c").environment
 
 

@@ -8,7 +8,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.model.modes import has_modes
 from femtorque.hil.chip.chip_library import ChipLibrary
-from tests.support.instant import Compiled, sources
+from tests.support.instant import Compiled, CompiledDerivatives, sources
 from tests.support.suite import ROOT
 
 ENTRY = """
@@ -55,5 +55,24 @@ def test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told(name)
     assert all(call.result & 1 for call in counts)
     here = Compiled(model, "single").torque(q, qd, qdd)
     np.testing.assert_array_equal(tau.view(np.uint32), here.view(np.uint32))
-    assert counts[-1].instructions == pytest.approx(told.rnea, rel=0.15)  # almost as in the last call
-    assert chip.call("weight", at[0], at[3]).instructions == pytest.approx(told.gravity, rel=0.15)
+    assert counts[-1].instructions == pytest.approx(told.calls["ft_rnea"], rel=0.15)  # almost as in the last call
+    assert chip.call("weight", at[0], at[3]).instructions == pytest.approx(told.calls["ft_gravity"], rel=0.15)
+
+
+@pytest.mark.parametrize("name", ["three_link", "six_axis", "three_axis", "industrial_robot", "five_bar", "delta"])
+def test_the_chip_gives_the_hosts_bits_of_derivatives_in_as_many_instructions_as_are_told(name):
+    """Loops have only their mass matrix. They start from the pose of the call before: the last of two calls counts."""
+    mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
+    model, n = Model.of(mechanism), len(mechanism.streamed)
+    chip, here = ChipLibrary(sources(model, derivatives=True)), CompiledDerivatives(model, "single")
+    given = np.random.default_rng(0).standard_normal((3, 1, n)).astype(np.float32)
+    given[0] = [j.start for j in mechanism.streamed]
+    at, found = chip.put(given), chip.put(4 * n * (3 * n + 1))
+    parts = {"mass": [here.mass(given[0].repeat(2, 0))[1]]}
+    if not mechanism.loops:
+        parts["slopes"] = here.slopes(*given)
+    for call, told in zip(parts, [*rnea.cost(model, derivatives=True)[0].calls.values()][2:], strict=True):
+        _, last = (chip.call(call, 0, at, found) for _ in range(2))
+        bits = np.concatenate([part.ravel() for part in parts[call]]).view(np.uint32)
+        np.testing.assert_array_equal(chip.read(found, np.uint32, len(bits)), bits)
+        assert last.instructions == pytest.approx(told, rel=0.15)

@@ -28,9 +28,10 @@ WHAT = {
 
 @dataclass(frozen=True)
 class Instant:
-    """The README's section on ft_rnea: parameters, and a table of the cost."""
+    """The README's section on ft_rnea: parameters, functions, and a table of costs."""
 
     loops: bool
+    functions: list[str]
     modes: bool
     near: str
     mode: str
@@ -63,8 +64,10 @@ def what(name: str, model: Model) -> str:
     return WHAT[name]
 
 
-def render(model: Model, files: list[str], library: bool = False) -> dict[str, str]:
-    """Return README.md of a folder with these files. library: true if a library contains the files in src/."""
+def render(model: Model, files: list[str], library: bool = False, derivatives: bool = False) -> dict[str, str]:
+    """Return README.md of a folder with these files. library: true if a library contains the files in src/. derivatives:
+    true if ft_rnea.c has derivatives of torques.
+    """
     control = model.mechanism.control
     context = Context(
         mechanism=model.mechanism,
@@ -75,24 +78,25 @@ def render(model: Model, files: list[str], library: bool = False) -> dict[str, s
         files=[(f"src/{name}" if library else name, what(name, model)) for name in files],
         library=library,
         names=files,
-        instant=_instant(model),
+        instant=_instant(model, derivatives),
         compiled="-Isrc src/*.c" if library else " ".join(name for name in files if name.endswith(".c")),
     )
     return {"README.md": template("README.md", trim=False).render(vars(context))}
 
 
-def _instant(model: Model) -> Instant | None:
+def _instant(model: Model, derivatives: bool) -> Instant | None:
     mechanism = model.mechanism
     if mechanism.flexible:
         return None
-    costs, moded = rnea.cost(model), has_modes(mechanism)
+    costs, moded = rnea.cost(model, derivatives), has_modes(mechanism)
     loops = any(cost.solution for cost in costs)
-    names = [mode.name for mode in mechanism.modes] if moded else [""]
-    rows = [["mode", "`ft_rnea`", "`ft_gravity`", "one more solution of the loops"], ["---"] * 4]
-    rows += [[name, _about(cost.rnea), _about(cost.gravity), _about(cost.solution) if cost.solution else ""]
+    names, functions = [mode.name for mode in mechanism.modes] if moded else [""], list(costs[0].calls)
+    head = ["mode", *(f"`{name}`" for name in functions), "one more solution of the loops"]
+    rows = [head, ["---"] * len(head)]
+    rows += [[name, *map(_about, cost.calls.values()), _about(cost.solution) if cost.solution else ""]
              for name, cost in zip(names, costs, strict=True)]
-    kept = slice(0 if moded else 1, 4 if loops else 3)
-    return Instant(loops, moded, near="&near, " if loops else "", mode="mode, " if moded else "",
+    kept = slice(0 if moded else 1, None if loops else -1)
+    return Instant(loops, functions, moded, near="&near, " if loops else "", mode="mode, " if moded else "",
                    table="\n".join(f"| {' | '.join(row[kept])} |" for row in rows))
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from femtorque.codegen.board import Board
-from femtorque.codegen.common import GENERATED, claim, write_text
+from femtorque.codegen.common import GENERATED, Refused, claim, write_text
 from femtorque.codegen.control import constants
 from femtorque.codegen.emit import (
     board_header, closed, configuration_digest as digest, families, flexible, library, messages, modes, readme, rnea,
@@ -56,15 +56,16 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
     return files
 
 
-def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str | None = None) -> list[Path]:
+def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str | None = None,
+             derivatives: bool = False) -> list[Path]:
     """Write the inverse-dynamics step and a README to a folder that needs no further files.
 
     Equal inputs give bit-identical files. library: version as MAJOR.MINOR.PATCH, if the function shall write a library
     with manifests and examples. The function removes files of an earlier library from src/, because a build compiles
-    every file there. If one of the files exists, raise BadInput and write no file. force: replace files that this
-    function has written.
+    every file there. derivatives: include derivatives of torques. If one of the files exists, raise BadInput and write
+    no file. force: replace files that this function has written. Raise Refused for mechanisms without derivatives.
     """
-    files = _alone(mechanism, library)
+    files = _alone(mechanism, library, derivatives)
     for name in files:
         claim(out / name, GENERATED, force)
     old = _made(out / "src") - {out / name for name in files} if library else set()
@@ -77,20 +78,25 @@ def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str 
     return [out / name for name in files]
 
 
-def model_sources(model: Model) -> dict[str, str]:
-    """Return all C of the model: step, torques at an instant and, without loops, torques that balance a wrench."""
+def model_sources(model: Model, derivatives: bool = False) -> dict[str, str]:
+    """Return all C of the model: step, torques at an instant and, without loops, torques that balance a wrench.
+    derivatives: include derivatives of torques. Raise Refused for mechanisms without derivatives.
+    """
     mechanism, files = model.mechanism, step_sources(model)
     if not mechanism.flexible and not mechanism.constrained:
         files |= wrench.render(model)
-    return files | (rnea.units(mechanism) if mechanism.flexible else rnea.render(model))
+    if mechanism.flexible and derivatives:
+        raise Refused(f"{mechanism.name}: torques of flexible links depend on how they swing: they have no derivatives "
+                      "at one instant")
+    return files | (rnea.units(mechanism) if mechanism.flexible else rnea.render(model, derivatives))
 
 
-def _alone(mechanism: Mechanism, version: str | None) -> dict[str, str]:
+def _alone(mechanism: Mechanism, version: str | None, derivatives: bool) -> dict[str, str]:
     """Return {path: text} of the folder."""
     supported(mechanism)
     model = Model.of(mechanism)
-    files = model_sources(model)
-    words = readme.render(model, sorted(files), version is not None)
+    files = model_sources(model, derivatives)
+    words = readme.render(model, sorted(files), version is not None, derivatives)
     return (files if version is None else library.render(mechanism, files, version)) | words
 
 

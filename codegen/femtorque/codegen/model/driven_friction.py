@@ -53,6 +53,13 @@ class DrivenFriction:
         """
         return self.viscous * qd + np.sign(qd) * self.dry(qd, tau)
 
+    def slopes(self, qd: Array, tau: Array) -> tuple[Array, Array]:
+        """Return the derivatives (..., n) of `torque` by link torque and by velocity. Jumps of friction at rest and at
+        zero torque are left out."""
+        fading = 1.0 + (qd / self.slow) ** 2
+        falling = -2.0 * self.stribeck * np.abs(qd) / (self.slow * fading) ** 2
+        return self.load * np.sign(qd) * np.sign(tau), self.viscous + falling
+
 
 def _row(f: Friction) -> tuple[float, ...]:
     return f.viscous, f.coulomb, f.stribeck, f.stribeck_velocity or 1.0, f.load

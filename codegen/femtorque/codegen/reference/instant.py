@@ -52,9 +52,7 @@ def mass_matrix(mechanism: Mechanism, q: ArrayLike, mode: str | None = None, rot
     q = rows[:, places]
     if alone.constrained:
         assembly = assemble(model)
-        if assembly.redundant:
-            raise Refused(f"{mechanism.name}: {len(assembly.actuated)} joints are driven and {assembly.mobility} can "
-                          "move by themselves, so that a mass matrix of all of them is not determined")
+        determined(assembly)
         full = poses(assembly, q)
         G = assembly.velocity_matrix(full)
         found = np.swapaxes(G, -1, -2) @ of_tree(model, full, rotors) @ G
@@ -64,6 +62,15 @@ def mass_matrix(mechanism: Mechanism, q: ArrayLike, mode: str | None = None, rot
     at = np.array(places)
     M[:, at[:, None], at] = found
     return M.reshape(*shape, shape[-1])
+
+
+def determined(assembly: Assembly) -> Assembly:
+    """Return the assembly. Raises Refused if more joints are driven than can move independently."""
+    if assembly.redundant:
+        raise Refused(f"{assembly.model.mechanism.name}: {len(assembly.actuated)} joints are driven and "
+                      f"{assembly.mobility} can move by themselves, so that a mass matrix of all of them is not "
+                      "determined")
+    return assembly
 
 
 def places_of(mechanism: Mechanism, alone: Mechanism) -> list[int]:

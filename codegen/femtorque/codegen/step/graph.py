@@ -331,6 +331,10 @@ class Graph:
         return tuple(Result(self, call, part) for part in function.parts or ("",))
 
     # ---- analysis
+    def stored(self) -> dict[Place, Expr]:
+        """Return the results and the state of the next tick."""
+        return {s.place: s.expr for s in self.statements if isinstance(s, Store)}
+
     def live(self) -> tuple[set[int], set[Statement]]:
         """Return the indices of live expressions and live statements, by a backward search from the stores."""
         needed = bytearray(len(self.nodes))
