@@ -57,9 +57,7 @@ def test_the_first_tick_is_as_exact_as_the_others_if_its_sample_is_the_one_that_
 
 @pytest.mark.parametrize("precision, differ", [("single", 1e-4), ("double", 1e-5)])
 def test_the_example_of_a_controller_of_ones_own_compiles_and_follows(precision, differ, tmp_path):
-    """The command in the header of the example compiles the example. The step's error is proportional to dt^2, with dt
-    = 1 ms.
-    """
+    """The command in the example's header compiles it. The step's error is of order dt^2, with dt = 1 ms."""
     sources.generate(load_mechanism(ROOT / "mechanisms" / "three_axis.toml"), tmp_path, derivatives=True)
     source, out = ROOT / "examples" / "own_controller.c", tmp_path / "own_controller"
     assert "arm/ft_rnea.c arm/ft_step.c" in source.read_text()
