@@ -54,7 +54,7 @@ OWN = """\
     ft_real torque = g.ku * e.place + g.kv * e.u;
 """
 TABLED = "    ft_real torque = of_errors(j, in);\n"
-BEFORE = "/* Return the torque of the error alone"
+BEFORE = "/* Return the feedback torque"
 
 
 def lqr_gains(arm: Mechanism, motion: Trajectory) -> np.ndarray:
