@@ -75,7 +75,7 @@ static uint32_t ft_wanted_of(uint32_t address)
     return address == FT_CONTROL_1 ? FT_GATE_CONTROL_1 : FT_GATE_CONTROL_2;
 }
 
-/* Return whether a control register holds its setting; ignore status. */
+/* Return whether a control register holds its setting. Ignore status. */
 static bool ft_possible(uint32_t address, uint32_t value)
 {
     return address < FT_CONTROL_1 || value == ft_wanted_of(address);

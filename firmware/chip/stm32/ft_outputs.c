@@ -92,7 +92,8 @@ static volatile bool ft_opens;      /* brakes open when the bridges are awake */
 
 /* ---- Timers ------------------------------------------------------------- */
 
-/* Set the mode of a timer's used outputs: a byte of CCMR1, CCMR2 each. */
+/* Set the mode of a timer's used outputs. CCMR1 and CCMR2 together have four
+ * bytes, one for each output. */
 static inline void ft_outputs_mode(const ft_pwm_timer *t, uint32_t mode)
 {
     uint32_t modes[2] = { 0, 0 };
@@ -522,9 +523,9 @@ bool ft_drivers_report(void)
 }
 
 /* Return whether the drivers report a fault, or have lost settings while the
- * outputs are on. With outputs off the main loop rewrites settings. Read the
- * fault line before the wake-up check, which ignores it, since the outputs may
- * be switched in between. */
+ * outputs are on. The fault line is ignored while bridges sleep or wake up. The
+ * line is read before the wake-up is checked, since the outputs may be switched
+ * in between. */
 bool ft_chip_driver_fault(void)
 {
     bool ready = ft_chip_drivers_ready();

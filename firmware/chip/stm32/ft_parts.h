@@ -29,7 +29,7 @@ uint32_t ft_clock_start(void);    /* FT_CHIP_*; after an error on HSI */
 void ft_clock_to_hsi(void);       /* for one family, like the next two */
 bool ft_flash_prepare(void);      /* for full speed; false: slow flash */
 bool ft_clock_to_pll(void);       /* false: crystal or PLL do not start */
-bool ft_crystal_is_right(void);   /* compares with HSI, and leaves on HSI */
+bool ft_crystal_is_right(void);   /* compares with HSI, and stays on HSI */
 bool ft_supply_start(void);       /* false: supply voltage too low */
 bool ft_supply_sagged(void);      /* since the start */
 void ft_supply_breaks(void);      /* if the chip can connect the detector */

@@ -10,7 +10,7 @@
 
 enum { FT_MAILBOXES = 3, FT_CAN2_FILTER = 14 };
 
-/* The order of requests is the order of mailboxes. Stops with the core. */
+/* Mailboxes are sent in the order of requests. A halted core stops them. */
 #define FT_AWAKE (CAN_MCR_TXFP | CAN_MCR_DBF)
 
 typedef struct {
