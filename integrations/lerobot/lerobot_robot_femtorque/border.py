@@ -35,10 +35,10 @@ class Border:
         lower, upper = (np.array([getattr(j.limits, end) for j in joints]) for end in ("lower", "upper"))
         shift = np.zeros(len(joints))
         for k, joint in enumerate(joints):
-            if joint.name == gripper and math.isfinite(upper[k] - lower[k]):
+            if gripper in (joint.name, joint.called) and math.isfinite(upper[k] - lower[k]):
                 scale[k] = 100.0 / (upper[k] - lower[k])
                 shift[k] = -scale[k] * lower[k]
-        return Border(tuple(joint.name for joint in joints), scale, shift, lower, upper)
+        return Border(tuple(joint.called for joint in joints), scale, shift, lower, upper)
 
     def keys(self, ending: str = POSITION) -> dict[str, type]:
         return {name + ending: float for name in self.names}

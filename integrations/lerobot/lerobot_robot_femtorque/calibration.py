@@ -44,7 +44,7 @@ def read(path: Path, mechanism: Mechanism) -> list[Change]:
         told = json.loads(read_text(path, suffix=".json"))
     except (ValueError, RecursionError) as error:
         raise BadInput(path, "file", None, f"cannot be read as JSON: {error}") from None
-    joints = {joint.name: joint for joint in mechanism.streamed}
+    joints = {joint.called: joint for joint in mechanism.streamed}
     if not isinstance(told, dict) or not told:
         raise BadInput(path, "file", None, "must be an object of LeRobot's joints")
     for name in told:

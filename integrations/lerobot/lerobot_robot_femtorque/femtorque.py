@@ -64,10 +64,9 @@ class Femtorque(Attached, Robot):
         for a wrong value, and Refused if the board has stopped following."""
         self.configure()
         asked = self._border.taken(action)
-        given = {name: float(x) for name, x in zip(self._border.names, asked, strict=True) if math.isfinite(x)}
-        self._following.send(given)
-        shown = self._border.shown(asked)
-        return {f"{name}.pos": shown[f"{name}.pos"] for name in given}
+        self._following.send({joint.name: float(x) for joint, x in zip(self._mechanism.streamed, asked, strict=True)
+                              if math.isfinite(x)})
+        return {key: value for key, value in self._border.shown(asked).items() if math.isfinite(value)}
 
     @check_if_not_connected
     def disconnect(self) -> None:

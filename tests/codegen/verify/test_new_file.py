@@ -128,6 +128,36 @@ def test_a_urdfs_own_friction_stays_and_only_the_rest_is_invented(tmp_path, dyna
     assert {(j.friction.viscous, j.friction.coulomb) for j in leg.moving} == {(viscous, coulomb)}
 
 
+BARE = LIMB.replace('velocity="5" effort="2"', 'velocity="0" effort="0"')
+
+
+@pytest.mark.parametrize("choice", [{"board": "f405rg-4"}, {"board": "f405rg-4", "motor": "pololu-37d-50"},
+                                    {"board": "nucleo-g474-can", "drive": ("damiao-4340",)}])
+def test_missing_limits_are_invented_and_marked(tmp_path, choice):
+    """The invented effort is larger than the weight of the limb: 0.2 kg each at 0.05 m, 0.15 m and 0.25 m."""
+    path = tmp_path / "crab.urdf"
+    path.write_text(URDF.format(limbs=BARE.format(n="a", body=BODY)).replace(
+        'name="a_hip" type="revolute"', 'name="a_hip" type="continuous"'))
+    leg = made(path, tmp_path, **choice)
+    hip = leg.moving[0]
+    assert hip.limits.effort > 0.2 * 9.81 * 0.45 and 0.0 < hip.limits.velocity < 20.0
+    assert (hip.limits.upper == 3.1) == ("drive" in choice)
+    assert ("# invented" in (tmp_path / "leg.toml").read_text()) == ("motor" not in choice)
+    assert any("is not above 0 and taken as no limit" in line for line in said_of(tmp_path / "leg.toml"))
+
+
+@pytest.mark.parametrize("choice", [{"board": "f405rg-4"}, {"board": "f405rg-6", "motor": "pololu-37d-50"},
+                                    {"board": "nucleo-g474-can", "drive": ("damiao-4340",)}])
+def test_fingers_that_slide_are_locked_if_nothing_can_move_them(tmp_path, choice):
+    fingers = "".join(f"""<link name="f{k}">{BODY}</link><joint name="finger{k}" type="prismatic"><axis xyz="0 1 0"/>
+<parent link="a_foot"/><child link="f{k}"/><limit lower="0.01" upper="0.04" velocity="1" effort="9"/></joint>"""
+                      for k in range(2))
+    path = tmp_path / "crab.urdf"
+    path.write_text(URDF.format(limbs=LIMB.format(n="a", body=BODY) + fingers))
+    assert made(path, tmp_path, **choice).lock == {"finger0": 0.01, "finger1": 0.01}
+    assert any(line.startswith("Locked by init: finger0, finger1") for line in said_of(tmp_path / "leg.toml"))
+
+
 def test_init_leaves_a_file_whole_or_not_at_all(crab, tmp_path, monkeypatch):
     place = tmp_path / "leg.toml"
 

@@ -1,13 +1,17 @@
 """Tests the files for MoveIt and ros2_control: their joints, limits and topics agree with the arm and the node."""
 
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
 
 from femtorque import Mechanism, Refused
-from femtorque.host.ros import files
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.verify import Choice, write_new_file
+from femtorque.host.ros import files, joints, motion
+from tests.codegen.mechanism.test_urdf import ARM as ARM_URDF
 from tests.host.ros.test_arm import ros  # noqa: F401 (a fixture)
 from tests.host.ros.test_motion import NAMES
 from tests.support.suite import ROOT
@@ -42,6 +46,19 @@ def test_an_arm_with_a_gripper_has_a_second_controller():
     told = config["gripper_controller"]
     assert (told["type"], told["action_ns"], told["joints"]) == ("GripperCommand", "gripper_cmd", ["gripper"])
     assert len(config["arm_controller"]["joints"]) == 5
+
+
+def test_joints_have_the_urdfs_names_on_topics(tmp_path):
+    (tmp_path / "arm.urdf").write_text(ARM_URDF.replace('"slide"', '"Slider 1"'))
+    arm = load_mechanism(write_new_file("arm", tmp_path / "arm.toml", tmp_path / "arm.urdf", Choice("f405rg-4")))
+    config = files.ros_files(arm, "arm_controller", "n", "Slider 1")
+    controllers = yaml.safe_load(config["moveit_controllers.yaml"])["moveit_simple_controller_manager"]
+    assert controllers["Slider_1_controller"]["joints"] == ["Slider 1"] == [arm.streamed[1].called]
+    assert "Slider 1" in yaml.safe_load(config["joint_limits.yaml"])["joint_limits"]
+    point = SimpleNamespace(positions=[0.2], velocities=[], accelerations=[], effort=[],
+                            time_from_start=SimpleNamespace(sec=1, nanosec=0))
+    goal = motion.read(SimpleNamespace(joint_names=["Slider 1"], points=[point]), arm.streamed, ([0.0, 0.25], [0, 0]))
+    assert goal.positions[-1].tolist() == [0.0, 0.2] and joints.Joints(arm).names == ["shoulder", "Slider 1"]
 
 
 def test_somebodys_own_files_stay(here, tmp_path):

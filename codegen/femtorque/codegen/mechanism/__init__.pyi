@@ -15,5 +15,5 @@ from .schema import (
     TITLE_PATTERN as TITLE_PATTERN, TITLE_RULE as TITLE_RULE, Number as Number, Positive as Positive, Table as Table,
     Three as Three, first_fault as first_fault)
 from .urdf import (
-    MOMENTS as MOMENTS, Tables as Tables, alone as alone, links_here as links_here, read_urdf as read_urdf,
-    toml_key as toml_key)
+    MOMENTS as MOMENTS, Tables as Tables, alone as alone, document_of as document_of, links_here as links_here,
+    read_urdf as read_urdf, toml_key as toml_key)

@@ -205,7 +205,7 @@ class Mimic:
 @dataclass(frozen=True)
 class Joint:
     """A joint. xyz, rpy: origin and orientation of the joint frame in the parent link's frame. The frame of the child
-    link is the joint frame after the joint's motion.
+    link is the joint frame after the joint's motion. said: name in the URDF, if it differs.
     """
 
     name: str
@@ -229,6 +229,12 @@ class Joint:
     drive: Drive | None = None
     contact: Contact | None = None
     mimic: Mimic | None = None
+    said: str = ""
+
+    @property
+    def called(self) -> str:
+        """Return the name outside femtorque, for ROS, LeRobot and files of motions."""
+        return self.said or self.name
 
     def __repr__(self) -> str:
         return f"<Joint {self.name!r}: {self.type}, {self.parent} > {self.child}>"

@@ -39,6 +39,8 @@ def load_mechanism(path: str | Path) -> Mechanism:
 
 def _parse(path: Path) -> dict[str, Any]:
     text = read_text(path)
+    if text.lstrip().startswith("<"):
+        return urdf.alone(path)
     if not text.strip():
         raise BadInput(path, "file", None, "is empty", "start from one written by 'femtorque init NAME'")
     data = parse_toml(path, text)
@@ -63,6 +65,7 @@ class _Reader:
         self.buses: tuple[Bus, ...] = ()
         self.urdf = path
         self.given: frozenset[str] = frozenset()
+        self.called: dict[str, str] = {}
         if "urdf" in self.data:
             self._read_urdf()
 
@@ -70,6 +73,7 @@ class _Reader:
         merged = urdf.merge(self.path, self.data)
         self.data, self.urdf, self.given = merged.data, merged.urdf, merged.given
         self.warnings += merged.warnings
+        self.called = merged.called
 
     def mechanism(self) -> Mechanism:
         try:
@@ -110,7 +114,7 @@ class _Reader:
             feel=Feel(**table.feel.model_dump()) if table.feel else None,
             unphysical=self.unphysical,
             source=self.path,
-            urdf=self.urdf if table.urdf is not None or self.path.suffix.lower() == ".urdf" else None,
+            urdf=None if table.urdf is None else self.urdf,
         )
         if not mechanism.moving:
             self.fail("joint", None, "nothing can move: every joint is fixed or locked")
@@ -362,7 +366,7 @@ class _Reader:
             c_mot=t.c_mot, stiffness=t.stiffness, rest=t.rest, limits=limits,
             friction=Friction(**t.friction.model_dump()), motor=motor, encoder=encoder,
             gains=Gains(**t.gains.model_dump()), home=self._home(t, encoder, limits),
-            drive=drive, mimic=follows,
+            drive=drive, mimic=follows, said=self.called.get(t.name, ""),
             contact=None if t.contact is None else Contact(**t.contact.model_dump()),
         )
 

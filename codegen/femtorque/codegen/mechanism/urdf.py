@@ -1,29 +1,38 @@
-"""Conversion of URDF links and joints to tables of a mechanism file. Before the conversion, the reader checks names,
-numbers, inertias, types of joints and the single root. Visuals are ignored. The root link is the ground.
+"""Conversion of URDF links and joints to tables of a mechanism file. Before the conversion, the reader checks numbers,
+inertias, types of joints and the single root. Every name becomes a valid name. Visuals are ignored. The root link is
+the ground.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from femtorque.codegen.common import BadInput, hint, product, read_text, rotation_rpy, shown
 from femtorque.codegen.mechanism.description import BASE
-from femtorque.codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN
+from femtorque.codegen.mechanism.schema import NAME_PATTERN, TITLE_PATTERN
 
 LARGEST_FILE = 2**26  # bytes
+HEAD = 10_000  # characters of comments before <?xml
 MOST = 1000  # links, joints
 LIMBS = 3  # minimum number of limbs of a floating trunk; two limbs may be arms on a bench
 DUST = 1e-20  # inertia that counts as 0, kg m^2; exporters write smaller numbers instead of 0
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
+FREE = ("floating", "planar")  # types that are taken as fixed
+TAGS = ("link", "joint", "inertial", "origin", "mass", "inertia", "parent", "child", "axis", "limit", "dynamics",
+        "mimic")
+OTHERS = {"sdf": "SDF", "mujoco": "MJCF", "mujocoinclude": "MJCF"}  # formats by their root elements
 NO_LIMIT = 1e9
+LONGEST = 60  # letters of a new name, with room for a number up to 64
+TURN = 6.3  # rad; exporters write a whole turn with few digits
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
@@ -37,11 +46,13 @@ class Tables:
     joints: list[dict[str, Any]]
     warnings: list[str]
     root: str = BASE  # the document's name for the ground link
+    called: dict[str, str] = field(default_factory=dict)  # the document's names of renamed joints, by new name
 
 
 def read_urdf(path: Path, locked: Collection[str] = ()) -> Tables:
     """Return the tables for a URDF file. locked: names of joints that do not move. Raise BadInput."""
-    document = _parse(path)
+    warnings: list[str] = []
+    document = _parse(path, warnings)
     for kind in ("link", "joint"):
         if (count := len(document.findall(kind))) > MOST:
             raise BadInput(path, kind, None, f"there are {count}: at most {MOST} are read")
@@ -53,55 +64,139 @@ def read_urdf(path: Path, locked: Collection[str] = ()) -> Tables:
     root = _root(path, document)
     if document.find("joint") is None:
         raise BadInput(path, "joint", None, "there is none: nothing can move")
-    warnings: list[str] = []
     masses = {str(link.get("name")): _mass(link) for link in document.findall("link")}
     names = names_here([*masses], root)
-    if BASE in names and root != BASE and masses[BASE]:
-        warnings.append(f"link 'base' of {path.name} is called {names[BASE]!r} here: 'base' is the ground")
+    joints = valid_names("joint", [str(joint.get("name")) for joint in document.findall("joint")])
+    renamed = [*joints.items(), *((old, new) for old, new in names.items() if old != root and (
+        old != BASE or masses[old]))]
+    if said := [f"{old!r} is called {new!r} here" for old, new in renamed if old != new]:
+        warnings.append(f"{path.name}: {_several(said, 3)}")
+    warnings += _omitted(document, joints)
+    warnings += _floating(path, document, masses, root, [old for old, new in joints.items() if new in locked])
     links = [_link(link, names) for link in document.findall("link") if link.get("name") != root]
-    joints = [_joint(joint, names, warnings) for joint in document.findall("joint")]
-    warnings += _floating(path, document, masses, root, locked)
-    return Tables(str(document.get("name")), links, joints, warnings, root)
+    return Tables(str(document.get("name")), links, [_joint(j, names, joints) for j in document.findall("joint")],
+                  warnings, root, {new: old for old, new in joints.items() if new != old})
 
 
 def names_here(links: Sequence[str], root: str) -> dict[str, str]:
     """Return a map from the URDF's link names to names in a mechanism file, where the ground is 'base'."""
-    names = {name: name for name in links}
-    if BASE in names and root != BASE:
-        names[BASE] = next(n for n in ("base_frame", "base_frame_", "base_frame__") if n not in names)
-    return names | {root: BASE}
+    return valid_names("link", [name for name in links if name != root], (BASE,)) | {root: BASE}
+
+
+def valid_names(kind: str, names: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
+    """Return a map from the URDF's names to valid names that also differ in C. Valid names stay. taken: other names."""
+    near = {name: _valid(kind, name, number) for number, name in enumerate(names, 1)}
+    used, found = {*taken}, dict[str, str]()
+    for name in sorted(names, key=lambda name: near[name] != name):
+        new, count = near[name], 1
+        while re.sub(r"[-./]", "_", new) in used:
+            count += 1
+            new = f"{near[name]}_{count}"
+        used.add(re.sub(r"[-./]", "_", new))
+        found[name] = new
+    return {name: found[name] for name in names}
+
+
+def _valid(kind: str, name: str, number: int) -> str:
+    """Return the nearest name that a mechanism file accepts. number: of the link or joint, counted from 1."""
+    if name == BASE:
+        return f"{BASE}_frame" if kind == "link" else name
+    column = kind == "joint" and (name in ("t", "mode") or name.endswith((".vel", ".acc")))
+    if re.fullmatch(NAME_PATTERN, name) and not column:
+        return name
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", plain).strip("_")
+    return (plain if plain[:1].isalpha() and not column else f"{kind}_{plain or number}")[:LONGEST]
 
 
 def links_here(path: Path) -> dict[str, str]:
     """Return the result of names_here for a file that has already been checked."""
-    document = _parse(path)
+    document = _parse(path, [])
     return names_here([str(link.get("name")) for link in document.findall("link")], _root(path, document))
+
+
+def _several(said: Sequence[str], most: int) -> str:
+    """Return the first texts, and the number of the other texts."""
+    return ", ".join(said[:most]) + (f", and {len(said) - most} more" if len(said) > most else "")
+
+
+def _omitted(document: ET.Element, names: dict[str, str]) -> list[str]:
+    """Return warnings about data that are ignored or improbable, one line for each kind."""
+    found: dict[str, list[str]] = {}
+    for joint in document.findall("joint"):
+        key = f"joint.{names[str(joint.get('name'))]}"
+        limit = _child(joint, "limit")
+        if joint.get("type") in FREE:
+            found.setdefault("has several degrees of freedom and is taken as fixed", []).append(key)
+        elif joint.get("type") != "fixed":
+            for name in ("velocity", "effort"):
+                if float(limit.get(name, "nan")) <= 0.0:
+                    found.setdefault("is not above 0 and taken as no limit", []).append(f"{key}.limit.{name}")
+            if joint.get("type") != "continuous" and joint.find("limit") is not None and _empty(limit):
+                found.setdefault("its range is empty and taken as no limits", []).append(key)
+        if joint.find("safety_controller") is not None:
+            found.setdefault("<safety_controller> is ignored: write its soft limits as the joint's limits", []).append(
+                key)
+    for element in document:
+        rpy = _child(_child(element, "inertial") if element.tag == "link" else element, "origin").get("rpy", "")
+        if any(abs(float(x)) > TURN for x in rpy.split()):
+            found.setdefault("is more than a turn: angles are in rad, and 90 degrees are 1.5708", []).append(
+                f"{element.tag} {element.get('name')!r}, rpy = {rpy!r}")
+    return [f"{_several(where, 3)}: {what}" for what, where in found.items()]
+
+
+def _empty(limit: ET.Element) -> bool:
+    return float(limit.get("lower", 0.0)) == float(limit.get("upper", 0.0))
 
 
 # ---- the XML, before anything fills it in
 
 
-def _parse(path: Path) -> ET.Element:
+def document_of(path: Path, warnings: list[str]) -> ET.Element:
+    """Return the root element of a URDF. Append warnings about corrected text and tags. Raise BadInput."""
     text = read_text(path, LARGEST_FILE, ".urdf")
     if not text.strip():
         raise BadInput(path, "file", None, "is empty")
-    xacro = "holds xacro, which is not URDF yet"
-    plain = f"{path.with_suffix('').stem}.urdf"
-    how = f"run: xacro {path.name} -o {plain if plain != path.name else f'{path.stem}_plain.urdf'}"
+    head, declaration, rest = text.partition("<?xml")
+    if declaration and head and len(head) < HEAD and not re.sub("<!--.*?-->", "", head, flags=re.DOTALL).strip():
+        warnings.append(f"{path.name}: other programs refuse it: delete all that stands before <?xml")
+        text = declaration + rest
     try:
         document = ET.fromstring(text.encode())
     except ET.ParseError as error:
         line = error.position[0]
         if "unbound prefix" in str(error) and "xacro" in text:
-            raise BadInput(path, f"line {line}", None, xacro, how) from None
+            _fail_xacro(path, f"line {line}")
         raise BadInput(path, f"line {line}", None, f"is not XML: {str(error).split(':')[0]}") from None
+    if document.tag in OTHERS:
+        raise BadInput(path, f"<{document.tag}>", None, f"is {OTHERS[document.tag]}, and URDF is read",
+                       "take the robot's URDF, or convert the file into URDF")
     if document.tag != "robot":
         raise BadInput(path, "root element", shown(document.tag), "must be <robot>")
     document.attrib.setdefault("name", path.stem)
+    wrong = [element for element in document.iter() if isinstance(element.tag, str)
+             and element.tag not in TAGS and element.tag.lower() in TAGS]
+    if wrong:
+        tags = [f"<{tag}> is read as <{tag.lower()}>" for tag in dict.fromkeys(element.tag for element in wrong)]
+        warnings.append(f"{path.name}: {_several(tags, 3)}; other programs ignore a tag in capitals")
+    for element in wrong:
+        element.tag = element.tag.lower()
+    return document
+
+
+def _fail_xacro(path: Path, key: str, value: str | None = None) -> NoReturn:
+    plain = f"{path.with_suffix('').stem}.urdf"
+    raise BadInput(path, key, value and shown(value), "holds xacro, which is not URDF yet",
+                   f"run: xacro {path.name} -o {plain if plain != path.name else f'{path.stem}_plain.urdf'}")
+
+
+def _parse(path: Path, warnings: list[str]) -> ET.Element:
+    """Return the root element, with mass and motion alone."""
+    document = document_of(path, warnings)
     for element in document.iter():
         if isinstance(element.tag, str) and "xacro" in element.tag:
-            raise BadInput(path, f"<xacro:{element.tag.split('}')[-1]}>", None, xacro, how)
-    for element in [*document]:  # keep mass and motion only
+            _fail_xacro(path, f"<xacro:{element.tag.split('}')[-1]}>")
+    for element in [*document]:
         if element.tag not in ("link", "joint"):
             document.remove(element)
         for part in [*element]:
@@ -110,7 +205,7 @@ def _parse(path: Path) -> ET.Element:
     for element in document.iter():
         for key, value in element.attrib.items():
             if "${" in value or "$(" in value:
-                raise BadInput(path, f"<{element.tag} {key}>", shown(value), xacro, how)
+                _fail_xacro(path, f"<{element.tag} {key}>", value)
     return document
 
 
@@ -121,8 +216,6 @@ def _check_names(path: Path, document: ET.Element) -> None:
             name = element.get("name")
             if not name:
                 raise BadInput(path, f"{kind}[{index}].name", None, "is required")
-            if not re.fullmatch(NAME_PATTERN, name):
-                raise BadInput(path, f"{kind}[{index}].name", shown(name), NAME_RULE)
             if name in seen:
                 raise BadInput(path, f"{kind}.{name}", None, f"is there twice: every {kind} needs a name of its own")
             seen.add(name)
@@ -173,10 +266,7 @@ def _check_link(path: Path, link: ET.Element) -> None:
 
 def _check_joint(path: Path, joint: ET.Element) -> None:
     key, kind = f"joint.{joint.get('name')}", joint.get("type")
-    if kind in ("floating", "planar", "spherical"):
-        raise BadInput(path, f"{key}.type", kind, "joints of several degrees of freedom are not supported",
-                       'make it "fixed", or several joints in series')
-    if kind not in TYPES:
+    if kind not in (*TYPES, *FREE):
         raise BadInput(path, f"{key}.type", kind, f"must be one of {', '.join(TYPES)}", hint(kind or "", TYPES))
     for side in ("parent", "child"):
         if not _child(joint, side).get("link"):
@@ -258,8 +348,9 @@ class _Edge:
 
     @staticmethod
     def of(joint: ET.Element) -> _Edge:
-        return _Edge(str(joint.get("name")), str(joint.get("type")), str(_child(joint, "parent").get("link")),
-                     str(_child(joint, "child").get("link")))
+        kind, parent, child = (str(x) for x in (
+            joint.get("type"), _child(joint, "parent").get("link"), _child(joint, "child").get("link")))
+        return _Edge(str(joint.get("name")), "fixed" if kind in FREE else kind, parent, child)
 
 
 # ---- tables
@@ -287,19 +378,21 @@ def _link(link: ET.Element, names: dict[str, str]) -> dict[str, Any]:
     return table
 
 
-def _joint(joint: ET.Element, names: dict[str, str], warnings: list[str]) -> dict[str, Any]:
+def _joint(joint: ET.Element, names: dict[str, str], joints: dict[str, str]) -> dict[str, Any]:
+    """Return the table for a URDF joint. names, joints: new names of links and of joints."""
     edge, origin = _Edge.of(joint), _child(joint, "origin")
     table: dict[str, Any] = {
-        "name": edge.name, "type": edge.type, "parent": names[edge.parent], "child": names[edge.child],
+        "name": joints[edge.name], "type": edge.type, "parent": names[edge.parent], "child": names[edge.child],
         "xyz": _three(origin, "xyz"), "rpy": _three(origin, "rpy"),
     }
     if edge.type == "fixed":
         return table
     table["axis"] = _three(_child(joint, "axis"), "xyz", "1 0 0")
-    if limits := _limits(joint, warnings):
+    if limits := _limits(joint):
         table["limits"] = limits
     if (mimic := joint.find("mimic")) is not None:
-        table["mimic"] = {"joint": mimic.get("joint"), "ratio": float(mimic.get("multiplier", 1.0)),
+        leader = mimic.get("joint")
+        table["mimic"] = {"joint": joints.get(str(leader), leader), "ratio": float(mimic.get("multiplier", 1.0)),
                           "offset": float(mimic.get("offset", 0.0))}
     if (dynamics := joint.find("dynamics")) is not None:
         given = {"viscous": dynamics.get("damping"), "coulomb": dynamics.get("friction")}
@@ -307,9 +400,9 @@ def _joint(joint: ET.Element, names: dict[str, str], warnings: list[str]) -> dic
     return table
 
 
-def _limits(joint: ET.Element, warnings: list[str]) -> dict[str, float]:
-    """Return the limits of a joint. In real files, an empty range, a velocity or effort of zero, and 1e16 mean 'not
-    given'.
+def _limits(joint: ET.Element) -> dict[str, float]:
+    """Return the limits of a joint. In real files, an empty range, a velocity or effort up to zero, and 1e16 mean
+    'not given'.
     """
     if (limit := joint.find("limit")) is None:
         return {}
@@ -317,12 +410,12 @@ def _limits(joint: ET.Element, warnings: list[str]) -> dict[str, float]:
     lower, upper, velocity, effort = (None if math.isnan(value) else value for value in limits.values())
     if joint.get("type") == "continuous":
         lower = upper = None
-    elif (lower or 0.0) == (upper or 0.0):
-        warnings.append(f"joint.{joint.get('name')}: its range is empty and taken as no limits")
+    elif _empty(limit):
         lower = upper = None
     else:  # an absent limit is zero
         lower, upper = lower or 0.0, upper or 0.0
-    said = {"lower": lower, "upper": upper, "velocity": velocity or None, "effort": effort or None}
+    said = {"lower": lower, "upper": upper} | {
+        key: value for key, value in (("velocity", velocity), ("effort", effort)) if (value or 0.0) > 0.0}
     return {key: value for key, value in said.items() if value is not None and abs(value) < NO_LIMIT}
 
 
@@ -349,6 +442,7 @@ class Merged:
     given: frozenset[str]  # keys that the URDF gives, as joint.elbow.axis
     urdf: Path
     warnings: list[str]
+    called: dict[str, str]  # names of renamed joints in the URDF, by new name
 
 
 FROM_URDF = {
@@ -370,7 +464,7 @@ def merge(path: Path, data: dict[str, Any]) -> Merged:
     for kind, base in (("link", tables.links), ("joint", tables.joints)):
         given |= {f"{kind}.{table['name']}.{key}" for table in base for key in table}
         merged[kind] = _overlay(path, urdf, kind, base, data.get(kind, []), given)
-    return Merged(merged, frozenset(given), urdf, tables.warnings)
+    return Merged(merged, frozenset(given), urdf, tables.warnings, tables.called)
 
 
 def _overlay(path: Path, urdf: Path, kind: str, base: list[dict[str, Any]], extra: Any,
@@ -395,6 +489,9 @@ def _overlay(path: Path, urdf: Path, kind: str, base: list[dict[str, Any]], extr
             if key in FROM_URDF[kind]:
                 raise BadInput(path, f"{kind}.{name}.{key}", shown(value), f"is said by {urdf.name} already",
                                "change it there, or remove it here")
+            if key == "limits" and result[name].get("type") == "continuous" and isinstance(value, dict) and {
+                    "lower", "upper"} & value.keys():
+                result[name]["type"] = "revolute"
             before = result[name].get(key)
             both = isinstance(value, dict) and isinstance(before, dict)
             result[name][key] = before | value if both else value

@@ -275,7 +275,7 @@ def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, vel
 def _imported(path: Path, rows: formats.Rows, mechanism: Mechanism) -> Trajectory:
     """Return a trajectory of rows. The columns are matched by name, or have the mechanism's order."""
     wanted = [joint.name for joint in mechanism.streamed]
-    names = rows.joints or tuple(wanted)
+    names = _here(rows.joints, mechanism) or wanted
     for name in names:
         if name not in wanted or names.count(name) > 1:
             rule = "is named twice" if name in wanted else "no such moving joint"
@@ -299,9 +299,16 @@ def _imported(path: Path, rows: formats.Rows, mechanism: Mechanism) -> Trajector
     return from_rows(wanted, rows.t, q, qd, qdd, path)
 
 
+def _here(columns: Sequence[str], mechanism: Mechanism) -> list[str]:
+    """Return names of columns, in which the mechanism's names replace a URDF's names of joints."""
+    names = {joint.called + end: joint.name + end for joint in mechanism.joints for end in ("", ".vel", ".acc")}
+    return [column if column in ("t", MODE) else names.get(column, column) for column in columns]
+
+
 def _csv(path: Path, mechanism: Mechanism) -> Trajectory:
     """Return the trajectory of a CSV file."""
     header, rows = _cells(path)
+    header = _here(header, mechanism)
     columns = _columns(path, header, mechanism)
     if len(rows) < 2:
         raise BadInput(path, "rows", len(rows), "at least two rows are needed", "one per time, from rest to rest")

@@ -14,6 +14,7 @@ from femtorque.codegen.mechanism import FD_BITRATE, Gains
 
 RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # control and knots, Hz
 SOFT = 0.2  # fraction of the stiffest gains, for servos; encoder steps and backlash make the stiffest gains audible
+RANGE = 3.1  # rad: within half a turn, where a URDF gives no range, since a drive's position ends at its range
 BITRATE = 1_000_000
 CAN_VOLTS = 24.0
 
@@ -67,6 +68,8 @@ def _limits(kind: DriveType, joint: dict[str, Any]) -> str:
     asked = joint.get("limits", {})
     most = {"velocity": OF_NO_LOAD * kind.velocity, "effort": kind.torque}
     less = [f"{key} = {_down(value)}" for key, value in most.items() if value < asked.get(key, math.inf)]
+    if not {"lower", "upper"} <= asked.keys():
+        return f"limits = {{ lower = -{RANGE}, upper = {RANGE}, {', '.join(less)} }}   # invented"
     return f"limits = {{ {', '.join(less)} }}   # the {_what(kind)} gives no more" if less else ""
 
 
@@ -110,9 +113,6 @@ def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequen
         if joint["type"] == "prismatic":
             raise BadInput("femtorque init", "--drive", kind.name, f"turns, and joint {joint['name']!r} slides",
                            "lock it, or write its drive by hand")
-        if not {"lower", "upper"} <= joint.get("limits", {}).keys():
-            raise BadInput(urdf, f"joint.{joint['name']}.limit", None, "a drive's position ends at its range: the "
-                           "joint needs limits", "give them in the URDF, or lock it")
     bus, wire = _bus(board, list(kinds.values()))
     fastest = bus_load(wire, list(enumerate(kinds.values(), 1))).fastest
     rates = next((pair for pair in RATES if pair[0] <= fastest), None)

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from femtorque.codegen.board import board_names, load_board
 from femtorque.codegen.common import BadInput, hint, write_text
-from femtorque.codegen.control import OF_NO_LOAD, stiffest_gains
+from femtorque.codegen.control import OF_NO_LOAD, sample_poses, stiffest_gains, weights
 from femtorque.codegen.mechanism import (
     BASE, TITLE_PATTERN, TITLE_RULE, Gains, Sold, Tables, in_radians, load_mechanism, named, read_urdf, toml_key)
-from femtorque.codegen.model import Model
+from femtorque.codegen.model import Model, mass_matrix
 from femtorque.codegen.verify.check import examine
 from femtorque.codegen.verify.new_drives import Bussed, bussed
 from femtorque.codegen.verify.plausible import doubts
@@ -27,6 +29,9 @@ STALL, NO_LOAD = 1.5, 1.3  # stall torque and no-load speed of an invented motor
 RUN_UP = 0.05  # time in which the rotor alone reaches the joint's velocity limit at the joint's effort limit, s
 GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre for a prismatic joint
 ELECTRICAL = 1e-3  # assumed L / R, s
+SPEED = {False: 2.0, True: 0.2}  # rad/s; m/s for a prismatic joint: where a URDF gives no velocity
+START_UP = 0.5  # s: time to the velocity limit, for the effort where a URDF gives none
+WEAKEST = {False: 0.5, True: 5.0}  # N m; N for a prismatic joint: the smallest invented effort, for friction
 SLACK = Gains(0.01, 0.001)  # gains so small that every loop is stable
 FEW = 3  # maximum number of joints that a hint about --lock names
 
@@ -96,6 +101,8 @@ axis = [0.0, 0.0, 1.0]
 # inertia = [1e-5, 1e-5, 1e-5, 0.0, 0.0, 0.0]
 """
 
+LOCKED = "# Locked by init: "
+
 MADE_UP = """\
 # These motors are invented to fit the limits in the URDF. Replace the numbers by those of your data sheets,
 # then take the gains that `femtorque check` prints. `femtorque motors` lists motors on the market."""
@@ -153,12 +160,14 @@ def write_new_file(name: str, out: Path, urdf: Path | None = None, choice: Choic
 
 
 def said_of(path: Path) -> list[str]:
-    """Return the doubts of `femtorque check` about the model of a new file.
+    """Return the doubts of `femtorque check` about the model of a new file, and the choices that `init` has made.
 
     At this stage no motors are chosen, so missing motors cause no doubts.
     """
-    mechanism = load_mechanism(path)
-    return [*mechanism.warnings, *doubts(mechanism)]
+    mechanism, lines = load_mechanism(path), path.read_text(encoding="utf-8").splitlines()
+    made_up = sum(line.endswith("# invented") for line in lines)
+    return [*mechanism.warnings, *doubts(mechanism), *(line[2:] for line in lines if line.startswith(LOCKED)),
+            *([f"limits that the URDF does not give are invented: see # invented in {path.name}"] if made_up else [])]
 
 
 def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
@@ -173,12 +182,42 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
     path = near if near.count("..") <= 2 else str(urdf.absolute())
     if board == COMPUTE:
         return _urdf_text(name, path, tables, board, lock)
+    if fingers := _fingers(tables, lock, choice, board):
+        content = _actuated(name, urdf, path, tables, board, lock | fingers, choice, sold)
+        return content.replace("\nlock = ", f"\n{LOCKED}{', '.join(fingers)}: nothing moves fingers that slide; write "
+                               "their drive by hand.\nlock = ", 1)
+    return _actuated(name, urdf, path, tables, board, lock, choice, sold)
+
+
+def _fingers(tables: Tables, lock: dict[str, float], choice: Choice, board: str) -> dict[str, float]:
+    """Return the positions of sliding joints at the tips, if the chosen motors turn or the board has too few
+    channels."""
+    moving = _moving(tables, lock)
+    if not choice.drive and choice.motor is None and len(moving) <= len(load_board(board, "femtorque init").channels):
+        return {}
+    above = {str(j["child"]): j for j in tables.joints}
+    carrying: set[str] = set()
+    for joint in moving:
+        link = str(joint["parent"])
+        while link in above:
+            carrying.add(str(above[link]["name"]))
+            link = str(above[link]["parent"])
+    found = [j for j in moving if j["type"] == "prismatic" and j["name"] not in carrying]
+    return {str(j["name"]): _nearest_zero(j) for j in found} if len(found) < len(moving) else {}
+
+
+def _actuated(name: str, urdf: Path, path: str, tables: Tables, board: str, lock: dict[str, float], choice: Choice,
+              sold: Sold | None) -> str:
+    """Return a file with a motor or drive at every moving joint."""
     if choice.drive:
         drive = bussed(urdf, _moving(tables, lock), load_board(board, "femtorque init"), choice.drive)
         return _with_drives(name, str(urdf.absolute()), path, tables, board, lock, drive)
     moving, volts = _moving(tables, lock), VOLTS if sold is None else sold.volts
-    _check_drives(urdf, moving, board, sold)
-    motors = {str(joint["name"]): _made_up(joint) if sold is None else _bought(joint, sold) for joint in moving}
+    _check_drives(urdf, moving, board)
+    draft_text = _urdf_text(name, str(urdf.absolute()), tables, COMPUTE, lock)
+    made_up = {} if sold is not None else _invented(moving, draft_text)
+    motors = {str(joint["name"]): _made_up(joint, made_up[str(joint["name"])]) if sold is None else _bought(joint, sold)
+              for joint in moving}
     none = {str(joint["name"]): Gains() for joint in moving}
     with tempfile.TemporaryDirectory() as scratch:  # the gains come from this draft's mechanism
         draft = Path(scratch) / f"{name}.toml"
@@ -186,6 +225,28 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
                          encoding="utf-8")
         gains = stiffest_gains(Model.of(load_mechanism(draft)), load_board(board).lead)
     return _urdf_text(name, path, tables, board, lock, gains, motors, volts)
+
+
+def _invented(moving: list[dict[str, Any]], draft: str) -> dict[str, dict[str, float]]:
+    """Return limits for joints without limits, by joint. An effort is twice what weight and acceleration need."""
+    found = {str(j["name"]): {} if "velocity" in j.get("limits", {}) else {"velocity": SPEED[j["type"] == "prismatic"]}
+             for j in moving}
+    weak = [j for j in moving if "effort" not in j.get("limits", {})]
+    if weak:
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch) / "draft.toml"
+            path.write_text(draft, encoding="utf-8")
+            model = Model.of(load_mechanism(path))
+        masses = np.max([np.diag(mass_matrix(model, q)) for q in sample_poses(model)], axis=0)
+        inertia = dict(zip([body.joint.name for body in model.bodies], masses, strict=True))
+        weight = weights(model.mechanism)
+    for joint in weak:
+        name = str(joint["name"])
+        velocity = (joint.get("limits", {}) | found[name])["velocity"]
+        effort = max(2.0 * (weight.get(name, 0.0) + inertia[name] * velocity / START_UP),
+                     WEAKEST[joint["type"] == "prismatic"])
+        found[name]["effort"] = float(f"{effort:.2g}")
+    return found
 
 
 def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str, lock: dict[str, float],
@@ -296,9 +357,8 @@ def _chain(urdf: Path, tables: Tables, chain: str) -> set[str]:
     return {str(j["name"]) for j in way}
 
 
-def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: Sold | None) -> None:
-    """Refuse a board that does not have a channel for every joint. Refuse joints without the limits that the choice of
-    a motor needs."""
+def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str) -> None:
+    """Refuse a board that does not have a channel for every joint."""
     channels = len(load_board(board, "femtorque init").channels)
     if len(moving) > channels:
         sizes = {name: len(load_board(name).channels) for name in board_names()}
@@ -308,12 +368,6 @@ def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: So
                        f"drives {channels} motors, {urdf} has {len(moving)} joints that move",
                        f"take {' or '.join(enough)}" if enough else
                        f"the largest, {largest}, drives {sizes[largest]}: {_fewer(moving, sizes[largest])}")
-    for joint in moving if sold is None else ():
-        for key in ("velocity", "effort"):
-            if key not in joint.get("limits", {}):
-                raise BadInput(urdf, f"joint.{joint['name']}.limit.{key}", None,
-                               "is needed to fit a motor to the joint",
-                               "leave --board out, and write the motors by hand, or take one that is sold: --motor")
 
 
 def _fewer(moving: list[dict[str, Any]], most: int) -> str:
@@ -341,24 +395,27 @@ def _said(joint: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Drive:
-    """Tables of a joint's motor, encoder and friction, and limits that the motor reduces."""
+    """Tables of a joint's motor, encoder and friction, and limits with their reason."""
 
     motor: str
     encoder: str
     friction: dict[str, float]
     limits: str = ""
     told: str = ""  # source of the numbers, for a comment in the file
+    why: str = "the motor gives no more"
 
 
-def _made_up(joint: dict[str, Any]) -> Drive:
-    """Return a motor whose no-load speed and stall torque are NO_LOAD and STALL times the joint's limits."""
-    velocity, effort, gear = joint["limits"]["velocity"], joint["limits"]["effort"], GEAR[joint["type"] == "prismatic"]
+def _made_up(joint: dict[str, Any], invented: dict[str, float]) -> Drive:
+    """Return a motor whose no-load speed and stall torque are NO_LOAD and STALL times the joint's limits. invented:
+    limits that the URDF does not give."""
+    limits, gear = joint.get("limits", {}) | invented, GEAR[joint["type"] == "prismatic"]
+    velocity, effort = limits["velocity"], limits["effort"]
     constant = VOLTS / (NO_LOAD * velocity)  # K gear: torque constant at the joint, N m/A
     R = VOLTS * constant / (STALL * effort)
     rotor = RUN_UP * effort / velocity / gear**2
     return Drive(f"R = {R:.3g}, L = {R * ELECTRICAL:.3g}, K = {constant / gear:.3g}, gear = {gear:g}, "
                  f"inertia = {rotor:.3g}", 'counts = 2048, at = "motor"',
-                 {"viscous": 0.01 * effort / velocity, "coulomb": 0.01 * effort})
+                 {"viscous": 0.01 * effort / velocity, "coulomb": 0.01 * effort}, _pairs(invented), why="invented")
 
 
 def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
@@ -377,7 +434,7 @@ def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
     asked = joint.get("limits", {})
     limits = {"velocity": min(asked.get("velocity", math.inf), fastest),
               "effort": min(asked.get("effort", math.inf), carried)}
-    less = ", ".join(f"{key} = {value:.3g}" for key, value in limits.items() if value != asked.get(key))
+    less = _pairs({key: value for key, value in limits.items() if value != asked.get(key)})
     missing = "\n# The sheet has no rotor inertia: `femtorque identify` measures it." if sold.inertia is None else ""
     worked = f"\n# Worked out: {sold.worked_out}." if sold.worked_out else ""
     return Drive(motor, f'counts = {sold.counts or 2048}, at = "motor"',
@@ -385,8 +442,12 @@ def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
                  f"# Motors: {sold.what}.\n# Source: {sold.source}.{worked}{missing}")
 
 
+def _pairs(values: dict[str, float]) -> str:
+    return ", ".join(f"{key} = {value:.3g}" for key, value in values.items())
+
+
 def _driven(number: int, joint: dict[str, Any], gains: Gains, drive: Drive) -> str:
-    limits = f"\nlimits = {{ {drive.limits} }}   # the motor gives no more" if drive.limits else ""
+    limits = f"\nlimits = {{ {drive.limits} }}   # {drive.why}" if drive.limits else ""
     return f"""
 [[joint]]                       # {_said(joint)}
 name = {_quoted(str(joint["name"]))}{limits}
@@ -409,9 +470,11 @@ def _rubs(given: dict[str, float], made_up: dict[str, float]) -> str:
 
 
 def _joint(number: int, joint: dict[str, Any]) -> str:
+    limits = "" if "velocity" in joint.get("limits", {}) else (
+        f"\nlimits = {{ velocity = {SPEED[joint['type'] == 'prismatic']:g} }}   # invented")
     return f"""
 [[joint]]                       # {_said(joint)}
-name = {_quoted(str(joint["name"]))}
+name = {_quoted(str(joint["name"]))}{limits}
 # friction = {{ viscous = 0.0, coulomb = 0.0 }}
 # motor = {{ R = 1.0, L = 1e-3, K = 0.05, gear = 100.0, inertia = 1e-5, channel = {number}, sign = 1 }}
 # encoder = {{ counts = 8192, at = "motor", sign = 1, zero = "start" }}

@@ -36,7 +36,7 @@ class Arm:
                  gripper: str = "") -> None:
         assert board.mechanism is not None
         self.board, self.mechanism, self._say = board, board.mechanism, say
-        self.names = [joint.name for joint in self.mechanism.streamed]
+        self.names = [joint.called for joint in self.mechanism.streamed]
         self._clock = board.session.clock
         self._joints = Joints(self.mechanism)
         self._following: Following | None = None

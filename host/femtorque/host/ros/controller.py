@@ -53,7 +53,7 @@ class Controller:
     def __init__(self, arm: Arm, node: AnyNode, name: str, joints: Sequence[Joint], columns: list[int],
                  grips: bool, say: Callable[[str], None]) -> None:
         self._arm, self.name, self.joints, self.columns, self._say = arm, name, joints, columns, say
-        self.names = [joint.name for joint in joints]
+        self.names = [joint.called for joint in joints]
         self.motion: Motion | None = None
         self.began = 0.0  # start in the arm's clock, s
         self._fed = self._moved = -math.inf

@@ -19,11 +19,12 @@ COMMANDS = "joint_commands"  # topic name, appended to the node's name
 
 def split(mechanism: Mechanism, controller: str, gripper: str) -> list[tuple[str, list[int], bool]]:
     """Return the controllers: name, joints' columns, True for the gripper, whose controller has its joint's name."""
-    names = [joint.name for joint in mechanism.streamed]
-    if gripper not in names or len(names) == 1:
-        return [(controller, list(range(len(names))), False)]
-    k = names.index(gripper)
-    return [(controller, [j for j in range(len(names)) if j != k], False), (f"{gripper}_controller", [k], True)]
+    every = list(range(len(mechanism.streamed)))
+    grips = [k for k, joint in enumerate(mechanism.streamed) if gripper in (joint.name, joint.called)]
+    if not grips or len(every) == 1:
+        return [(controller, every, False)]
+    return [(controller, [k for k in every if k not in grips], False),
+            (f"{mechanism.streamed[grips[0]].name}_controller", grips, True)]
 
 
 def ros_files(mechanism: Mechanism, controller: str, node: str, gripper: str) -> dict[str, str]:
@@ -53,14 +54,14 @@ def _controllers(mechanism: Mechanism, controller: str, gripper: str) -> dict[st
                 "controller_names": [name for name, _, _ in known],
                 **{name: {"type": "GripperCommand" if grips else "FollowJointTrajectory",
                           "action_ns": "gripper_cmd" if grips else "follow_joint_trajectory", "default": True,
-                          "joints": [mechanism.streamed[k].name for k in columns]}
+                          "joints": [mechanism.streamed[k].called for k in columns]}
                    for name, columns, grips in known}}}
 
 
 def _limits(mechanism: Mechanism) -> dict[str, Any]:
     """Return the limits that the board enforces in FOLLOW. The board does not change a plan that keeps these limits."""
     rows = zip(mechanism.streamed, follow_limits(mechanism), strict=True)
-    return {"joint_limits": {joint.name: {
+    return {"joint_limits": {joint.called: {
         "has_velocity_limits": True, "max_velocity": float(limits.velocity),
         "has_acceleration_limits": True, "max_acceleration": float(limits.acceleration),
         "has_jerk_limits": True, "max_jerk": float(limits.jerk)} for joint, limits in rows}}
@@ -75,7 +76,7 @@ def _control(mechanism: Mechanism, node: str) -> str:
                         ("trigger_joint_command_threshold", "-1")):
         ET.SubElement(hardware, "param", name=name).text = value
     for joint in mechanism.streamed:
-        one = ET.SubElement(tag, "joint", name=joint.name)
+        one = ET.SubElement(tag, "joint", name=joint.called)
         ET.SubElement(one, "command_interface", name="position")
         for state in ("position", "velocity", "effort"):
             ET.SubElement(one, "state_interface", name=state)

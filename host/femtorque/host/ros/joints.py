@@ -16,14 +16,14 @@ class Joints:
 
     def __init__(self, mechanism: Mechanism) -> None:
         alone = in_mode(mechanism)
-        self._streamed = [joint.name for joint in mechanism.streamed]
+        self._streamed = [joint.called for joint in mechanism.streamed]
         self._assembly = assemble(Model.of(alone)) if alone.constrained else None
         if self._assembly is None:
-            self.names = [joint.name for joint in mechanism.moving]
+            self.names = [joint.called for joint in mechanism.moving]
             self._rest = np.array([joint.rest for joint in mechanism.moving])
         else:
-            self.names = [body.joint.name for body in self._assembly.model.bodies]
-            self._driven = [self._streamed.index(joint.name) for joint in mechanism.streamed
+            self.names = [body.joint.called for body in self._assembly.model.bodies]
+            self._driven = [self._streamed.index(joint.called) for joint in mechanism.streamed
                             if joint.name in {one.name for one in alone.streamed}]
         self._places = [self.names.index(name) for name in self._streamed]
 

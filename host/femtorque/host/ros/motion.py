@@ -93,7 +93,7 @@ def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait:
 
     here: positions and velocities (J,), from which the motion starts if the first point is later. wait: time until the
     beginning, s. Raises Invalid."""
-    names = [joint.name for joint in joints]
+    names = [joint.called for joint in joints]
     given = list(message.joint_names)
     if not given or not set(given) <= set(names) or len(set(given)) < len(given):
         raise Invalid(INVALID_JOINTS, f"the joints are {', '.join(names)}, not {', '.join(given) or 'none'}")
@@ -165,7 +165,7 @@ def _within(q: Array, joints: Sequence[Joint]) -> None:
         beyond = (q[:, j] < joint.limits.lower - SLACK) | (q[:, j] > joint.limits.upper + SLACK)
         if np.any(beyond):
             k = int(np.flatnonzero(beyond)[0])
-            raise Invalid(INVALID_GOAL, f"point {k}: {joint.name} at {q[k, j]:.6g} is beyond its range, "
+            raise Invalid(INVALID_GOAL, f"point {k}: {joint.called} at {q[k, j]:.6g} is beyond its range, "
                                         f"{joint.limits.lower:g} to {joint.limits.upper:g}")
 
 

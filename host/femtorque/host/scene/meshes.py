@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common import BadInput, check_size, missing, rotation_rpy
-from femtorque.codegen.mechanism import Mechanism, links_here
+from femtorque.codegen.mechanism import Mechanism, document_of, links_here
 
 FACES = 2000  # faces of a thinned link
 MOST = 30_000  # faces of all links
@@ -55,10 +55,10 @@ def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
         import fast_simplification  # noqa: F401, PLC0415 (an extra)
         import trimesh  # noqa: F401, PLC0415 (an extra)
     except ImportError as error:
-        if any(_named(visual) for visual in ET.parse(path).getroot().iterfind("link/visual")):
+        if any(_named(visual) for visual in document_of(path, []).iterfind("link/visual")):
             warnings.warn(f"{path.name}: links are drawn as rods: {missing(error.name)}", stacklevel=2)
         return {}
-    names, solids, root = links_here(path), dict[str, list[Solid]](), ET.parse(path).getroot()
+    names, solids, root = links_here(path), dict[str, list[Solid]](), document_of(path, [])
     lost: list[str] = []
     faces, left = min(FACES, MOST // max(1, len(root.findall("link/visual")))), LARGEST_OF_ALL
     for link in root.findall("link"):
