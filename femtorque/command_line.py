@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from femtorque import __version__
-from femtorque.codegen.common import BadInput, Refused, missing, printable
+from femtorque.codegen.common import BUILD, BadInput, Refused, missing, printable
 from femtorque.commands import board, live, mechanism, motion, ros, virtual
 from femtorque.commands.answer import Answer, only_json, show
 
@@ -287,6 +287,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
     folder = os.path.dirname(str(getattr(error, "filename", None) or ""))
     if isinstance(error, FileNotFoundError) and folder and not os.path.isdir(folder):
         return f"{error.filename}: there is no folder {folder}", 2
+    if isinstance(error, PermissionError) and str(error.filename).startswith(str(BUILD)):
+        return f"{error.filename}: {error.strerror}; FEMTORQUE_BUILD=FOLDER takes another folder for images", 2
     if isinstance(error, OSError) and error.filename:  # a path that cannot be read or written
         return f"{error.filename}: {error.strerror}", 2
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assurance.campaigns.host_loop import HZ, Desk, HostLoop, Ran
-from femtorque.codegen.common import MECHANISMS, Array, colours
+from femtorque.codegen.common import BUILD, MECHANISMS, Array, colours
 from femtorque.codegen.drive.fields import Range
 from femtorque.codegen.drive.mit import ranges
 from femtorque.codegen.mechanism import Joint, Mechanism, load_mechanism
@@ -22,7 +22,7 @@ from femtorque.codegen.verify import blank, torque
 from femtorque.hil.board import VirtualBoard, VirtualClock
 from femtorque.hil.drives.motor import Command
 from femtorque.hil.plant import plant_of
-from femtorque.hil.play import BUILD, Result, play_motion, session_with, wrapped
+from femtorque.hil.play import Result, play_motion, session_with, wrapped
 from femtorque.host.live import Following
 
 PD, HOST, OURS = "PD of the drives, 1 kHz", f"PC at {HZ:g} Hz + gravity", "femtorque, 1 kHz"

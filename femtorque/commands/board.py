@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import BUILD, BadInput
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero
@@ -50,7 +50,7 @@ def flash(
 
     mechanism = load_mechanism(mech)
     with build_bar() as progress:
-        built = make(mechanism, Path("build") / mechanism.name, progress, feedforward)
+        built = make(mechanism, BUILD / mechanism.name, progress, feedforward)
         done = write(mechanism, built, via, loader or port, port, baud, progress, bor)
     asked = f"the board reports digest {done.after[:16]}" if done.after else "the board was not asked (no --port)"
     chip = f"\nchip {done.unique}" if done.unique else ""

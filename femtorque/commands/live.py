@@ -243,6 +243,8 @@ def _report(session: Session, status: FollowStatus | None, carries: float, error
                             "status": asdict(status) if status is not None else None}
     said = "" if status is None else (f"; {status.late} late, {status.lost} lost, {status.refused} refused, delay "
                                       f"{1e3 * status.delay:.0f} ms")
+    if status is not None and status.refused:
+        said += "; refused targets are not finite, older than the newest one, or due too far ahead"
     if status is not None and status.left_out:
         said += f"; {status.left_out} left out for newer ones (the line carries {carries:.0f} a second)"
     for name, found in errors.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from femtorque.codegen.common import (
-    EXTRAS, GENERATED, LIBRARY, TORQUES, BadInput, check_page, claim, claim_folder, installing, picture)
+    BUILD, EXTRAS, GENERATED, LIBRARY, TORQUES, BadInput, check_page, claim, claim_folder, installing, picture)
 from femtorque.codegen.common.output import page
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer
@@ -93,7 +93,9 @@ def check(
         if not report.rule:
             raise BadInput(mech, "--write", gains, "there are no stiffest gains to write",
                            "give joints motors or drives first")
-        set_gains(mech, report.rule, {"stiff": 1.0, "half": 0.5, "quarter": 0.25}[gains])
+        driven = {joint.name for joint in mechanism.moving if joint.motor or joint.drive}
+        set_gains(mech, {name: rule for name, rule in report.rule.items() if name in driven},
+                  {"stiff": 1.0, "half": 0.5, "quarter": 0.25}[gains])
         mechanism = load_mechanism(mech)
         report = examine(mechanism, motions)
     from rich.console import Group
@@ -303,7 +305,7 @@ def build(
     from femtorque.codegen.toolchain import Known
 
     mechanism = load_mechanism(mech)
-    folder = out or Path("build") / (mechanism.name + ("-pil" if pil else ""))
+    folder = out or BUILD / (mechanism.name + ("-pil" if pil else ""))
     known = Known.of(mechanism, feedforward, pil)
     result = known.image(folder) or _make(known, mechanism, folder, feedforward, pil)
     words = (

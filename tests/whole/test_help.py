@@ -71,6 +71,23 @@ def test_joints_without_motors_have_no_gains_to_write(here, tmp_path):
     assert bare.read_bytes() == (MECHANISMS / "eight_link.toml").read_bytes()
 
 
+def test_a_loop_by_hand_is_led_to_its_joints_without_motors(here, tmp_path):
+    """Elbows without `actuated = false` get this advice from check and plan, and no gains."""
+    from femtorque.codegen.common import MECHANISMS
+
+    bare, way = tmp_path / "bare.toml", tmp_path / "way.toml"
+    bare.write_text((MECHANISMS / "five_bar.toml").read_text().replace("actuated = false\n", ""))
+    way.write_text("[[waypoint]]\njoints = { left = 2.3, right = 0.9 }\n")
+    shown = here("check", bare, "--write", "half")
+    assert "where a loop alone moves a joint (left_elbow, right_elbow), write actuated = false" in shown.stdout.replace(
+        "\n", " ")
+    assert bare.read_text().count("gains =") == 2
+    line = here("plan", bare, way, "-o", tmp_path / "x.csv").stderr
+    assert line.startswith(f"femtorque: {bare}: joint.left_elbow.limits.velocity: is needed to plan; where a loop")
+    bare.write_text((MECHANISMS / "five_bar.toml").read_text().replace("actuated = false", "passive = true"))
+    assert "unknown key; write actuated = false if a closed loop" in here("check", bare).stderr
+
+
 def test_reports_of_a_board_are_explained_without_a_network(here):
     shown = here("docs", "following")
     assert shown.returncode == 0 and shown.stdout.startswith("FOLLOWING, a fault of class motion\nmeans: ")

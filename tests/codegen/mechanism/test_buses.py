@@ -214,7 +214,7 @@ def test_check_shows_gears_and_names_joints_without_a_zero_at_power_up(tmp_path,
         "id = 2 }", "id = 2, gear = 2.0 }").replace("velocity = 5.0", "velocity = 4.0"))
     report = examine(load_mechanism(own))
     assert [w for w in report.warnings if "after each power-up" in w] == [
-        "joint.j1.limits go further than half a turn of its drive behind the gear, 1.57 rad: after each power-up "
+        "joint.j1.limits, -2 .. 2, go further than half a turn of its drive from zero, 1.57 rad: after each power-up "
         "`home` must give its position"]
     console = Console(width=200)
     console.print(check_renderable(report))

@@ -107,6 +107,16 @@ def test_a_good_file_becomes_a_mechanism(tmp_path: Path) -> None:
     assert arm.payloads[0].link == "fore" and arm.warnings == () and arm.control.observer_hz == 80.0
 
 
+def test_a_motor_may_be_one_that_is_sold(tmp_path: Path) -> None:
+    """Pololu's data sheet: 5.5 A of stall current at 12 V, gear 30. Other keys in the table have precedence."""
+    motor = "motor = { R = 1.2, L = 6e-4, K = 0.05, channel = 1 }"
+    named = edited((motor, 'motor = { name = "pololu-37d-30", channel = 1, L = 1e-3 }'))
+    turned = load_mechanism(written(tmp_path, named)).joints[1].motor
+    assert turned.R == pytest.approx(12.0 / 5.5) and (turned.gear, turned.channel, turned.L) == (30.0, 1, 1e-3)
+    line = refusal(written(tmp_path, edited((motor, 'motor = { name = "pololu-37d-3" }'))))
+    assert line == "joint.elbow.motor.name = 'pololu-37d-3': no such motor; did you mean 'pololu-37d-30'?"
+
+
 def test_a_rod_has_the_inertia_of_a_slender_rod(tmp_path: Path) -> None:
     fore = load_mechanism(written(tmp_path, ARM)).link("fore")
     np.testing.assert_array_equal(fore.com, [0.1, 0.0, 0.0])

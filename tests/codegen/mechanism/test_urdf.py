@@ -323,6 +323,15 @@ def test_an_unphysical_inertia_warns_by_default_and_is_refused_on_request(tmp_pa
     assert re.search(r"^link\.fore\.inertia = .*each is at most the sum of the others", line)
 
 
+def test_only_links_that_move_have_doubtful_inertias(tmp_path: Path) -> None:
+    document = ARM.replace('<parent link="world"/>', '<parent link="trunk"/>').replace(
+        '<link name="tip"/>', '<link name="tip"/>' + TRUNK)
+    assert load_mechanism(written(tmp_path, document)).warnings == ()
+
+
+TRUNK = """<link name="trunk"><inertial><mass value="1"/><inertia ixx="9" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+</inertial></link><joint name="stand" type="fixed"><parent link="world"/><child link="trunk"/></joint>"""
+
 OVERLAY = {
     "unknown joint": ('[[joint]]\nname = "slied"\n',
                       r"^joint\[0\]\.name = 'slied': no such joint in arm\.urdf; did you mean 'slide'\?$"),

@@ -143,10 +143,13 @@ BAD = {
     "unknown joint": (GOOD.replace("wrist", "wirst"),
                       r"^column 4 = 'wirst': no such moving joint; did you mean 'wrist'\?$"),
     "column twice": (GOOD.replace("wrist", "elbow"), r"^column 4 = 'elbow': is named twice$"),
-    "rate without acceleration": (
-        GOOD.replace("wrist\n", "wrist,wrist.vel\n").replace("0\n", "0,0\n", 1)
+    "acceleration without rate": (
+        GOOD.replace("wrist\n", "wrist,wrist.acc\n").replace("0\n", "0,0\n", 1)
         .replace(".1\n", ".1,0\n").replace(".2\n", ".2,0\n"),
-        r"^column wrist\.acc: is missing: give both \.vel and \.acc, or neither$"),
+        r"^column wrist\.vel: is missing: accelerations need velocities$"),
+    "time by another name": (GOOD.replace("t,", "time,", 1), r"^column t: is missing .*; call column 'time' t, in s$"),
+    "seconds since 1970": (GOOD.replace("\n0,", "\n1764300000,"),
+                           r"^line 2, column t = 17643\d+\.0: must be .* at most 1e9; subtract the first time"),
     "not a number": (GOOD.replace("0.5,0.1,", "0.5,abc,"), r"^line 3, column shoulder = 'abc': must be a number$"),
     "empty cell": (GOOD.replace("0.5,0.1,", "0.5,,"), r"^line 3, column shoulder = '': must be a number$"),
     "nan": (GOOD.replace("0.5,0.1,", "0.5,nan,"), r"^line 3, column shoulder = nan: must be a finite number"),
@@ -180,6 +183,20 @@ BAD = {
     "not text": (b"\xff\xfe\x00t", r"^byte 0: is not text"),
     "nul": (GOOD.replace("0.5,", "0.5\0,"), r"^line 3, column t = "),
 }
+
+
+def test_rates_without_accelerations_are_those_of_cubics(tmp_path: Path, arm: Mechanism) -> None:
+    """Rows of a cubic motion give its accelerations in a CSV file, as in JSON and arrays."""
+    t = np.linspace(0.0, 1.0, 5)
+    q = np.outer(0.3 * t**2 - 0.2 * t**3, [1.0, 1.0, 1.0])
+    qd, qdd = np.outer(0.6 * t - 0.6 * t**2, [1.0, 1.0, 1.0]), np.outer(0.6 - 1.2 * t, [1.0, 1.0, 1.0])
+    names = [joint.name for joint in arm.streamed]
+    rows = np.column_stack([t, *(x for k in range(3) for x in (q[:, k], qd[:, k]))])
+    path = tmp_path / "cubic.csv"
+    np.savetxt(path, rows, delimiter=",", header=",".join(["t", *(f"{n}{x}" for n in names for x in ("", ".vel"))]),
+               comments="", fmt="%.17g")
+    for motion in (Trajectory.load(path, arm), Trajectory.of(arm, t, q, qd)):
+        np.testing.assert_allclose(motion.accelerations, qdd, atol=1e-9)
 
 
 @pytest.mark.parametrize("case", list(BAD))

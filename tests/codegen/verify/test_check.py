@@ -1,5 +1,6 @@
 """Tests of findings, warnings and errors of `check`."""
 
+import io
 import json
 import re
 from dataclasses import replace
@@ -20,7 +21,7 @@ from femtorque.codegen.motion import Trajectory, from_rows
 from femtorque.codegen.verify.check import Report, examine
 from femtorque.codegen.verify.check_tables import check_renderable
 from femtorque.codegen.verify.new_file import Choice, text, write_new_file
-from tests.codegen.mechanism.test_urdf import robot
+from tests.codegen.mechanism.test_urdf import ARM as URDF, robot
 from tests.support import oracle
 from tests.support.bus_arm import described
 from tests.support.oracle import random_tree
@@ -187,6 +188,15 @@ WARNINGS = {
                      "joint.wrist is not actuated"),
     "coarse encoder": ({"encoder": Encoder(64)}, "joint.wrist.encoder.counts = 64: one count makes a torque"),
 }
+
+
+def test_frames_without_mass_are_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(URDF)
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(check_renderable(examine(load_mechanism(path))))
+    shown = console.export_text()
+    assert "without mass: tip" in shown and shown.count("tip") == 1 and "flange" in shown
 
 
 @pytest.mark.parametrize("case", list(WARNINGS))

@@ -8,7 +8,7 @@ from .firmware import FIRMWARE as FIRMWARE, MECHANISMS as MECHANISMS, PREBUILT a
 from .garbage_collection import put_off as put_off
 from .memo import remembered as remembered
 from .output import (
-    GENERATED as GENERATED, LIBRARY as LIBRARY, LOG as LOG, LOG_TABLE as LOG_TABLE, MOTION as MOTION,
+    BUILD as BUILD, GENERATED as GENERATED, LIBRARY as LIBRARY, LOG as LOG, LOG_TABLE as LOG_TABLE, MOTION as MOTION,
     MOTION_NPZ as MOTION_NPZ, PARQUET as PARQUET, TABLE as TABLE, TORQUES as TORQUES, all_or_none as all_or_none,
     check_page as check_page, check_place as check_place, claim as claim, claim_folder as claim_folder,
     drawn_by as drawn_by, marked as marked, picture as picture, replacing as replacing, write_text as write_text)

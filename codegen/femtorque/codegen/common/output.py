@@ -118,6 +118,9 @@ def _ends(path: Path) -> tuple[bytes, bytes]:
         raise BadInput(path, "file", None, f"is there already and cannot be read: {error.strerror}") from None
 
 
+BUILD = Path(os.environ.get("FEMTORQUE_BUILD", "build"))  # folder of images, below the present folder
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path. On success, the file at this path replaces `path`. If writing fails, the old file

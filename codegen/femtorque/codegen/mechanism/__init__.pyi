@@ -10,7 +10,7 @@ from .edit import set_gains as set_gains, set_joint as set_joint, set_solid as s
 from .mjcf_export import mjcf as mjcf
 from .motors import MOTORS as MOTORS, Sold as Sold, motor_words as motor_words, named as named
 from .reader import load_mechanism as load_mechanism
-from .refusal import in_radians as in_radians, refuse as refuse
+from .refusal import in_radians as in_radians, refuse as refuse, unmoved as unmoved
 from .schema import (
     TITLE_PATTERN as TITLE_PATTERN, TITLE_RULE as TITLE_RULE, Number as Number, Positive as Positive, Table as Table,
     Three as Three, first_fault as first_fault)

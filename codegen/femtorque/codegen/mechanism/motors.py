@@ -33,6 +33,12 @@ class Sold:
     counts: int | None = None  # counts of the motor's encoder after quadrature x4; None without an encoder
     worked_out: str = ""
 
+    def table(self) -> dict[str, float]:
+        """Return the keys of a motor in a mechanism file."""
+        found = {"R": self.R, "L": self.L, "K": self.K, "gear": self.gear, "inertia": self.inertia or 0.0,
+                 "continuous": self.continuous, "thermal_s": self.thermal_s}
+        return {key: value for key, value in found.items() if value is not None}
+
     def stall(self, volts: float) -> float:
         """Return the stall torque at the output, N m."""
         return self.efficiency * self.gear * self.K * volts / self.R

@@ -62,6 +62,7 @@ class _Reader:
         self.path = path
         self.data = urdf.alone(path) if path.suffix.lower() == ".urdf" else _parse(path)
         self.warnings: list[str] = []
+        self.unlikely: list[tuple[str, str]] = []  # links, and warnings about their inertias
         self.buses: tuple[Bus, ...] = ()
         self.urdf = path
         self.given: frozenset[str] = frozenset()
@@ -118,6 +119,7 @@ class _Reader:
         )
         if not mechanism.moving:
             self.fail("joint", None, "nothing can move: every joint is fixed or locked")
+        self._warn_unphysical(mechanism)
         self._check_outboard_mass(mechanism)
         self._check_loops(mechanism)
         self._check_modes(mechanism)
@@ -241,7 +243,7 @@ class _Reader:
                                   "or rod = LENGTH for a uniform slender rod along x")
             com = _vector(t.com or [0.0] * 3)
             inertia = _inertia(t.inertia or [0.0] * 6)
-        self._check_physical(f"{key}.inertia", t.inertia, t.mass, inertia)
+        self._check_physical(t.name, f"{key}.inertia", t.inertia, t.mass, inertia)
         section = None if t.section is None else Section(t.section.area, t.section.radius)
         return Link(t.name, t.mass, com, inertia, section,
                     None if t.beam is None else self._beam(f"{key}.beam", t.beam))
@@ -260,10 +262,10 @@ class _Reader:
         key = f"payload.{t.name}"
         self._known_link(f"{key}.link", t.link, base=False)
         inertia = _inertia(t.inertia)
-        self._check_physical(f"{key}.inertia", t.inertia, t.mass, inertia)
+        self._check_physical(t.link, f"{key}.inertia", t.inertia, t.mass, inertia)
         return Payload(t.name, t.link, t.mass, _vector(t.com), inertia)
 
-    def _check_physical(self, key: str, value: object, mass: float, inertia: NDArray[np.float64]) -> None:
+    def _check_physical(self, link: str, key: str, value: object, mass: float, inertia: NDArray[np.float64]) -> None:
         """Check a body's principal moments: none negative or above the sum of the other two; all zero without mass."""
         moments = np.linalg.eigvalsh(inertia)
         slack = PHYSICAL_TOLERANCE * float(np.abs(moments).sum())
@@ -278,7 +280,17 @@ class _Reader:
             return
         if self.unphysical == "refuse":
             self.fail(key, value, rule, 'order is ixx, iyy, izz, ixy, ixz, iyz; unphysical = "warn" lets it pass')
-        self.warn(f"{key}: {rule}")
+        self.unlikely.append((link, f"{key}: {rule}"))
+
+    def _warn_unphysical(self, mechanism: Mechanism) -> None:
+        """Warn about inertias of links that move. The inertia of a link on the ground changes no torque."""
+        moving, still = {j.name for j in mechanism.moving}, {BASE}
+        for joint in () if mechanism.modes else mechanism.joints:
+            if joint.parent in still and joint.name not in moving:
+                still.add(joint.child)
+        for link, text in self.unlikely:
+            if link not in still:
+                self.warn(text)
 
     # ---- joints
 
@@ -341,7 +353,7 @@ class _Reader:
 
     def _joint(self, t: JointTable, channel: int) -> Joint:
         key = f"joint.{t.name}"
-        motor = None if t.motor is None else Motor(**{**t.motor.model_dump(), "channel": channel})
+        motor = None if t.motor is None else Motor(**{**t.motor.model_dump(exclude={"name"}), "channel": channel})
         if motor and (motor.continuous is None) != (motor.thermal_s is None):
             self.fail(f"{key}.motor.{'continuous' if motor.thermal_s is not None else 'thermal_s'}", None,
                       "is required beside the other one", "give both or neither")

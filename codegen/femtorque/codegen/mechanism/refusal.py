@@ -4,7 +4,7 @@ import math
 from typing import NoReturn, Protocol
 
 from femtorque.codegen.common import BadInput, shown
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.description import Joint, Mechanism
 
 
 class Fail(Protocol):
@@ -21,6 +21,11 @@ def in_radians(value: float, lower: float, upper: float) -> str:
     if abs(value) < math.tau or lower <= value <= upper or not lower <= math.radians(value) <= upper:
         return ""
     return f"angles are in rad: {value:g} degrees are {math.radians(value):.4g}"
+
+
+def unmoved(mechanism: Mechanism, joint: Joint) -> bool:
+    """Return True for an actuated joint without motor in a mechanism with loops, where a loop probably moves it."""
+    return bool(mechanism.loops) and joint.actuated and joint.motor is None and joint.drive is None
 
 
 def refuse(mechanism: Mechanism, key: str, value: object, rule: str, hint: str = "") -> NoReturn:

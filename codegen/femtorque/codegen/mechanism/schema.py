@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from femtorque.codegen.common import hint
@@ -15,7 +15,9 @@ from femtorque.codegen.drive import FAMILIES, WIRES
 from femtorque.codegen.mechanism.description import (
     Beam, BoardUse, Bus, Contact, Control, Cutoff, Drive, Encoder, Feel, Follow, Friction, Gains, Home, Joint, Mimic,
     Motor, Park, Safety)
+from femtorque.codegen.mechanism.motors import MOTORS
 
+SOLD = {sold.name: sold for sold in MOTORS}
 LARGEST, SMALLEST = 1e9, 1e-12  # bounds of any quantity in SI units; products of a few quantities stay finite
 
 
@@ -35,6 +37,7 @@ Sign = Literal[-1, 1]
 # Names appear in comments of the emitted C, columns of logs and keys like joint.elbow.axis. A URDF name may also
 # contain '.' and '/'. A mechanism's name is also a folder name and part of the message IDENT.
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_./-]{0,63}$"
+INSTEAD = {"passive": "write actuated = false if a closed loop moves the joint"}  # hints on unknown keys
 GONE = "auto", "midpoint", "newton-euler"  # schemes of older files
 NAME_RULE = "must be at most 64 letters, digits and '_', '-', '.', '/', starting with a letter or '_'"
 TITLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,31}$"
@@ -210,7 +213,16 @@ class FrictionTable(Table):
                       ge=0.0, lt=1.0)
 
 
+def _sold(name: str) -> str:
+    if name not in SOLD:
+        raise PydanticCustomError("motor", "no such motor; {near}", {"near": hint(name, list(SOLD), "motors")})
+    return name
+
+
 class MotorTable(Table):
+    """A motor. `name` gives all values of a motor that is sold. Other keys in the table override these values."""
+
+    name: Annotated[str, AfterValidator(_sold)] | None = key("of `femtorque motors`", None)
     kind: Literal["brushed", "three-phase"] = key("`check` warns of motors that no board here turns", Motor.kind)
     R: Positive = key("ohm")
     L: Positive = key("henry")
@@ -223,6 +235,12 @@ class MotorTable(Table):
     drive: Literal["voltage", "antiphase", "current"] = key("quantity that the board controls", Motor.drive)
     channel: Annotated[int, Field(ge=0, le=63)] | None = key("of the board", None)
     sign: Sign = key("-1: wired the other way round", Motor.sign)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _catalogue(cls, data: Any) -> Any:
+        known = SOLD.get(data["name"]) if isinstance(data, dict) and isinstance(data.get("name"), str) else None
+        return data if known is None else known.table() | data
 
 
 if TYPE_CHECKING:
@@ -436,7 +454,7 @@ def first_fault(error: ValidationError, top: type[BaseModel] = MechanismTable) -
     if kind == "extra_forbidden":
         tables = isinstance(value, list) and any(isinstance(item, dict) for item in value)  # too long for one line
         return Fault(where, None if tables else value, "unknown key",
-                     hint(str(where[-1]), _keys_at(top, where[:-1]), "keys here"))
+                     INSTEAD.get(str(where[-1])) or hint(str(where[-1]), _keys_at(top, where[:-1]), "keys here"))
     if kind == "missing":
         return Fault(where, None, "is required")
     if kind == "literal_error":

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -75,7 +76,7 @@ class Trajectory:
     def of(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
            accelerations: ArrayLike | None = None) -> Trajectory:
         """Return a trajectory from arrays: times (R,) s from 0; positions (R, J) rad or m. Joints are in the order of
-        `mechanism.streamed`. Pass both velocities and accelerations (R, J), or neither. Without velocities and
+        `mechanism.streamed`. Velocities and accelerations are (R, J). Without velocities and
         accelerations, the motion is the quintic spline that is at rest at both ends. Raise BadInput under the same
         conditions as `load`.
         """
@@ -255,9 +256,8 @@ def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, vel
     arrays = {name: np.asarray(x, float) for name, x in given.items() if x is not None}
     if t.ndim != 1 or len(t) < 2:
         raise BadInput(source, "times", f"shape {t.shape}", "must be (R,), at least two", "one per row, in s from 0")
-    if len(arrays) == 2:
-        raise BadInput(source, "velocities" if velocities is None else "accelerations", None,
-                       "is missing: give both velocities and accelerations, or neither")
+    if velocities is None and accelerations is not None:
+        raise BadInput(source, "velocities", None, "is missing: accelerations need velocities")
     names = [joint.name for joint in mechanism.streamed]
     for name, x in arrays.items():
         if x.shape != (len(t), len(names)):
@@ -322,10 +322,13 @@ def _csv(path: Path, mechanism: Mechanism) -> Trajectory:
     for j, joint in enumerate(mechanism.streamed):
         q[:, j] = table[:, columns[joint.name]]
         _check_jumps(path, joint, t, q[:, j], lines)
-        if f"{joint.name}.vel" in columns:
-            qd[:, j], qdd[:, j] = table[:, columns[f"{joint.name}.vel"]], table[:, columns[f"{joint.name}.acc"]]
-        else:
+        vel, acc = (columns.get(f"{joint.name}.{what}") for what in ("vel", "acc"))
+        if vel is None:
             qd[:, j], qdd[:, j] = _spline(t, q[:, j])
+            continue
+        one = slice(j, j + 1)
+        qd[:, j] = table[:, vel]
+        qdd[:, one] = formats.cubic_accelerations(t, q[:, one], qd[:, one]) if acc is None else table[:, [acc]]
     switches = tuple((float(t[i]), name) for i, name in enumerate(modes) if i == 0 or name != modes[i - 1])
     return replace(from_rows([j.name for j in mechanism.streamed], t, q, qd, qdd, path), modes=switches)
 
@@ -355,7 +358,8 @@ def _numbers(path: Path, line: int, header: list[str], cells: list[str]) -> list
         except ValueError:
             raise BadInput(path, f"line {line}, column {name}", shown(cell), "must be a number") from None
         if not abs(number) <= 1e9:
-            raise BadInput(path, f"line {line}, column {name}", number, "must be a finite number, at most 1e9")
+            raise BadInput(path, f"line {line}, column {name}", number, "must be a finite number, at most 1e9",
+                           "subtract the first time from all times" if name == "t" and number > 1e9 else "")
         row.append(number)
     return row
 
@@ -373,8 +377,8 @@ def _modes(path: Path, rows: list[tuple[int, list[str]]], place: int, mechanism:
 
 
 def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, int]:
-    """Return the index of every column. Each streamed joint must have a column. A column .vel requires the column .acc,
-    and vice versa."""
+    """Return the index of every column. Each streamed joint must have a column. A column .acc requires the column .vel.
+    """
     joints = [j.name for j in mechanism.streamed]
     known = ["t", *([MODE] if mechanism.modes else []), *joints,
              *(f"{j}.{what}" for j in joints for what in ("vel", "acc"))]
@@ -384,7 +388,9 @@ def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, i
         raise BadInput(path, "line 1", shown(",".join(header)), "must name the columns", f"t,{','.join(joints)}")
     columns: dict[str, int] = {}
     if "t" not in header:
-        raise BadInput(path, "column t", None, "is missing (time, s)", "`femtorque plan` finds the times of waypoints"
+        near = next((name for name in header if re.match(r"(?i)t(ime)?(_|$)|s(ec(onds)?)?$", name)), None)
+        raise BadInput(path, "column t", None, "is missing (time, s)", f"call column {near!r} t, in s" if near else
+                       "`femtorque plan` finds the times of waypoints"
                        if path.suffix == ".toml" or {*joints, "x"} & {*header} else f"columns: {','.join(header)[:80]}")
     for place, name in enumerate(header):
         if name in columns:
@@ -402,10 +408,8 @@ def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, i
             raise BadInput(path, f"column {joint}", None, "is missing (joint position)",
                            f"columns: {','.join(header)[:80]}")
     for joint in joints:
-        vel, acc = f"{joint}.vel" in columns, f"{joint}.acc" in columns
-        if vel != acc:
-            missing = "acc" if vel else "vel"
-            raise BadInput(path, f"column {joint}.{missing}", None, "is missing: give both .vel and .acc, or neither")
+        if f"{joint}.acc" in columns and f"{joint}.vel" not in columns:
+            raise BadInput(path, f"column {joint}.vel", None, "is missing: accelerations need velocities")
     return columns
 
 

@@ -18,7 +18,7 @@ from femtorque.codegen.control import (
     observer_gains, overweight, park_words, placed, resolved, sample_poses, stiffest_gains, weights)
 from femtorque.codegen.drive import family_of
 from femtorque.codegen.emit import board_header
-from femtorque.codegen.mechanism import Gains, Joint, Limits, Mechanism, Safety, refuse
+from femtorque.codegen.mechanism import Gains, Joint, Limits, Mechanism, Safety, refuse, unmoved
 from femtorque.codegen.model import (
     CLEAR, GROUND, SINGULAR as SINGULAR_POSE, Assembly, DrivenFriction, Later, Model, Motion, assemble, beyond_coulomb,
     flexible_tree, has_modes, in_mode, joint_springs, mass_matrix, stretches, supported, with_torsion)
@@ -235,8 +235,10 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven
                if j.drive is None and getattr(j, part) is None]
     if board.outputs and lacking:
+        bare = ", ".join(j.name for j in driven if unmoved(mechanism, j))
         warnings.append(f"board {board.name} cannot drive it yet: {', '.join(lacking[:6])} "
-                        f"{'is' if len(lacking) == 1 else 'are'} missing")
+                        f"{'is' if len(lacking) == 1 else 'are'} missing"
+                        + (f"; where a loop alone moves a joint ({bare}), write actuated = false" if bare else ""))
         return board.lead
     board_header.render(mechanism, board)
     constants.render(mechanism, board)
@@ -364,9 +366,10 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
         if joint.drive is not None and not family_of(joint.drive.type).keeps:
             warnings.append(f"{key}.drive does not say whether it has kept its zero: after each power-up "
                             "`home` must give its position")
-        elif joint.drive is not None and joint.drive.gear > 1.0 and not placed(joint, joint.drive):
-            warnings.append(f"{key}.limits go further than half a turn of its drive behind the gear, "
-                            f"{joint.drive.half_turn:.3g} rad: after each power-up `home` must give its position")
+        elif joint.drive is not None and not placed(joint, joint.drive):
+            warnings.append(f"{key}.limits, {joint.limits.lower:.4g} .. {joint.limits.upper:.4g}, go further than half "
+                            f"a turn of its drive from zero, {joint.drive.half_turn:.3g} rad: after each power-up "
+                            "`home` must give its position")
         if motor is None:
             continue
         if motor.kind != "brushed":

@@ -34,7 +34,7 @@ def check_renderable(report: Report) -> RenderableType:
     """Return the tables of a report for a terminal."""
     parts: list[RenderableType] = [_heading(report)]
     parts += [_joint_table(report.mechanism), _drive_table(report), _link_table(report.mechanism)]
-    parts += [Text(line) for line in _ground(report.mechanism)]
+    parts += [Text(line) for line in (*_ground(report.mechanism), *_frame_line(report.mechanism))]
     parts += [_beam_table(report)] if report.beams else []
     parts += [_bus_table(report)] if report.buses else []
     parts += [_assembly_table(name, a) for name, a in report.assemblies if a.cuts]
@@ -67,7 +67,7 @@ def _table(title: str, *columns: str) -> Table:
 def _joint_table(mechanism: Mechanism) -> Table:
     x, f = _units(mechanism)
     table = _table("joints", "joint", "type", "parent > child", f"range, {x}", f"velocity, {x}/s", f"effort, {f}")
-    still = _left_out(mechanism)
+    still = _left_out(mechanism) | _frames(mechanism)
     for j in (j for j in mechanism.joints if j.child not in still):
         kind = f"locked at {mechanism.lock[j.name]:g}" if j.name in mechanism.lock else j.type
         if j.mimic:
@@ -147,7 +147,7 @@ def motor_table(motors: Sequence[Sold]) -> Table:
 def _link_table(mechanism: Mechanism) -> Table:
     table = _table("links", "link", "mass, kg", "centre of gravity, m", "ixx, iyy, izz, kg m^2",
                    "ixy, ixz, iyz, kg m^2")
-    still = _left_out(mechanism)
+    still = _left_out(mechanism) | _frames(mechanism)
     bodies = [(x.name, x.mass, x.com, x.inertia) for x in mechanism.links if x.name not in still]
     bodies += [(f"{p.name} (on {p.link})", p.mass, p.com, p.inertia) for p in mechanism.payloads
                if p.link not in still]
@@ -184,6 +184,24 @@ def _left_out(mechanism: Mechanism) -> set[str]:
     """Return the links on the ground if they are too many for one row each. Return an empty set for fewer links."""
     still = _standing(mechanism)
     return still if len(still) > FEW else set()
+
+
+def _frames(mechanism: Mechanism) -> set[str]:
+    """Return the links at the ends that are fixed and carry nothing, as a camera's frames do."""
+    used = {p.link for p in mechanism.payloads} | {side.link for loop in mechanism.loops for side in (loop.a, loop.b)}
+    used |= {link.name for link in mechanism.links if link.mass or np.any(link.inertia) or link.beam is not None}
+    found: set[str] = set()
+    for joint in reversed(mechanism.joints):
+        if joint.type == "fixed" and joint.child not in used:
+            found.add(joint.child)
+        else:
+            used.add(joint.parent)
+    return found
+
+
+def _frame_line(mechanism: Mechanism) -> list[str]:
+    found = _frames(mechanism) - _left_out(mechanism)
+    return [f"without mass: {_some([link.name for link in mechanism.links if link.name in found])}"] if found else []
 
 
 def _some(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import BUILD, BadInput, Refused
 from femtorque.codegen.emit import step_sources
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import Model
@@ -28,7 +28,6 @@ from femtorque.host.stream import Outcome, Progress, stream
 
 Watch = Callable[[Session, Truth], AbstractContextManager[None]]
 
-BUILD = Path("build")
 FILLING = 0.1  # approximate time from the first knot to START, s
 _STATES = {number: name for name, (number, _) in messages.STATES.items()}
 STILL = 0.02  # rad/s or m/s

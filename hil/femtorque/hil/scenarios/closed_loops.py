@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from femtorque.codegen.common import MECHANISMS, Array
+from femtorque.codegen.common import BUILD, MECHANISMS, Array
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.motion import Trajectory, from_rows
-from femtorque.hil.play import BUILD, Result, run_closed_loop
+from femtorque.hil.play import Result, run_closed_loop
 from femtorque.hil.scenarios import ideal_board
 
 EXAMPLES = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta")

@@ -17,11 +17,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from femtorque.codegen.common import MECHANISMS, BadInput, colours, output
+from femtorque.codegen.common import BUILD, MECHANISMS, BadInput, colours, output
 from femtorque.codegen.mechanism import Gains, Mechanism, load_mechanism
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.verify import blank, check_format
-from femtorque.hil.play import BUILD, run_closed_loop
+from femtorque.hil.play import run_closed_loop
 from femtorque.host.record import claim_log, read_log
 from femtorque.host.show import compared_runs, write_comparison, write_report
 

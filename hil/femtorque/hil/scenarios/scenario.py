@@ -16,7 +16,7 @@ import numpy as np
 import trimesh
 from pydantic import Field, ValidationError
 
-from femtorque.codegen.common import MECHANISMS, Array, BadInput, hint, parse_toml, read_text
+from femtorque.codegen.common import BUILD, MECHANISMS, Array, BadInput, hint, parse_toml, read_text
 from femtorque.codegen.control import reactions
 from femtorque.codegen.mechanism import Mechanism, Positive, Table, Three, load_mechanism
 from femtorque.codegen.motion import Trajectory, from_rows
@@ -24,7 +24,7 @@ from femtorque.hil.board import FAULTS
 from femtorque.hil.plant import MujocoPlant
 from femtorque.hil.plant.articulated import shapes
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.play import BUILD, Result, run_closed_loop
+from femtorque.hil.play import Result, run_closed_loop
 from femtorque.hil.scenarios import sensitivity
 
 FOLDER = Path(__file__).parent

@@ -188,6 +188,7 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
     if look.probed is not None:
         problems += _driven(mechanism, number, look.probed)
     sinks = _support(mechanism, number, look.probed) if look.probed and look.probed.sinks is not None else ""
+    sinks = "" if any(sinks in problem for problem in problems) else sinks
     not_driven = NO_GEAR if _other(ratio) and drives.ready(report, mechanism.streamed, number) else NOT_DRIVEN
     unknown = filter(None, (_unknown(joint), "" if look.probed is not None else not_driven))
     return Finding(joint.name, "; ".join(problems), look.probed.torque if look.probed else 0.0, ratio,

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.control import Motors
-from femtorque.codegen.mechanism import Joint, Limits, Mechanism
+from femtorque.codegen.mechanism import Joint, Limits, Mechanism, refuse, unmoved
 from femtorque.codegen.model import DrivenFriction
 from femtorque.codegen.motion import Trajectory, check_limits, from_rows
 from femtorque.host.plan import effort
@@ -243,13 +243,14 @@ def _target(space: Space, point: Waypoint, near: Array, tip: Tip | None) -> Arra
     return target
 
 
-def speeds(joint: Joint, scale: float) -> tuple[float, float, float]:
+def speeds(mechanism: Mechanism, joint: Joint, scale: float) -> tuple[float, float, float]:
     """Return a joint's limits of velocity, acceleration and jerk. Default acceleration: the velocity limit is reached
     in RISE. Default jerk: the acceleration limit is reached in BUILD_UP. Raises BadInput without a velocity limit."""
     limits: Limits = joint.limits
     if not np.isfinite(limits.velocity):
-        raise BadInput("mechanism", f"joint.{joint.name}.limits.velocity", None, "is needed to plan",
-                       "how fast may the joint move?")
+        refuse(mechanism, f"joint.{joint.name}.limits.velocity", None, "is needed to plan",
+               "where a loop alone moves the joint, write actuated = false" if unmoved(mechanism, joint) else
+               "how fast may the joint move?")
     acceleration = limits.acceleration if np.isfinite(limits.acceleration) else limits.velocity / RISE
     jerk = limits.jerk if np.isfinite(limits.jerk) else acceleration / BUILD_UP
     return limits.velocity * scale, acceleration * scale**2, jerk * scale**3
@@ -257,7 +258,7 @@ def speeds(joint: Joint, scale: float) -> tuple[float, float, float]:
 
 def _bounds(space: Space, scale: float) -> tuple[Array, Array, Array]:
     """Return `speeds` of all coordinates, each (f,)."""
-    rate, acceleration, jerk = np.array([speeds(joint, scale) for joint in space.joints]).T
+    rate, acceleration, jerk = np.array([speeds(space.whole, joint, scale) for joint in space.joints]).T
     return rate, acceleration, jerk
 
 
