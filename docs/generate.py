@@ -466,8 +466,9 @@ def api() -> str:
     """Return the page of the Python API, from the docstrings of femtorque.__all__."""
     text = GENERATED + f"""# The Python API
 
-The names of `from femtorque import ...`, version {femtorque.__version__}. All other names may change without notice. [A
-notebook](../examples/three_link.ipynb) uses these names. Positions are rad or m, times s, torques N m or N. Arrays have
+The names of `from femtorque import ...`, version {femtorque.__version__}. A change of these names or of their arguments
+increases the second number of the version, and CHANGELOG.md says how to change a script. All other names may change
+without notice. [A notebook](../examples/three_link.ipynb) uses these names. Positions are rad or m, times s, torques N m or N. Arrays have
 one column per joint, in the order of the mechanism file.
 
 """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from femtorque.host.api import Mechanism, plan_motion, report
     from femtorque.host.board import Board
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = ["BadInput", "Board", "Mechanism", "Refused", "Trajectory", "plan_motion", "report", "virtual_board"]
 
 # In a checkout, codegen, host and hil are packages in separate folders. An installed femtorque contains these packages.

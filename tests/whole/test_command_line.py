@@ -35,7 +35,7 @@ def test_the_list_of_verbs_says_each_in_one_line_of_a_narrow_terminal():
 
 def test_version():
     shown = femtorque("--version")
-    assert shown.returncode == 0 and shown.stdout == "femtorque 0.2.0\n"
+    assert shown.returncode == 0 and shown.stdout == "femtorque 0.3.0\n"
 
 
 @pytest.mark.parametrize("arguments, words", [

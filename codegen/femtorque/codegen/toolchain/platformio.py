@@ -4,7 +4,6 @@ uses arm-none-eabi-gcc from PATH. Users can therefore call `pio run` in this fol
 platformio.local.ini, the project uses the platform and toolchain of PlatformIO's registry.
 """
 
-import importlib.util
 import json
 import os
 import re
@@ -15,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +24,7 @@ from elftools.elf.sections import Symbol, SymbolTableSection
 from filelock import FileLock
 
 from femtorque.codegen.board import DEFAULT_BOARD, Board, Chip, fieldbus, load_board, served
-from femtorque.codegen.common import FIRMWARE, PREBUILT, BadInput, Refused, kept, key_of
+from femtorque.codegen.common import FIRMWARE, PREBUILT, BadInput, Refused, kept, key_of, need
 from femtorque.codegen.control import unfollowed
 from femtorque.codegen.drive import FAMILIES, application, of_families
 from femtorque.codegen.emit import COMPILER, compiler_identity, digest, sources
@@ -165,9 +164,13 @@ SCons.Script.main()
 def _offline() -> dict[str, bytes]:
     """Return platformio.local.ini and a PlatformIO core folder with which PlatformIO needs no registry.
 
-    PlatformIO's core requires its SCons package to have an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
+    Without SCons there are no such files, and PlatformIO uses its registry. PlatformIO's core requires its SCons package to have an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
     """
-    package = {"name": "tool-scons", "version": _scons_package_version(), "description": "SCons of this environment"}
+    try:
+        scons = _scons_package_version()
+    except PackageNotFoundError:
+        return {}
+    package = {"name": "tool-scons", "version": scons, "description": "SCons of this environment"}
     spec = {"owner": "platformio", "id": None, "name": "tool-scons", "requirements": None, "uri": None}
     record = {"type": "tool", "name": "tool-scons", "version": package["version"], "spec": spec}
     settings = {"settings": {"enable_telemetry": False, "check_platformio_interval": 9999}}
@@ -254,9 +257,8 @@ def _brought(wanted: Project) -> Path | None:
 def _require_tools() -> None:
     if shutil.which(COMPILER) is None:
         raise Refused(f"{COMPILER} is not on PATH: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi")
-    for module, package in (("platformio", "platformio"), ("SCons", "scons")):
-        if importlib.util.find_spec(module) is None:
-            raise Refused(f"{package} is not installed: pip install {package}")
+    for module in ("platformio", "SCons") if _variables() or not HERE.exists() else ():
+        need(module)
 
 
 @contextmanager
