@@ -468,8 +468,8 @@ def api() -> str:
 
 The names of `from femtorque import ...`, version {femtorque.__version__}. A change of these names or of their arguments
 increases the second number of the version, and CHANGELOG.md says how to change a script. All other names may change
-without notice. [A notebook](../examples/three_link.ipynb) uses these names. Positions are rad or m, times s, torques N m or N. Arrays have
-one column per joint, in the order of the mechanism file.
+without notice. [A notebook](../examples/three_link.ipynb) uses these names. Positions are rad or m, times s, torques N
+m or N. Arrays have one column per joint, in the order of the mechanism file.
 
 """
     return text + "\n".join(_described(name, getattr(femtorque, name)) for name in sorted(femtorque.__all__))

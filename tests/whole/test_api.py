@@ -117,7 +117,7 @@ def test_a_motion_of_arrays_is_that_of_the_same_file():
     (([0.0], [[0, 0, 0]]), r"times = .shape \(1,\).: must be \(R,\), at least two"),
     (([0.5, 1.0], np.zeros((2, 3))), "time must start at 0"), (([0.0, 0.0], np.zeros((2, 3))), "is there twice"),
     (([0.0, 1.0], np.full((2, 3), np.nan)), "positions: must be finite"),
-    (([0.0, 1.0], np.zeros((2, 3)), np.zeros((2, 3))), "accelerations: is missing: give both"),
+    (([0.0, 1.0], np.zeros((2, 3)), None, np.zeros((2, 3))), "velocities: is missing: accelerations need"),
     (([0.0, 1.0], [[0, 0, 0], [0, 0, 9.0]]), "outside limits.upper"),
     (([0.0, 1e-3], [[0, 0, 0], [0, 0, 6.3]]), "jumps by 6.3 rad in 0.001 s"),
 ])

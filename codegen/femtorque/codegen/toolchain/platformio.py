@@ -164,7 +164,8 @@ SCons.Script.main()
 def _offline() -> dict[str, bytes]:
     """Return platformio.local.ini and a PlatformIO core folder with which PlatformIO needs no registry.
 
-    Without SCons there are no such files, and PlatformIO uses its registry. PlatformIO's core requires its SCons package to have an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
+    Without SCons there are no such files, and PlatformIO uses its registry. PlatformIO's core requires its SCons
+    package to have an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
     """
     try:
         scons = _scons_package_version()
