@@ -73,6 +73,7 @@ lint: $(VENV)/.test
 # the site with runs to look at
 site: $(VENV)/.test
 	@$(RUN) docs/gallery.py
+	@$(RUN) -m tests.docs.pictures run_page
 	@$(RUN) -m mkdocs build --strict --quiet
 
 clean:

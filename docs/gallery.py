@@ -9,7 +9,7 @@ sys.path.insert(0, str(ROOT))
 from femtorque import Mechanism, Trajectory, report, virtual_board  # noqa: E402
 from femtorque.codegen.common import MECHANISMS  # noqa: E402
 
-RUNS = ("three_link", "five_bar", "so101_sts")
+RUNS = ("three_link", "six_axis", "five_bar", "stewart", "flexible_arm", "so101_sts")
 OUT = ROOT / "build" / "gallery"
 
 
