@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from femtorque.host.ros.goals import (
     tolerances)
 from femtorque.host.ros.interfaces import message
 from femtorque.host.ros.motion import INVALID_GOAL, OLD_STAMP, Invalid, Motion, read, seconds
-
-if TYPE_CHECKING:
-    from femtorque.host.ros.arm import Arm
 
 LIVE = 0.1  # time within which a single point counts as a live target, e.g. from MoveIt Servo, s
 FEEDBACK = 0.05  # time between two messages, s
@@ -46,11 +43,30 @@ class Seen:
         return Seen(*(one[columns] for one in vars(self).values()))
 
 
+class Mover(Protocol):
+    """Interface of the arm for its controllers: plays the motions of all controllers."""
+
+    def ready(self) -> None:
+        """Raise Invalid if the arm is not held."""
+
+    def here(self, controller: Controller) -> tuple[Array, Array]:
+        """Return the present target positions and velocities (K,) of a controller's joints."""
+
+    def play(self, controller: Controller, motion: Motion, began: float) -> None:
+        """Start a motion of a controller's joints. Raises Invalid."""
+
+    def stop(self) -> None:
+        """Brake each joint immediately, and hold the joint."""
+
+    def now(self) -> float:
+        """Return the time, s."""
+
+
 class Controller:
     """Some joints with their topic and actions. columns: the joints' columns in the arm's arrays. grips: true if the
     controller also offers gripper_cmd."""
 
-    def __init__(self, arm: Arm, node: AnyNode, name: str, joints: Sequence[Joint], columns: list[int],
+    def __init__(self, arm: Mover, node: AnyNode, name: str, joints: Sequence[Joint], columns: list[int],
                  grips: bool, say: Callable[[str], None]) -> None:
         self._arm, self.name, self.joints, self.columns, self._say = arm, name, joints, columns, say
         self.names = [joint.called for joint in joints]
