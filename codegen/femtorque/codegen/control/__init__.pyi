@@ -4,7 +4,7 @@ from .constants import (
 from .contact import SLOW_HZ as SLOW_HZ, hidden as hidden
 from .drives import count as count, fitted as fitted, placed as placed
 from .feedback_age import ages as ages
-from .follow import OF_NO_LOAD as OF_NO_LOAD, unfollowed as unfollowed
+from .follow import BUILD_UP as BUILD_UP, OF_NO_LOAD as OF_NO_LOAD, RISE as RISE, unfollowed as unfollowed
 from .gains import (
     DAMPING as DAMPING, MARGIN as MARGIN, SampledLoop as SampledLoop, Stability as Stability,
     apparent_inertia as apparent_inertia, loop_stability as loop_stability, sample_poses as sample_poses,

@@ -2,17 +2,17 @@
 
 Between two stops, all joints start and stop at the same times (ruckig: synchronised, in phase if possible). If the
 motion passes through a waypoint, no joint reverses there. For a straight line of the tip, the planner first solves the
-inverse kinematics along the line. The tip then moves along this line, and its speed is planned with limited jerk.
-Sections that need too much torque are slowed by a factor k in time. Velocities then fall as 1/k, accelerations and
-inertial torques as 1/k^2. A row of the result is a knot. The board plays quintics between the rows, and the quintics
-keep the limits.
+inverse kinematics along the line. Each section then has two candidates on the same path: ruckig's motion within the
+limits of velocity, acceleration and jerk, and the motion that uses the efforts fully (host/plan/path_timing.py). A
+search finds the least number of knots in which a candidate keeps all limits, and the planner takes the quicker one. A
+row of the result is a knot. The board plays quintics between the rows, and the quintics keep the limits.
 
 For a closed mechanism, the planner moves the independent joints. The other joints follow from the loop equations. These
 joints stay within their limits and on the assembly branch of the start pose (host/plan/plan_coordinates.py). A mode is
 entered at rest, in a pose that satisfies the loop equations of the mode.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,27 +22,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common import BadInput, Refused
-from femtorque.codegen.control import Motors
+from femtorque.codegen.control import BUILD_UP, RISE, Motors
 from femtorque.codegen.mechanism import Joint, Limits, Mechanism, refuse, unmoved
 from femtorque.codegen.model import DrivenFriction
 from femtorque.codegen.motion import Trajectory, check_limits, from_rows
 from femtorque.host.plan import effort
 from femtorque.host.plan.closed_tip import ClosedTip
+from femtorque.host.plan.path_timing import Curve, Path as Along, averaged, fastest
 from femtorque.host.plan.plan_coordinates import FITS, Space, begin_of
 from femtorque.host.plan.tip import Goal, Tip
 from femtorque.host.plan.waypoints import Waypoint, Waypoints
 
 Array = NDArray[np.float64]
-# maps path parameters s (N,) to q, dq/ds and d2q/ds2, each (N, J)
-Curve = Callable[[Array], tuple[Array, Array, Array]]
 
-RISE = 0.25  # time in which a joint without an acceleration limit reaches its full velocity, s
-BUILD_UP = 0.1  # time in which a joint without a jerk limit builds up its full acceleration, s
+GENTLE = 0.25  # time in which a joint without limits of acceleration and effort reaches its full velocity, s
 SAME = 1e-7  # difference below which poses count as equal, rad or m
+PATH_SAMPLES = 400  # number of points along a path through waypoints
 LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # first and largest number of points on a line; largest error, m
 LINE_STEP = 0.5  # step above which two points of a line are a jump, rad or m
 SLOWEST = 1e3  # largest factor of time
-ROUNDS = 30
+QUICKER = 0.8  # least factor of time: the average of a motion may need less than the motion
+ACTS = 0.97  # fraction of a limit from which the limit acts
+NEARER = 0.985  # factor between two durations of the search
+WIDER = 1.25  # factor between two windows
 BEGINNING = "the beginning"
 
 
@@ -57,6 +59,16 @@ class Slowed:
 
 
 @dataclass(frozen=True)
+class Acts:
+    """A stretch of a motion, s, in which a joint is at one of its limits."""
+
+    begin: float
+    end: float
+    joint: str
+    limit: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """A plan through waypoints."""
 
@@ -66,6 +78,7 @@ class Plan:
     # largest used fraction of each limit, by joint; None without a limit
     shares: dict[str, dict[str, float | None]]
     tip: Array | None  # tip positions (R, 3), m, if waypoints use a tip
+    acts: tuple[Acts, ...]
 
     def __repr__(self) -> str:
         return f"<Plan: {self.words()}>"
@@ -76,14 +89,26 @@ class Plan:
                  f"every limit kept"]
         for s in self.slowed:
             lines.append(f"the way to {s.to} is {s.factor:.2f} times slower than the other limits allow: {s.because}")
+        if self.acts:
+            lines.append(f"at a limit for {self._share(self.acts):.0%} of the time: " + ", ".join(
+                f"{limit} of {joint} {share:.0%}" for (joint, limit), share in self._acting()))
         return "\n".join(lines)
+
+    def _acting(self) -> list[tuple[tuple[str, str], float]]:
+        """Return the fraction of the time at each joint's limits, the largest first."""
+        keys = dict.fromkeys((act.joint, act.limit) for act in self.acts)
+        each = {key: self._share(act for act in self.acts if (act.joint, act.limit) == key) for key in keys}
+        return sorted(each.items(), key=lambda pair: -pair[1])
+
+    def _share(self, acts: Iterable[Acts]) -> float:
+        return sum(act.end - act.begin for act in acts) / self.trajectory.duration
 
     def data(self) -> dict[str, Any]:
         """Return the JSON object of `femtorque plan`."""
         return {
             "duration": self.trajectory.duration, "rows": len(self.trajectory.times),
             "waypoints": [{"t": t, "waypoint": name} for t, name in self.arrivals],
-            "slowed": [vars(s) for s in self.slowed], "of_limit": self.shares,
+            "slowed": [vars(s) for s in self.slowed], "of_limit": self.shares, "acts": [vars(act) for act in self.acts],
         }
 
 
@@ -97,6 +122,8 @@ class _Section:
     duration: float
     via: tuple[tuple[float, str], ...]  # (time, waypoint)
     to: str
+    path: Along | None = None  # the same motion without times
+    marks: tuple[float, ...] = ()  # path parameters of `via`
 
 
 def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None = None, back: bool = False,
@@ -169,7 +196,7 @@ class _Way:
 
     def stop(self) -> None:
         if self.group:
-            self.sections.append(_move(self.space, self.here, self.group, self.speed))
+            self.sections += _moves(self.space, self.here, self.group, self.speed)
             self.here, self.group = self.group[-1][1], []
 
     def go_back(self) -> None:
@@ -243,59 +270,121 @@ def _target(space: Space, point: Waypoint, near: Array, tip: Tip | None) -> Arra
     return target
 
 
-def speeds(mechanism: Mechanism, joint: Joint, scale: float) -> tuple[float, float, float]:
-    """Return a joint's limits of velocity, acceleration and jerk. Default acceleration: the velocity limit is reached
-    in RISE. Default jerk: the acceleration limit is reached in BUILD_UP. Raises BadInput without a velocity limit."""
-    limits: Limits = joint.limits
-    if not np.isfinite(limits.velocity):
-        refuse(mechanism, f"joint.{joint.name}.limits.velocity", None, "is needed to plan",
-               "where a loop alone moves the joint, write actuated = false" if unmoved(mechanism, joint) else
-               "how fast may the joint move?")
-    acceleration = limits.acceleration if np.isfinite(limits.acceleration) else limits.velocity / RISE
-    jerk = limits.jerk if np.isfinite(limits.jerk) else acceleration / BUILD_UP
-    return limits.velocity * scale, acceleration * scale**2, jerk * scale**3
-
-
 def _bounds(space: Space, scale: float) -> tuple[Array, Array, Array]:
-    """Return `speeds` of all coordinates, each (f,)."""
-    rate, acceleration, jerk = np.array([speeds(space.whole, joint, scale) for joint in space.joints]).T
+    """Return the limits of velocity, acceleration and jerk of all coordinates, each (f,), at a fraction of full speed.
+
+    Default acceleration: a joint reaches its full velocity in RISE, and the efforts limit the acceleration further. A
+    joint without an effort limit takes GENTLE. Default jerk: the full acceleration is reached in BUILD_UP. Raises
+    BadInput without a velocity limit."""
+    efforts = dict(zip((j.name for j in space.whole.streamed), Motors.of(space.whole).effort, strict=True))
+    rows = []
+    for joint in space.joints:
+        limits: Limits = joint.limits
+        if not np.isfinite(limits.velocity):
+            refuse(space.whole, f"joint.{joint.name}.limits.velocity", None, "is needed to plan",
+                   "where a loop alone moves the joint, write actuated = false" if unmoved(space.whole, joint) else
+                   "how fast may the joint move?")
+        rise = RISE if np.isfinite(efforts.get(joint.name, np.inf)) else GENTLE
+        acceleration = limits.acceleration if np.isfinite(limits.acceleration) else limits.velocity / rise
+        jerk = limits.jerk if np.isfinite(limits.jerk) else acceleration / BUILD_UP
+        rows.append((limits.velocity * scale, acceleration * scale**2, jerk * scale**3))
+    rate, acceleration, jerk = np.array(rows).T
     return rate, acceleration, jerk
 
 
 # -- joints move together ---------------------------------------------------------------------------------------------
 
 
-def _move(space: Space, here: Array, group: list[tuple[Waypoint, Array]], speed: float) -> _Section:
-    """Return the section that begins at rest at `here` (n,), passes a group of waypoints and ends at rest at the last
-    waypoint."""
-    poses, to = [space.coordinates(here)], []
+def _moves(space: Space, here: Array, group: list[tuple[Waypoint, Array]], speed: float) -> list[_Section]:
+    """Return the sections that begin at rest at `here` (n,), pass a group of waypoints and end at rest at the last
+    waypoint. Where every joint reverses, a new section begins."""
+    places, poses, to = [here], [space.coordinates(here)], []
     for point, pose in group:
         q = space.coordinates(pose)
         if np.max(np.abs(q - poses[-1])) > SAME:  # else the arm is there
+            places.append(pose)
             poses.append(q)
             to.append(point)
     if not to:
-        return _rest(space, here, 0.0, group[-1][0].where)
+        return [_rest(space, here, 0.0, group[-1][0].where)]
     bounds = [_bounds(space, speed * point.speed) for point in to]
     legs = [_leg(a, b, np.zeros_like(a), np.zeros_like(a), bound)
             for a, b, bound in zip(poses, poses[1:], bounds, strict=False)]
     assert all(leg is not None for leg in legs), "from rest to rest there is always a way"
     rates = _through(poses, [leg.duration for leg in legs if leg is not None], bounds)
-    best = [leg for leg in legs if leg is not None]
+    best, passes = [leg for leg in legs if leg is not None], np.zeros(len(rates), bool)
     for share in (2.0, 1.7, 1.4, 1.2, 1.0, 0.85, 0.7, 0.55, 0.4, 0.25, 0.1) if len(to) > 1 else ():
         tried = _legs(poses, rates * share, bounds)
         if tried is not None and sum(x.duration for x in tried) < sum(x.duration for x in best):
-            best = tried
-    starts = np.concatenate([[0.0], np.cumsum([leg.duration for leg in best])])
+            best, passes = tried, np.any(rates != 0.0, axis=1)
+    ends = [*(np.flatnonzero(~passes) + 1), len(to)]
+    return [_move(space, places[a], poses[a:b + 1], best[a:b], to[a:b], speed)
+            for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def _move(space: Space, here: Array, poses: list[Array], legs: list[Any], to: list[Waypoint], speed: float) -> _Section:
+    """Return the section of ruckig's legs, which pass all waypoints but the last."""
+    starts = np.concatenate([[0.0], np.cumsum([leg.duration for leg in legs])])
 
     def at(t: Array) -> tuple[Array, Array, Array]:
-        which = np.clip(np.searchsorted(starts, t, "right") - 1, 0, len(best) - 1)
-        states = [best[i].at_time(float(x - starts[i])) for i, x in zip(which, t, strict=True)]
+        which = np.clip(np.searchsorted(starts, t, "right") - 1, 0, len(legs) - 1)
+        states = [legs[i].at_time(float(x - starts[i])) for i, x in zip(which, t, strict=True)]
         q, qd, qdd = (np.array([state[n] for state in states]) for n in range(3))
         return q, qd, qdd
 
+    curve, marks = _straight(poses[0], poses[1]), np.array([0.0, 1.0])
+    if len(to) > 1:
+        curve, marks = _bent(at, starts, np.max(np.abs(np.diff(poses, axis=0)), axis=0))
+    shares = speed * np.array([point.speed for point in to])
     via = tuple((float(t), point.where) for t, point in zip(starts[1:], to, strict=True))
-    return _Section(space, here, at, float(starts[-1]), via, to[-1].where)
+    path = _along(space, here, curve, lambda s: shares[np.clip(np.searchsorted(marks, s) - 1, 0, len(to) - 1)])
+    return _Section(space, here, at, float(starts[-1]), via, to[-1].where, path, tuple(marks[1:].tolist()))
+
+
+def _straight(a: Array, b: Array) -> Curve:
+    """Return the straight path from a to b (f,)."""
+    def curve(s: Array) -> tuple[Array, Array, Array]:
+        still = np.zeros((len(s), len(a)))
+        return a + s[:, None] * (b - a), still + b - a, still
+
+    return curve
+
+
+def _bent(at: Curve, starts: Array, size: Array) -> tuple[Curve, Array]:
+    """Return the path of a motion, by its length, and the path parameters at the times `starts`. size (f,): unit of
+    each coordinate's length."""
+    from scipy.interpolate import CubicHermiteSpline  # noqa: PLC0415 (an extra)
+
+    weight = 1.0 / np.maximum(size, SAME) ** 2
+    t = np.unique(np.concatenate([starts, np.linspace(0.0, starts[-1], PATH_SAMPLES)]))
+
+    def rates(t: Array) -> tuple[Array, Array, Array, Array]:
+        q, qd, qdd = at(t)
+        return q, qd, qdd, np.sqrt(np.sum(weight * qd**2, axis=1))
+
+    speed, middle = rates(t)[3], rates((t[1:] + t[:-1]) / 2.0)[3]
+    length = np.concatenate([[0.0], np.cumsum(np.diff(t) * (speed[1:] + 4.0 * middle + speed[:-1]) / 6.0)])
+    total, of_time = float(length[-1]), CubicHermiteSpline(t, length, speed)
+
+    def curve(s: Array) -> tuple[Array, Array, Array]:
+        when = np.interp(s * total, length, t)
+        for _ in range(3):
+            away = of_time(when) - s * total
+            when = np.clip(when - away / np.maximum(rates(when)[3], 1e-3 * speed.max()), 0.0, t[-1])
+        q = at(when)[0]
+        _, qd, qdd, rate = rates(np.clip(when, t[1], t[-2]))  # at rest the direction is that of the next sample
+        slope = qd / rate[:, None]
+        bend = (qdd - slope * np.sum(weight * slope * qdd, axis=1)[:, None]) / rate[:, None] ** 2
+        return q, slope * total, bend * total**2
+
+    return curve, of_time(starts) / total
+
+
+def _along(space: Space, here: Array, curve: Curve, share: Callable[[Array], Array]) -> Along:
+    """Return a path with the accelerations of all joints (n,) at full speed; infinite without a limit."""
+    most = np.array([body.joint.limits.acceleration for body in space.assembly.model.bodies])
+    most[list(space.assembly.independent)] = _bounds(space, 1.0)[1]
+    return Along(space, here, curve, share, most)
 
 
 def _leg(a: Array, b: Array, rate_a: Array, rate_b: Array, bounds: tuple[Array, Array, Array]) -> Any:
@@ -372,7 +461,8 @@ def _line(space: Space, tip: Tip, point: Waypoint, here: Array, speed: float) ->
         return q, slope * xd, slope * xdd + bend * xd**2
 
     duration = float(along.duration)
-    return _Section(space, here, at, duration, ((duration, point.where),), point.where), end
+    whole = _along(space, here, path, lambda s: np.full(len(s), speed * point.speed))
+    return _Section(space, here, at, duration, ((duration, point.where),), point.where, whole, (1.0,)), end
 
 
 def _path(space: Space, tip: Tip, point: Waypoint, here: Array) -> tuple[Curve, Array]:
@@ -439,8 +529,8 @@ class _Played:
     """A section as played by the board: positions of all joints at the knots."""
 
     rows: Moves
-    factor: float  # duration over the duration of the unslowed section
-    slowed: float  # the part of the factor that the effort limits cause
+    via: tuple[tuple[float, str], ...]  # (time, waypoint)
+    slowed: float  # duration over the duration without effort limits
     because: str
 
 
@@ -455,7 +545,7 @@ def _joined(mechanism: Mechanism, sections: list[_Section], speed: float, reserv
     knots = 0
     for number, section in enumerate(sections, 1):
         played = _played(section, speed, reserve)
-        arrivals += [(knots * period + t * played.factor, where) for t, where in section.via]
+        arrivals += [(knots * period + t, where) for t, where in played.via]
         if played.because:
             slowed.append(Slowed(number, section.to, played.slowed, played.because))
         if section.space.mode and (not modes or modes[-1][1] != section.space.mode):
@@ -472,36 +562,85 @@ def _joined(mechanism: Mechanism, sections: list[_Section], speed: float, reserv
     trajectory = replace(from_rows(names, np.arange(len(q)) * period, q, qd, qdd), modes=tuple(modes))
     check_limits(trajectory, mechanism)
     return Plan(trajectory, tuple(arrivals), tuple(slowed), shares(mechanism, trajectory),
-                np.concatenate(tips) if tips else None)
+                np.concatenate(tips) if tips else None, acting(mechanism, trajectory, speed, reserve))
 
 
 def _played(section: _Section, speed: float, reserve: float) -> _Played:
-    """Slow a section until its torques fit. Raise Refused if no speed is slow enough, or if the loop equations cannot
-    be solved along the section."""
-    hz, own = section.space.whole.control.knot_hz, section.duration
-    factor, kinematic, because = 1.0, 1.0, ""
-    for _ in range(ROUNDS):
-        knots = max(1, int(np.ceil(own * factor * hz - 1e-6)))
-        whole = knots / (hz * own)  # to whole knots
-        try:
-            rows = _rows(section, knots, whole)
-            t, moves = _samples(section, rows)
-        except Refused as reason:
-            raise Refused(f"on the way to {section.to}: {reason}") from None
-        section.space.check(moves[0], section.to)
-        jerk = np.diff(rows[2], axis=0) * hz  # from knot to knot
-        slower = _too_fast(section.space, moves[1], moves[2], jerk, speed)
+    """Return the quicker of two motions: ruckig's, whose jerk is best, and the one at the limits along the path. Raise
+    Refused if no speed is slow enough, or if the loop equations cannot be solved along the section."""
+    try:
+        ahead = _at_limits(section, speed, reserve)
+        if ahead is None:
+            return _slowed(section, speed, reserve)
+        quick = _slowed(ahead, speed, reserve)
+        less, own = len(quick.rows[0]) - 2, section.duration * section.space.whole.control.knot_hz
+        slower, why = _fault(section, speed, reserve, less) if less >= own else (np.inf, "")
         if slower > 1.0:
-            factor = whole * slower
-            kinematic = factor
-            continue
-        slower, why = _too_heavy(section.space, moves, reserve, section.to)
-        if slower <= 1.0:
-            return _Played(rows, whole, whole / max(kinematic, 1.0), because)
-        factor, because = whole * slower, because or why
-        if factor > SLOWEST:
+            return replace(quick, slowed=(less + 1) / own, because=why)
+        return _slowed(section, speed, reserve, less)
+    except Refused as reason:
+        if str(reason).startswith("on the way"):
+            raise
+        raise Refused(f"on the way to {section.to}: {reason}") from None
+
+
+def _at_limits(section: _Section, speed: float, reserve: float) -> _Section | None:
+    """Return the section at the limits of velocity, acceleration and effort, averaged to keep the jerk limits. None
+    without this motion."""
+    path = section.path
+    found = fastest(path, reserve) if path is not None else None
+    if path is None or found is None:
+        return None
+    hz, jerk = section.space.whole.control.knot_hz, np.array([j.limits.jerk for j in section.space.joints])
+    least = float(np.min(path.share(np.linspace(0.0, 1.0, 9))))
+    window = 1.0 / hz if np.isfinite(jerk).all() else BUILD_UP / least
+    while True:
+        along, duration = averaged(*found, window)
+
+        def at(t: Array, along: Curve = along) -> tuple[Array, Array, Array]:
+            s, rate, change = along(t)
+            q, slope, bend = path.curve(s)
+            return q, slope * rate[:, None], slope * change[:, None] + bend * rate[:, None] ** 2
+
+        t = np.arange(0.0, duration, 1.0 / hz)
+        s = along(t)[0]
+        if np.all(np.abs(np.diff(at(t)[2], axis=0)) * hz <= jerk * path.share(s[1:])[:, None] ** 3):
             break
-    raise Refused(f"the way to {section.to} is too heavy at any speed: {because}")
+        window *= WIDER
+        if window > section.duration:
+            return None
+    t = np.linspace(0.0, duration, PATH_SAMPLES)
+    times = [*np.interp(section.marks[:-1], along(t)[0], t), duration]
+    via = tuple((float(when), where) for when, (_, where) in zip(times, section.via, strict=True))
+    return replace(section, at=at, duration=duration, via=via)
+
+
+def _slowed(section: _Section, speed: float, reserve: float, first: int = 0) -> _Played:
+    """Play a section with the fewest knots that keep all limits. first: knots of the first try."""
+    own = section.duration * section.space.whole.control.knot_hz
+    knots = first or max(1, int(np.ceil(own - 1e-6)))
+    low, high, kinematic, because = int(np.ceil(own * (QUICKER if section.path else 1.0))) - 1, 0, 1.0, ""
+    while not high or low + 1 < high:
+        slower, why = _fault(section, speed, reserve, knots)
+        because, kinematic = because or why, kinematic if why else max(kinematic, knots / own * slower)
+        if knots > SLOWEST * own:
+            raise Refused(f"the way to {section.to} is too heavy at any speed: {because}")
+        low, high = (knots, high) if slower > 1.0 else (low, knots)
+        knots = max((low + high) // 2, int(high * NEARER)) if high else max(knots + 1, int(knots * slower))
+    via = tuple((t * high / own, where) for t, where in section.via)
+    return _Played(_rows(section, high, high / own), via, high / own / max(kinematic, 1.0), because)
+
+
+def _fault(section: _Section, speed: float, reserve: float, knots: int) -> tuple[float, str]:
+    """Return the time factor by which a section of `knots` must be slowed, and the reason if the efforts are too small.
+    At most 1: all limits are kept."""
+    space, hz = section.space, section.space.whole.control.knot_hz
+    rows = _rows(section, knots, knots / (hz * section.duration))
+    _, moves = _samples(section, rows)
+    space.check(moves[0], section.to)
+    jerk = np.diff(rows[2], axis=0) * hz  # from knot to knot
+    slower = _too_fast(space, moves[1], moves[2], jerk, speed)
+    return (slower, "") if slower > 1.0 else _too_heavy(space, moves, reserve, section.to)
 
 
 def _rows(section: _Section, knots: int, factor: float) -> Moves:
@@ -574,18 +713,39 @@ def _unit(joint: Joint) -> str:
 def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
     """Return the largest fraction of each limit that each joint reaches. For a mechanism with flexible links, the
     fraction of the effort is None."""
+    _, used = used_limits(mechanism, trajectory)
+    return {joint.name: {k: float(v[:, j].max()) if np.isfinite(v[:, j]).all() else None for k, v in used.items()
+                         if k != "jerk"}
+            for j, joint in enumerate(mechanism.streamed)}
+
+
+def used_limits(mechanism: Mechanism, trajectory: Trajectory) -> tuple[Array, dict[str, Array]]:
+    """Return times t (T,), s, and the fraction of each limit that each joint uses at these times, each (T, J), NaN
+    without a limit. The jerk is the mean between two knots."""
     period = 1.0 / (effort.SAMPLES * mechanism.control.knot_hz)
     t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1, dtype=float) * period
     _, qd, qdd = trajectory.at(t)
     tau = np.full_like(qd, np.nan) if mechanism.flexible else effort.wanted(mechanism, t, trajectory)
     there = tau if mechanism.flexible else Motors.of(mechanism).torque(qd, tau)
-    found: dict[str, dict[str, float | None]] = {}
-    for j, joint in enumerate(mechanism.streamed):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = {"velocity": np.abs(qd[:, j]) / joint.limits.velocity,
-                      "acceleration": np.abs(qdd[:, j]) / joint.limits.acceleration,
-                      "effort": np.abs(tau[:, j]) / there[:, j]}
-        found[joint.name] = {k: float(v.max()) if k == "effort" and np.isfinite(there[:, j]).all()
-                             or k != "effort" and np.isfinite(getattr(joint.limits, k)) else None
-                             for k, v in values.items()}
-    return found
+    knot = np.minimum(np.arange(len(t)) // effort.SAMPLES, (len(t) - 2) // effort.SAMPLES) * effort.SAMPLES
+    after = np.minimum(knot + effort.SAMPLES, len(t) - 1)
+    jerk = (qdd[after] - qdd[knot]) * mechanism.control.knot_hz
+    limits = [joint.limits for joint in mechanism.streamed]
+    most = {"velocity": [x.velocity for x in limits], "acceleration": [x.acceleration for x in limits],
+            "jerk": [x.jerk for x in limits], "effort": there}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return t, {name: np.where(np.isfinite(bound), np.abs(value) / bound, np.nan) for (name, bound), value in
+                   zip(most.items(), (qd, qdd, jerk, tau), strict=True)}
+
+
+def acting(mechanism: Mechanism, trajectory: Trajectory, speed: float, reserve: float) -> tuple[Acts, ...]:
+    """Return the limit that the motion reaches, over time. speed, reserve: of `plan`."""
+    t, used = used_limits(mechanism, trajectory)
+    kept = {"velocity": speed, "acceleration": speed**2, "jerk": speed**3, "effort": 1.0 - reserve}
+    all_of = np.nan_to_num(np.stack([used[name] / kept[name] for name in kept], axis=1))
+    largest = all_of.reshape(len(t), -1)
+    which = np.where(largest.max(axis=1) >= ACTS, largest.argmax(axis=1), -1)
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(which)) + 1, [len(t)]])
+    names, joints = list(kept), [joint.name for joint in mechanism.streamed]
+    return tuple(Acts(float(t[a]), float(t[min(b, len(t) - 1)]), joints[which[a] % len(joints)],
+                      names[which[a] // len(joints)]) for a, b in zip(edges, edges[1:], strict=False) if which[a] >= 0)

@@ -36,4 +36,4 @@ def repeat(mechanism: Mechanism, recording: Path, speed: float = 1.0, reserve: f
         played = played.faster(SLOWER)
     factor = played.duration / recorded.duration * speed
     slowed = (Slowed(0, "its end", factor, because),) if because else ()
-    return Repeated(played, (), slowed, shares(mechanism, played), None)
+    return Repeated(played, (), slowed, shares(mechanism, played), None, ())

@@ -30,7 +30,7 @@ def page(mechanism: Mechanism, found: Plan | FlexiblePlan) -> str:
     q, qd, _ = found.trajectory.at(t)
     share, what = shares(mechanism, found, t, qd)
     arrivals = [(when, _named(name)) for when, name in getattr(found, "arrivals", ())]
-    sections = _sections(mechanism, t, q, qd, share, what, arrivals)
+    sections = _sections(mechanism, t, q, qd, share, what, arrivals) + _acting(mechanism, found, t)
     plots = iter(fitting([plot for section in sections for plot in section.plots], POINTS))
     sections = [replace(section, plots=tuple(next(plots) for _ in section.plots)) for section in sections]
     return template("plan.html", "femtorque.host.show", page=True).render(
@@ -78,6 +78,23 @@ def _sections(mechanism: Mechanism, t: Array, q: Array, qd: Array, share: Array,
         Section("Torques", f"In per cent of {what}; dark red: all of it.",
                 tuple(_plot(t, 100.0 * share[:, j], joint, "torque, % of what there is", -100.0, 100.0, marks)
                       for j, joint in joints))]
+
+
+def _acting(mechanism: Mechanism, found: Plan | FlexiblePlan, t: Array) -> list[Section]:
+    """Return a strip over time: the joint that is at a limit, with one colour for each limit."""
+    if isinstance(found, FlexiblePlan) or not found.acts:
+        return []
+    names, limits = [joint.name for joint in mechanism.streamed], list(dict.fromkeys(act.limit for act in found.acts))
+    rows = np.full((len(limits) + 1, len(t)), np.nan)
+    rows[-1] = 0.0
+    for act in found.acts:
+        during = (act.begin <= t) & (t <= act.end)
+        rows[limits.index(act.limit), during], rows[-1, during] = names.index(act.joint) + 1.0, np.nan
+    curves = tuple(Curve(limit, colour, t, row, dots=True) for limit, colour, row in
+                   zip([*limits, "change of acceleration"], colours.joints(len(rows)), rows, strict=True))
+    joints = ", ".join(f"{number}: {name}" for number, name in enumerate(names, 1))
+    return [Section("Limits that act", f"Each row is a joint at a limit; row 0: the acceleration changes. {joints}.",
+                    (Plot("limits", "t, s", "joint", curves, "t", zero=True),))]
 
 
 def _plot(t: Array, y: Array, joint: Joint, what: str, low: float, high: float,

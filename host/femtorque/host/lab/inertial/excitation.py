@@ -241,7 +241,7 @@ def _within_efforts(unknowns: Unknowns, series: _Series | _Steps, score: float) 
             motion = _trajectory(unknowns, series.scaled(share))
             worst = effort.heaviest(space.whole, motion)
             if worst is None or worst.share <= HARD:
-                return Excitation(motion, (), (), shares(space.whole, motion), None, score)
+                return Excitation(motion, (), (), shares(space.whole, motion), None, (), score)
         except Refused:
             pass
         share *= SMALLER
