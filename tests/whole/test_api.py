@@ -145,7 +145,7 @@ def test_objects_print_as_one_line():
     plan = plan_motion(arm, [{"joints": {"shoulder": 0.4}}])
     shown = [repr(x) for x in (arm, arm.joints[0], arm.links[0], plan, plan.trajectory, arm.torque(plan.trajectory))]
     assert all(line.startswith("<") and len(line) < 120 for line in shown), shown
-    assert repr(plan) == "<Plan: 0.500 s, 1 waypoint, every limit kept>"
+    assert repr(plan) == "<Plan: 0.348 s, 1 waypoint, every limit kept>"
     assert shown[0] == "<Mechanism 'three-link': 3 links, 3 streamed joints, f405rg-4>"
     assert shown[1] == "<Joint 'shoulder': revolute, base > upper>" and shown[2].startswith("<Link 'upper': 0.3575 kg")
 

@@ -81,7 +81,7 @@ class Plan:
     acts: tuple[Acts, ...]
 
     def __repr__(self) -> str:
-        return f"<Plan: {self.words()}>"
+        return f"<Plan: {self.words().splitlines()[0]}>"
 
     def words(self) -> str:
         """Return the duration and the slowed sections in words."""
@@ -297,7 +297,7 @@ def _bounds(space: Space, scale: float) -> tuple[Array, Array, Array]:
 
 def _moves(space: Space, here: Array, group: list[tuple[Waypoint, Array]], speed: float) -> list[_Section]:
     """Return the sections that begin at rest at `here` (n,), pass a group of waypoints and end at rest at the last
-    waypoint. Where every joint reverses, a new section begins."""
+    waypoint. A new section begins at a waypoint where no joint can go on."""
     places, poses, to = [here], [space.coordinates(here)], []
     for point, pose in group:
         q = space.coordinates(pose)
@@ -731,11 +731,11 @@ def used_limits(mechanism: Mechanism, trajectory: Trajectory) -> tuple[Array, di
     after = np.minimum(knot + effort.SAMPLES, len(t) - 1)
     jerk = (qdd[after] - qdd[knot]) * mechanism.control.knot_hz
     limits = [joint.limits for joint in mechanism.streamed]
-    most = {"velocity": [x.velocity for x in limits], "acceleration": [x.acceleration for x in limits],
-            "jerk": [x.jerk for x in limits], "effort": there}
+    most: dict[str, Any] = {"velocity": [x.velocity for x in limits], "jerk": [x.jerk for x in limits],
+                            "acceleration": [x.acceleration for x in limits], "effort": there}
     with np.errstate(divide="ignore", invalid="ignore"):
         return t, {name: np.where(np.isfinite(bound), np.abs(value) / bound, np.nan) for (name, bound), value in
-                   zip(most.items(), (qd, qdd, jerk, tau), strict=True)}
+                   zip(most.items(), (qd, jerk, qdd, tau), strict=True)}
 
 
 def acting(mechanism: Mechanism, trajectory: Trajectory, speed: float, reserve: float) -> tuple[Acts, ...]:
