@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common import BadInput, Refused, colours, drawn_by, replacing
-from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import Timed
 from femtorque.codegen.motion import Trajectory, check_limits
 from femtorque.codegen.verify import blank, check_format
@@ -28,6 +28,7 @@ LARGE = 0.1  # largest valid deflection, as a fraction of the link's length: the
 BENT = np.pi / 4.0  # largest valid angle between joint and chord, rad; the model assumes small deflections
 NEAR = 0.01  # maximum distance of the path's first point from the start pose, rad
 REST_ROUNDS = 12  # iterations for the chord's angle: this angle plus the sag gives the wanted joint angle
+SOFT = 0.1  # time in which a joint without a jerk limit builds up its full acceleration, s
 
 
 @dataclass(frozen=True)
@@ -166,10 +167,18 @@ def draw_flexible(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None
 
 def _as_if_rigid(mechanism: Mechanism, arm: FlexibleArm) -> Mechanism:
     """Return a copy of the mechanism in which links are rigid and the passive joint is locked. The copy moves like the
-    chord."""
+    chord. Joints without limits of acceleration and jerk move gently, because the efforts of the rigid copy are not
+    those of the flexible arm."""
     passive = {joint.name: 0.0 for joint in mechanism.moving if joint.name not in arm.names}
     return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links),
-                   lock=mechanism.lock | passive)
+                   joints=tuple(_gently(joint) for joint in mechanism.joints), lock=mechanism.lock | passive)
+
+
+def _gently(joint: Joint) -> Joint:
+    most = joint.limits
+    acceleration = most.acceleration if np.isfinite(most.acceleration) else most.velocity / plan.GENTLE
+    jerk = most.jerk if np.isfinite(most.jerk) else acceleration / SOFT
+    return replace(joint, limits=replace(most, acceleration=acceleration, jerk=jerk))
 
 
 def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> FlexibleArm:
