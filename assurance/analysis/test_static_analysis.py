@@ -27,20 +27,15 @@ def tool(name: str) -> str:
     return found
 
 
-def analysed(folder: Path, whole: bool) -> list[str]:
-    """Return the sources of the chip folder or of the whole project. Above the chip layer, two boards represent all
-    boards: one with motors and one with buses.
-    """
-    parts = ("chip", "application", "emitted") if whole else ("chip",)
-    return sorted(p.relative_to(folder).as_posix() for part in parts for p in (folder / "src" / part).glob("*.c"))
-
-
 @pytest.fixture(scope="module", params=boards.board_names())
 def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
     folder = tmp_path_factory.mktemp("sources")
     (folder / "project").mkdir()
     project = build.assemble(arm_for(request.param, folder), folder / "project")
-    return project, analysed(project, whole=request.param in (boards.DEFAULT_BOARD, "robomaster-c"))
+    # above the chip layer, two boards represent all: one with motors and one with buses
+    parts = ("chip", "application", "emitted") if request.param in (boards.DEFAULT_BOARD, "robomaster-c") else ("chip",)
+    return project, sorted(path.relative_to(project).as_posix() for part in parts
+                           for path in (project / "src" / part).glob("*.c"))
 
 
 def said(folder: Path, *command: str) -> str:

@@ -58,17 +58,10 @@ def _steady(t: Array, rng: np.random.Generator) -> Array:
     return np.full(len(t), 2e-3)
 
 
-def _jitter(t: Array, rng: np.random.Generator) -> Array:
-    return 2e-3 + 0.02 * rng.random(len(t))
-
-
-def _tails(t: Array, rng: np.random.Generator) -> Array:
-    """Return delays of at least 2 ms plus 3 ms in the mean, with a Pareto distribution, limited to 100 ms."""
-    return np.minimum(2e-3 + 3e-3 * rng.pareto(2.0, len(t)), 0.1)
-
-
 LINES_OF = {
-    "steady": Line(_steady), "jitter to 20 ms": Line(_jitter), "tails to 100 ms, 1 % lost": Line(_tails, lost=0.01),
+    "steady": Line(_steady), "jitter to 20 ms": Line(lambda t, rng: 2e-3 + 0.02 * rng.random(len(t))),
+    # Pareto: at least 2 ms, and 3 ms more in the mean
+    "tails to 100 ms, 1 % lost": Line(lambda t, rng: np.minimum(2e-3 + 3e-3 * rng.pareto(2.0, len(t)), 0.1), lost=0.01),
     "noise of 0.5 mrad": Line(_steady, noise=5e-4), "a stall of 0.4 s": Line(_steady, stall=(6.0, 6.4)),
 }
 DRAWN = ("steady", "jitter to 20 ms", "noise of 0.5 mrad")

@@ -3,13 +3,12 @@ are fixed to the ground.
 """
 
 import time
-from pathlib import Path
 
 import pytest
 
 from assurance.bench import table
 from femtorque.codegen.common import BadInput
-from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.verify import verify
 from femtorque.codegen.verify.verification import Verification
 from femtorque.hil.cost import chip_step
@@ -39,7 +38,9 @@ def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
             mechanism = load_mechanism(urdf)
             compare_with_pinocchio(mechanism, urdf)
             v = verify(mechanism, (), chip_step.run_step_on_chip)
-            rows.append(row(_short(urdf, mechanism), v, time.perf_counter() - start))
+            following = sum(joint.mimic is not None for joint in mechanism.moving)
+            short = urdf.stem + (f" ({following} mimic)" if following else "")
+            rows.append(row(short, v, time.perf_counter() - start))
             print(*rows[-1], flush=True)
             assert_verified(v)
         except BadInput as error:
@@ -52,9 +53,3 @@ def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
     assert refused.keys() == TRULY_REFUSED.keys()
     assert all(reason in refused[name] for name, reason in TRULY_REFUSED.items())
     assert len(rows) > 60
-
-
-def _short(urdf: Path, mechanism: Mechanism) -> str:
-    """Return the file's name, with the number of mimic joints."""
-    following = sum(joint.mimic is not None for joint in mechanism.moving)
-    return urdf.stem + (f" ({following} mimic)" if following else "")

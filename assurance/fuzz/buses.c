@@ -20,8 +20,7 @@ enum { QUIET, TURNED_OFF, ENABLING, COMMAND, ASKING, UNKNOWN };
 #define WIRE (FT_BUSES - 1u)
 
 typedef struct {
-    uint32_t number, value, comes; /* value: the correct value. comes: the value
-                                    * at power-up */
+    uint32_t number, value, comes; /* value: correct. comes: at power-up */
     bool forgets;                  /* the setting is lost without power */
 } setting;
 
@@ -31,8 +30,7 @@ typedef struct {
                                 * position is below the turn; the drive never
                                 * reports that it is on. down: ticks without
                                 * power */
-    uint16_t place, before;    /* number in the position field; counts of a
-                                * servo */
+    uint16_t place, before;    /* number in the position field; servo counts */
     uint32_t set[STEPS];
     int32_t goal; /* goal of a servo, if the harness checks it */
 } drive;
@@ -72,8 +70,7 @@ static uint32_t wanted(uint32_t i, uint32_t number)
 static uint32_t can_settings(uint32_t i, setting s[STEPS]);
 static uint32_t servo_settings(uint32_t i, setting s[STEPS]);
 
-/* Write the settings of a drive that the checks use, and return their
- * number. */
+/* Write a drive's settings that the checks use, and return their count. */
 static uint32_t settings(uint32_t i, setting s[STEPS])
 {
     return ft_drive[i].bus == WIRE ? servo_settings(i, s) : can_settings(i, s);
@@ -241,8 +238,7 @@ static uint32_t servo(uint32_t number)
 
 #include "servos.h" /* servos on the half-duplex serial bus */
 
-/* Transfer the frames of the last tick to the drives, and their answers to the
- * board. */
+/* Pass the last tick's frames to the drives, and their answers to the board. */
 static void carry(void)
 {
     static ft_frame sent[SENT];
@@ -266,8 +262,7 @@ static void carry(void)
         fake_wire_bring(0u, (const uint8_t[8]){ 0 }, 8u, 1u);
 }
 
-/* ---- events
- * --------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------ */
 
 /* Move drives to their targets, or leave them at their positions. Restore the
  * power of drives whose time without power has ended. */
@@ -394,8 +389,7 @@ static float any_float(input *in)
     return x;
 }
 
-/* Form a command from any floats, NaN included, without an effect on the
- * board's state. */
+/* Form a command from any floats, NaN included. The board's state stays. */
 static void ask_anything(input *in)
 {
     const uint32_t i = byte(in) % FT_BUS_DRIVES;
@@ -429,8 +423,7 @@ static void elsewhere(input *in)
 
 /* ---- runs ---------------------------------------------------------------- */
 
-enum { BEGINNINGS = 4 }; /* after reset, with all drives detected, in HOLD,
-                          * during a motion */
+enum { BEGINNINGS = 4 }; /* reset, drives detected, HOLD, motion */
 
 /* Bring the board into HOLD at the zero pose. */
 static void arm(void)

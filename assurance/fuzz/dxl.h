@@ -17,8 +17,7 @@ static bool by_current(uint32_t i)
     return ft_drive[i].scale > 0.0f;
 }
 
-/* Write the settings of a servo that the checks use. Return the number of these
- * settings. */
+/* Write a servo's settings that the checks use, and return their count. */
 static uint32_t servo_settings(uint32_t i, setting s[STEPS])
 {
     static const uint8_t fixed[] = { 10, 20, 36, 38 };
@@ -39,8 +38,7 @@ static uint32_t servo_settings(uint32_t i, setting s[STEPS])
     return n;
 }
 
-/* Return the check sum: the remainder of a division by x^16 + x^15 + x^2 +
- * 1. */
+/* Return the check sum: the remainder by x^16 + x^15 + x^2 + 1. */
 static uint32_t check(const uint8_t *p, uint32_t size)
 {
     uint32_t rest = 0, k, bit;
@@ -176,8 +174,7 @@ static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
     }
 }
 
-/* ---- answers
- * -------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------- */
 
 /* Return whether a servo answers a query. A servo with a return delay does not
  * answer a query to several servos. */
@@ -210,8 +207,7 @@ static void answer(uint32_t i, uint32_t number, uint32_t width)
     fake_wire_bring(0u, p, seal(p, size), 0u);
 }
 
-/* Answer with one common packet of all servos, up to the first servo that does
- * not answer. */
+/* Answer with one packet of all servos, up to the first that is silent. */
 static void answers(const uint8_t *ids, uint32_t asked, uint32_t number,
                     uint32_t width)
 {
@@ -286,8 +282,7 @@ static uint32_t packet(const uint8_t *p, uint32_t left)
     return size;
 }
 
-/* ---- arbitrary bytes and frames
- * ------------------------------------------- */
+/* ---- arbitrary bytes and frames ---------------------------------------- */
 
 /* Return whether a goal is within a servo's limit. */
 static bool any_goal(uint32_t i, const ft_frame *f)
@@ -331,8 +326,7 @@ static void odd_bytes(input *in, uint8_t *to, uint32_t size)
     }
 }
 
-/* Let the queried servos of a bus answer with any bytes. Return the number of
- * bytes. */
+/* Let the queried servos answer with any bytes. Return the number of bytes. */
 static uint32_t any_answers(input *in, const ft_wire *w, uint8_t *p)
 {
     static const uint8_t head[] = { 255, 255, 253, 0, 254, 0, 0, SAYS };
@@ -360,8 +354,7 @@ static uint32_t any_answers(input *in, const ft_wire *w, uint8_t *p)
     return size;
 }
 
-/* Form any frame to a servo in any state. Each type of register occurs
- * often. */
+/* Form any frame to a servo in any state. Each type of register is common. */
 static void any_frame(input *in, ft_frame *f, ft_dxl_servo *s)
 {
     static const uint8_t number[4] = { ENABLE, SUPPLY, STATE, WATCHDOG };
@@ -383,8 +376,7 @@ static void any_frame(input *in, ft_frame *f, ft_dxl_servo *s)
     s->late = (what & 4u) != 0u;
 }
 
-/* Let a second bus, which is not the board's, pack any frames and receive any
- * bytes. */
+/* Let a second bus, not the board's, pack any frames and receive any bytes. */
 static void wire_anything(input *in)
 {
     static ft_wire w;

@@ -23,8 +23,7 @@ static memory host;
 
 /* ---- required properties ----------------------------------------------- */
 
-/* Return true if a current loop has switched off the outputs and reported the
- * reason. */
+/* Return whether a current loop has switched off and reported the reason. */
 static bool loop_failed(void)
 {
     return fake.current_fault != FT_CURRENT_GOOD

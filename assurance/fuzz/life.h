@@ -130,8 +130,7 @@ static uint32_t beginnings; /* number of saved initial states */
  * that checks these guards. Sanitizers do not replace wmemcpy. */
 static void *(*volatile copy)(wchar_t *, const wchar_t *, size_t) = wmemcpy;
 
-/* Save the present state of the board and its surroundings as the next initial
- * state. */
+/* Save the board and its surroundings as the next initial state. */
 static void keep(const void *world, size_t size)
 {
     __typeof__(kept[0]) *r = &kept[beginnings++];

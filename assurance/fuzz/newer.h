@@ -4,13 +4,11 @@
  * The file is written from moteus' docs/protocol/can.md and registers.md, and
  * from ODrive's message table. */
 enum { MOTEUS = FT_FAMILY_MOTEUS, ODRIVE = FT_FAMILY_ODRIVE_CAN };
-enum { BEAT = 4, ODD = 21 }; /* ticks between heartbeats; position at which an
-                              * answer is malformed */
+enum { BEAT = 4, ODD = 21 }; /* heartbeat period; place of a bad answer */
 
 #define REMOTE 0x40000000u
 
-/* Write the settings of a drive that the checks use. Return the number of these
- * settings. */
+/* Write a drive's settings that the checks use, and return their count. */
 static uint32_t can_settings(uint32_t i, setting s[STEPS])
 {
     static const uint32_t of_moteus[] = { 0x00C, 0x102, 0x101 };
@@ -183,8 +181,7 @@ static void odrive(uint32_t i, const ft_frame *f, ft_frame *a)
     a->data[6] = (uint8_t)about(i, 0x100u, false, 0u);
 }
 
-/* Pass a frame to a drive. Return whether the frame is addressed to this
- * drive. */
+/* Pass a frame to a drive. Return whether the frame addresses this drive. */
 static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     if (!meant(i, f))
@@ -209,8 +206,7 @@ static bool beats(uint32_t i, ft_frame *f)
     return true;
 }
 
-/* Begin a frame that resembles a drive's frame. Return whether the data are
- * complete. */
+/* Begin a frame like a drive's frame. Return whether the data are complete. */
 static bool disguise(uint32_t i, uint8_t how, input *in, ft_frame *f)
 {
     if (ft_drive[i].bus == WIRE)

@@ -6,8 +6,7 @@
 enum { DAMIAO = FT_FAMILY_DAMIAO, ROBSTRIDE = FT_FAMILY_ROBSTRIDE,
        CUBEMARS = FT_FAMILY_CUBEMARS, CHEETAH = FT_FAMILY_MINI_CHEETAH };
 
-/* Write the settings of a drive that the checks use. Return the number of these
- * settings. */
+/* Write a drive's settings that the checks use, and return their count. */
 static uint32_t can_settings(uint32_t i, setting s[STEPS])
 {
     const ft_drive_config *c = &ft_drive[i];
@@ -174,8 +173,7 @@ static bool cheetah(uint32_t i, const ft_frame *f, ft_frame *a)
     return true;
 }
 
-/* Pass a frame to a drive. Return whether the frame is addressed to this
- * drive. */
+/* Pass a frame to a drive. Return whether the frame addresses this drive. */
 static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     static bool (*const by[])(uint32_t, const ft_frame *, ft_frame *) =
@@ -185,13 +183,11 @@ static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
     return by[ft_drive[i].family](i, f, a);
 }
 
-/* These drives send frames only as answers, and their registers have one
- * size. */
+/* These drives send only answers, and their registers have one size. */
 #define beats(i, f) ((void)(f), false)
 #define register_anything(in) false
 
-/* Begin a frame that resembles a drive's frame. Return whether the data are
- * complete. */
+/* Begin a frame like a drive's frame. Return whether the data are complete. */
 static bool disguise(uint32_t i, uint8_t how, input *in, ft_frame *f)
 {
     if (ft_drive[i].family == ROBSTRIDE)

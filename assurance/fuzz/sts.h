@@ -2,8 +2,7 @@
  * table. */
 enum { MEDDLED = 10 }; /* number of settings that a run may change */
 
-/* Write the settings of a servo that the checks use. Return the number of these
- * settings. */
+/* Write a servo's settings that the checks use, and return their count. */
 static uint32_t servo_settings(uint32_t i, setting s[STEPS])
 {
     uint32_t n = 0;
@@ -128,8 +127,7 @@ static void scribble(input *in)
     fake_wire_bring(0u, p, size + (how & 64u ? 2u : 0u), how >> 7);
 }
 
-/* Let a second bus, which is not the board's, pack any frames and receive any
- * bytes. */
+/* Let a second bus, not the board's, pack any frames and receive any bytes. */
 static void wire_anything(input *in)
 {
     static ft_wire w;

@@ -160,16 +160,6 @@ class Mutator:
             if number := self._mutant(what, lo, hi):
                 self._wrap(lo, hi, f"ft_mutate({number}, !!(", f"), {int(what == 'always')})")
 
-    def _leave_out(self, lo: int, hi: int) -> None:
-        if number := self._mutant("left out", lo, hi):
-            self._wrap(lo, hi + 1, f"{{ if (ft_mutate({number}, 1, 0)) ", " }")
-
-    def _boundary(self, lo: int, op: int, hi: int) -> None:
-        sign = self.t[op].text
-        if sign in COMPARISONS and (number := self._mutant("boundary", lo, hi)):
-            self._wrap(lo, hi, f"FT_BOUNDARY({number}, ", ")")
-            self.instead[self.t[op].start] = (self.t[op].end, f", {sign}, {COMPARISONS[sign]}, ")
-
     def _rounds(self, lo: int, hi: int) -> None:
         """Mutate the bound of a loop condition, a < b or a > b."""
         ops = [i for i in self._top(lo, hi) if self.t[i].text in ("<", ">")]
@@ -227,7 +217,10 @@ class Mutator:
                 return
         op = self._first(lo, hi, {*COMPARISONS, "==", "!="})
         if op is not None:
-            self._boundary(lo, op, hi)
+            sign = self.t[op].text
+            if sign in COMPARISONS and (number := self._mutant("boundary", lo, hi)):
+                self._wrap(lo, hi, f"FT_BOUNDARY({number}, ", ")")
+                self.instead[self.t[op].start] = (self.t[op].end, f", {sign}, {COMPARISONS[sign]}, ")
             self._inside(lo, op)
             self._inside(op + 1, hi)
             return
@@ -276,12 +269,6 @@ class Mutator:
 
     # ---- statements
 
-    def _end(self, lo: int) -> int:
-        """Return the index of a statement's semicolon."""
-        end = self._first(lo, len(self.t), {";"})
-        assert end is not None
-        return end
-
     def _statement(self, i: int) -> int:
         """Process the statement at token i. Return the index of the token after it."""
         text, after = self.t[i].text, i + 1
@@ -320,7 +307,8 @@ class Mutator:
 
     def _simple(self, i: int) -> int:
         """Mutate a simple statement: a declaration, return, break or expression."""
-        end = self._end(i)
+        end = self._first(i, len(self.t), {";"})
+        assert end is not None
         text, after = self.t[i].text, i + 1
         if text == "return":
             self._value(after, end)
@@ -332,7 +320,8 @@ class Mutator:
                 if value is not None:
                     self._value(value + 1, part[1])
         elif text not in UNCHANGED:
-            self._leave_out(i, end)
+            if number := self._mutant("left out", i, end):
+                self._wrap(i, end + 1, f"{{ if (ft_mutate({number}, 1, 0)) ", " }")
             self._value(i, end)
         return end + 1
 

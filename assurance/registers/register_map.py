@@ -90,7 +90,8 @@ def stm32g474() -> Map:
         if not line or line.startswith("#"):
             continue
         if not line.startswith(" "):
-            names = [*([] if fresh else names), _named(line)]
+            name, base = line.split()
+            names = [*([] if fresh else names), (name, int(base, 0))]
             fresh = False
             continue
         fresh = True
@@ -106,11 +107,6 @@ def message_ram() -> Map:
     """The address of the FDCANs' message memory comes from ST's device header, its size from ST's driver."""
     words = range(0x4000A400, 0x4000A400 + 3 * 0x350, 4)
     return {address: Reg("SRAMCAN", address, "rw", 0, {"WORD": (0, 32)}) for address in words}
-
-
-def _named(line: str) -> tuple[str, int]:
-    name, base = line.split()
-    return name, int(base, 0)
 
 
 # ---------------------------------------------------------------- the core

@@ -34,8 +34,7 @@ enum { SEQUENCE = 11 };
 
 static struct {
     bool init, off, held;
-    uint32_t run, seen; /* consecutive recessive bits, bits of complete
-                         * sequences */
+    uint32_t run, seen; /* consecutive recessive bits; bits of sequences */
 } node;
 
 void ft_interrupt_enable(uint32_t number, uint32_t priority)

@@ -36,8 +36,7 @@ static void move(void)
     }
 }
 
-/* Record the largest ratio of each joint's external torque to its contact
- * threshold. */
+/* Record each joint's largest ratio of external torque to threshold. */
 static void look(void)
 {
     const ft_contact *f = &ft.control.contact;

@@ -6,8 +6,7 @@
 
 static struct {
     const ft_msg_knot *path;
-    uint32_t count;     /* number of knots in one cycle; the next cycle begins
-                         * with the first knot */
+    uint32_t count;     /* knots in one cycle, which repeats */
     uint64_t sent;      /* total number of sent knots */
     uint64_t at;        /* number of knots that the target has passed */
     uint32_t phase;     /* ticks since the last knot */
@@ -43,8 +42,7 @@ static int target_is(uint64_t knot)
     return 1;
 }
 
-/* Compare the target with the path from knot to knot. Return 0 if the target
- * has left the path. */
+/* Return 0 if the target has left the path from knot to knot. */
 static int on_path(void)
 {
     if (!soak.moving) { /* the motion begins at the second knot */

@@ -17,8 +17,7 @@ uint32_t soak_tick(void);
 
 typedef struct {
     uint64_t sent, lost, twice; /* numbers of frames */
-    uint64_t unanswered;        /* number of ticks in which a drive did not
-                                 * answer */
+    uint64_t unanswered;        /* ticks without a drive's answer */
     double bias; /* mean of sent torques minus demanded torques, N m */
     uint32_t told_lost, told_late, told_foreign, disabled;
 } bus_soak_t;

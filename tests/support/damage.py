@@ -23,13 +23,6 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def is_beginning(part: Run, whole: Run) -> bool:
-    """Return True if the samples that could be read are the first samples of the whole run."""
-    n = len(part.t)
-    return all(same(getattr(part, name), getattr(whole, name)[:n])
-               for name in ("t", "position", "target", "rate", "torque", "duty", "state"))
-
-
 def flipped(path: Path, read: Callable[[Path], Any], number: int, seed: int) -> Counter[str]:
     """Read `number` copies of a file, each with one random flipped bit, and count the outcomes. "the same": the reader
     read the same data. "said": the reader reported damage, and the samples that it read are correct. "refused": the
@@ -47,7 +40,8 @@ def flipped(path: Path, read: Callable[[Path], Any], number: int, seed: int) -> 
             found["refused"] += 1
             continue
         if isinstance(part, Run) and part.damage:
-            assert is_beginning(part, whole), (at, bit)
+            assert all(same(getattr(part, name), getattr(whole, name)[:len(part.t)]) for name in (
+                "t", "position", "target", "rate", "torque", "duty", "state")), (at, bit)  # the first samples
             found["said"] += 1
         else:
             found["the same" if same(part, whole) else f"silent: bit {bit} of byte {at}"] += 1

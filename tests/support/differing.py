@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.mechanism import Mechanism
 
 
 def differing(mechanism: Mechanism, seed: int = 5, mass: float = 0.2, centre: float = 0.01,
@@ -20,9 +20,6 @@ def differing(mechanism: Mechanism, seed: int = 5, mass: float = 0.2, centre: fl
         factor, away = 1.0 + mass * rng.choice([-1.0, 1.0]), rng.normal(size=3)
         links.append(replace(link, mass=factor * link.mass, inertia=factor * link.inertia,
                              com=link.com + centre * away / np.linalg.norm(away)))
-    return replace(mechanism, links=tuple(links), joints=tuple(_rougher(j, friction) for j in mechanism.joints))
-
-
-def _rougher(joint: Joint, factor: float) -> Joint:
-    was = joint.friction
-    return replace(joint, friction=replace(was, viscous=factor * was.viscous, coulomb=factor * was.coulomb))
+    return replace(mechanism, links=tuple(links), joints=tuple(
+        replace(j, friction=replace(j.friction, viscous=friction * j.friction.viscous,
+                                    coulomb=friction * j.friction.coulomb)) for j in mechanism.joints))

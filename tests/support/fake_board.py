@@ -23,7 +23,6 @@ class ManualClock:
 
     def __init__(self) -> None:
         self.time = 0.0
-        self.slept = 0.0
         self.boards: list[FakeBoard] = []
 
     def now(self) -> float:

@@ -96,13 +96,11 @@ class FromAPc:
                 set_points = motion.at(min(wakes, motion.duration))[:2]
                 self.clock.after(began + wakes + JITTER.work - self.clock.seconds, partial(self.send, *set_points))
                 rounds = max(rounds + 1, int(wakes * self.hz) + 1)  # a missed cycle is skipped
-                wakes = max(rounds / self.hz + self._lateness(), wakes)
+                late = self._random.exponential(JITTER.late)
+                late += JITTER.pause if self._random.random() < JITTER.share else 0.0
+                wakes = max(rounds / self.hz + float(late), wakes)
             self.run(began + t + STEP - self.clock.seconds)
         return Ran(np.array(seconds), motion.at(np.array(seconds))[0], np.array(places), 0.0)
-
-    def _lateness(self) -> float:
-        late = float(self._random.exponential(JITTER.late))
-        return late + (JITTER.pause if self._random.random() < JITTER.share else 0.0)
 
 
 class AlohaLike(FromAPc):

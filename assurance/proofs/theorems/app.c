@@ -11,8 +11,7 @@
 static uint32_t given;   /* number of times that the chip got duties */
 static bool torque_free; /* the last duties were all zero */
 static uint32_t fed;     /* number of times that the watchdog was fed */
-static bool linked, watched; /* link and watch have run in this cycle of the
-                              * main loop */
+static bool linked, watched; /* both have run in this main loop cycle */
 static bool judged;      /* the tick has checked for faults */
 static bool off;         /* outputs were switched off before anything else */
 

@@ -74,8 +74,7 @@ ft_bus_drive nondet_drive(void);
 
 /* ---- neighbours --------------------------------------------------------- */
 
-/* Return whether a position is within half a turn of the position of the
- * joint's drive. */
+/* Return whether a position is within half a turn of the drive's. */
 static bool within_half(uint32_t joint, int64_t wire)
 {
     uint32_t i;
@@ -155,16 +154,14 @@ static void any_state(void)
     GIVEN(well());
 }
 
-/* Return whether a drive's state is unchanged, or is the state of a drive that
- * has lost a setting. */
+/* Return whether a drive is unchanged, or has lost a setting. */
 static bool same_state(const ft_bus_drive *d, const ft_bus_drive *was)
 {
     return d->state == was->state
            || (was->enabled && d->state == (uint8_t)FT_BUS_SEEN);
 }
 
-/* Return whether a frame changed only those members of a drive that it may
- * change. */
+/* Return whether a frame changed only members of a drive that it may change. */
 static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
 {
     return d->held == was->held && d->questions == was->questions
@@ -286,8 +283,7 @@ static bool same_float(float a, float b)
     return a == b || (a != a && b != b);
 }
 
-/* Return whether the stub for ft_field.h returned `number` for the given value
- * and range. */
+/* Return whether the stub for ft_field.h gave this number for these values. */
 static bool stands_for(uint32_t number, float value, float low, float high,
                        uint32_t top)
 {
@@ -427,8 +423,7 @@ void prove_bus_arming(void)
 
 #if FT_WIRES > 0
 
-/* Return whether the board may write a register: the lock, the mode, the delay
- * of answers. */
+/* Return whether the board may write a register: lock, mode, answer delay. */
 static bool ours(uint32_t number)
 {
     return number == 55u || number == 33u || number == 7u;
@@ -637,8 +632,7 @@ void prove_bus_commands(void)
 
 /* ---- commands ----------------------------------------------------------- */
 
-/* Return the bytes of a frame as one number, with the first byte as the most
- * significant. */
+/* Return the bytes of a frame as one number, the first byte at the top. */
 static uint64_t word_of(const ft_frame *f)
 {
     uint64_t word = 0;
@@ -649,8 +643,7 @@ static uint64_t word_of(const ft_frame *f)
     return word;
 }
 
-/* Return whether a frame commands this target, by the ranges of the drive in
- * the mechanism file. */
+/* Return whether a frame commands this target, by the file's ranges. */
 static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
 {
     const bool mit = !IS_ROBSTRIDE(i);

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* A controller's memory is cleared word by word. Four words represent all
- * words. */
+/* A controller's memory is cleared by words. Four represent all words. */
 #ifdef FDCAN_MEMORY_WORDS
 enum { MEMORY_WORDS = FDCAN_MEMORY_WORDS };
 #undef FDCAN_MEMORY_WORDS

@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-#define BLOCK 254u /* maximum number of bytes without a zero that share one code
-                    * byte */
+#define BLOCK 254u /* most bytes without a zero with one code byte */
 _Static_assert(FT_FRAME_TX_MAX <= 380u, "cobs_encode.c has them all");
 
 #define N FT_FRAME_RX_MAX

@@ -11,8 +11,7 @@
 
 #include <string.h>
 
-#define BLOCK 254u /* maximum number of bytes without a zero that share one code
-                    * byte */
+#define BLOCK 254u /* most bytes without a zero with one code byte */
 #define N 380u     /* the longest frame of eight joints, as cobs.c checks */
 #define ROOM (N + N / BLOCK + 2u)
 _Static_assert(N < 2u * BLOCK, "one block at most is whole");

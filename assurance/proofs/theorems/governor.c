@@ -48,8 +48,7 @@ ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
     return room;
 }
 
-/* Return whether a range ends at known positions, or at the joint's braking
- * motion. */
+/* Return whether a range ends at known positions, or at the braking motion. */
 static bool among_these(const ft_room *room)
 {
     const ft_room *places = wary ? &way.known : &way.ahead;

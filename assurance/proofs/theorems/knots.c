@@ -23,8 +23,7 @@ static int32_t coarse[FT_JOINTS];
 /* ---- questions about a segment ------------------------------------------ */
 
 static uint32_t built;
-static const ft_quintic *asked[FT_JOINTS]; /* segments whose spans were
-                                            * requested */
+static const ft_quintic *asked[FT_JOINTS]; /* with requested spans */
 static uint32_t spans;
 static bool fast, far; /* a stub has returned a value above its limit */
 

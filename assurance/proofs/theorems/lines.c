@@ -112,8 +112,7 @@ void prove_line_supply(void)
 #endif
 
 #ifdef CAN1
-#define HOW USART_CR3_HDSEL /* the STM32F4 has no output for the direction of a
-                             * transceiver */
+#define HOW USART_CR3_HDSEL /* no direction output for a transceiver */
 #define GUARD 0u
 #else
 #define HOW (USART_CR3_HDSEL | USART_CR3_DEM)

@@ -4,8 +4,7 @@
 
 #include "ft_messages.c"
 
-/* Unpack and then pack any payload of one type. Every byte is restored, so no
- * value of a field is lost in either direction. */
+/* Unpack and pack any payload of one type. Every byte is restored. */
 #define THERE_AND_BACK(name, NAME) \
     { \
         uint8_t in[FT_MSG_##NAME##_SIZE], out[FT_MSG_##NAME##_SIZE]; \

@@ -27,8 +27,7 @@ static ft_real any_sum(const ft_quintic *p, const ft_weights *w);
 #undef ft_segment_sum
 
 static ft_motion m;
-static int64_t left, left_braking, left_running; /* path for braking: now, and
-                                                  * after this tick */
+static int64_t left, left_braking, left_running; /* now, after this tick */
 static ft_pace risen, lowered;
 
 ft_sample nondet_sample(void);

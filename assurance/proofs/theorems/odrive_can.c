@@ -25,8 +25,7 @@ static bool asks_state(const ft_frame *f, uint32_t id, uint32_t state)
            && get(f, 0u) == state && get(f, 4u) == 0u;
 }
 
-/* Return whether a frame requests a state, sets the mode or commands zero
- * torque. */
+/* Return whether a frame requests a state, sets the mode, or zero torque. */
 static bool switches(const ft_frame *f, uint32_t id, uint32_t state)
 {
     float torque;

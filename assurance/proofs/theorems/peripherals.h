@@ -36,8 +36,7 @@ static SysTick_Type at_systick;
 static SCB_Type at_scb;
 static DWT_Type at_dwt;
 static GPIO_TypeDef at_gpio[AT_PORTS];
-static TIM_TypeDef at_timer[AT_TIMERS]; /* indexed by the numbers of the
-                                         * timers */
+static TIM_TypeDef at_timer[AT_TIMERS]; /* by timer number */
 static USART_TypeDef at_usart[AT_USARTS];
 static ADC_TypeDef at_adc[3];
 static DMA_TypeDef at_dma[3];

@@ -10,8 +10,7 @@
 
 #include "peripherals.h"
 
-static const ft_frame *handed[3]; /* frames that were passed to a controller, in
-                                   * order */
+static const ft_frame *handed[3]; /* passed to a controller, in order */
 static uint32_t puts, gets, aborts;
 static ft_frame came[3];          /* frames that a controller has received */
 

@@ -12,8 +12,7 @@
 #define FT_VERSION "0.2.0"
 
 #include "ft_port.h"
-#undef FT_CAPTURE_SAMPLES /* 1024 in the firmware; only a power of two is
-                           * required */
+#undef FT_CAPTURE_SAMPLES /* 1024 in the firmware; a power of two */
 #define FT_CAPTURE_SAMPLES 8u
 
 #include "ft_capture.c"

@@ -33,8 +33,7 @@ static bool dropped;   /* the outputs were off at some time in the tick */
 static struct {
     bool enabled, supply, ready, loader, zero, constants, code;
     uint32_t current, joint, cause;
-    uint32_t silent, ailing, wrong; /* joints with drives that are silent,
-                                     * faulty or incorrectly set */
+    uint32_t silent, ailing, wrong; /* joints with drives in this state */
 } chip;
 
 void ft_chip_outputs(bool enabled)
@@ -196,8 +195,7 @@ bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
     return quiet;
 }
 
-/* Return whether an arm that is moving to its parking pose waits because of a
- * contact. */
+/* Return whether an arm on the way to its parking pose waits at a contact. */
 static bool waits(void)
 {
     return s.state == FAULT && s.reaction == FT_REACTION_PARK
@@ -448,8 +446,7 @@ void prove_safety_estop(void)
     END;
 }
 
-/* Return whether a fault first stops the arm on its path, because the arm can
- * still be controlled. */
+/* Return whether a fault first stops the arm, which is still controllable. */
 static bool stops_first(uint32_t fault_)
 {
     return fault_ == FT_FAULT_OVERLOAD || fault_ == FT_FAULT_HOST_LOST
@@ -468,8 +465,7 @@ static bool must_go(const ft_fault_rule *f)
     return !stops_first(f->fault) && counts && f->check(&in) != FT_GOOD;
 }
 
-/* Return whether the faults found in the tick have the form that ft_found()
- * gives. */
+/* Return whether the tick's faults have the form that ft_found() gives. */
 static bool noted(void)
 {
     const ft_findings *f = &found_;

@@ -19,8 +19,7 @@
 #include "ft_flexible.c"
 #endif
 #if FT_STEP_CLOSED
-/* The proof calls the real function by this name, while ft_step.c calls the
- * stub below. */
+/* The proof calls the real function by this name, and ft_step.c the stub. */
 #define ft_loop_solve solved
 #include "ft_loop.c"
 #undef ft_loop_solve
@@ -53,8 +52,7 @@ void ft_loop_solve(const ft_loop_pose *at, ft_loop_solution *now)
     *now = nondet_solution();
 }
 
-/* Return whether a tick may use a solution. The theorem torques_loops requires
- * these bounds. */
+/* Return whether a tick may use a solution, as torques_loops requires. */
 static bool lets_through(const ft_loop_solution *now)
 {
     uint32_t d;

@@ -10,8 +10,7 @@
 static ft_alarms alarms;
 static ft_sensors sensors;
 static ft_real torque[FT_JOINTS];
-static uint8_t flash[3u * 4096u + 100u]; /* three pieces and a part of a fourth
-                                          * piece */
+static uint8_t flash[3u * 4096u + 100u]; /* three pieces and a part */
 static ft_image image;
 static float degrees;
 static bool fault, stack;

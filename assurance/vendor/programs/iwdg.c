@@ -8,8 +8,7 @@ static struct {
     uint32_t mark, fed_ms, lived_us;
 } kept __attribute__((section(".noinit")));
 
-enum { MARK = 0x1D06F00D, RELOAD = 99 }; /* 100 periods of 32 / 32 kHz: 100
-                                          * ms */
+enum { MARK = 0x1D06F00D, RELOAD = 99 }; /* 100 x 32 / 32 kHz: 100 ms */
 
 void judge(void)
 {

@@ -2,8 +2,7 @@
  * of reports. ST's start-up file calls SystemInit and main. */
 #include "judge.h"
 
-#define KEPT __attribute__((section(".noinit"))) /* keeps its value over a
-                                                  * reset */
+#define KEPT __attribute__((section(".noinit"))) /* survives a reset */
 
 enum { BEGUN = 0x5EED0F57 };
 judged reports[256] KEPT;

@@ -66,8 +66,7 @@ static void listen(uint32_t count)
     SET_BIT(USART3->CR3, USART_CR3_DMAR);
 }
 
-/* Return the time from the start to TC, when the last stop bit has been sent,
- * us. */
+/* Return the time from the start to TC, after the last stop bit, us. */
 static uint32_t send(void)
 {
     uint32_t since = cycles();
@@ -106,8 +105,7 @@ void judge(void)
     EXPECT("in reverse", same(0, 1), 6);
     CLEAR_BIT(USART3->CR3, USART_CR3_DMAR);
 
-    /* transmitter and receiver are enabled, so the echo of the sent bytes comes
-     * first */
+    /* both are enabled, so the echo of the sent bytes comes first */
     SET_BIT(USART3->CR1, USART_CR1_TE);
     listen(12);
     (void)send();

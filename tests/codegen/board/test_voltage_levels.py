@@ -28,12 +28,8 @@ def test_the_pins_of_the_g474_bear_what_their_structure_says():
 
 def test_the_first_four_channels_of_the_nucleo_can_bear_5_v_and_the_last_two_cannot():
     board = boards.load_board("nucleo-g474re-6")
-    floating = [replace_pull(c.encoder) for c in board.channels]
+    floating = [c.encoder.model_copy(update={"pull": "float"}) for c in board.channels]
     assert [bears(board, encoder.pins, encoder.pull) for encoder in floating] == 4 * ["5 V"] + 2 * ["3.3 V"]
-
-
-def replace_pull(encoder):
-    return encoder.model_copy(update={"pull": "float"})
 
 
 @pytest.mark.parametrize("name", ["f405rg-4", "f405rg-6"])
@@ -84,11 +80,8 @@ def test_servos_of_5_v_ask_for_a_level_shifting_buffer_between_the_pin_and_their
 
 
 def test_a_wire_of_servos_at_a_pin_of_3_6_v_is_named(monkeypatch):
-    monkeypatch.setattr(levels_module, "load_board", lambda *_: on_pin(boards.load_board("nucleo-g474re-6"), "PB10"))
+    board = boards.load_board("nucleo-g474re-6")
+    wires = {name: wire.model_copy(update={"pin": "PB10"}) for name, wire in board.half_duplex.items()}
+    monkeypatch.setattr(levels_module, "load_board", lambda *_: replace(board, half_duplex=wires))
     (line,) = servos("so101_sts", "nucleo-g474re-6")
     assert line.startswith("never 5 V at the wire 'servos': PB10 of the STM32G474 bears 3.6 V")
-
-
-def on_pin(board, pin):
-    return replace(board, half_duplex={name: wire.model_copy(update={"pin": pin})
-                                       for name, wire in board.half_duplex.items()})

@@ -77,16 +77,11 @@ def test_cmake_builds_it_and_the_plain_loop_prints_the_torques_of_its_motion(nam
     (start, away), hz = motion_of(folder), mechanism.control.rate_hz
     assert np.all(away != 0.0) and [j.start for j in mechanism.streamed] == pytest.approx(start)
     s = (np.arange(-1, hz + 1) + 0.5) / hz
-    wanted = _marched(mechanism, start + away * SECOND(s)[:, None]) if mechanism.flexible else \
-        instant.inverse_dynamics(mechanism, *_quintic(start, away, s[1:-1]))
+    q, v, a = ((0.0 if n else start) + away * SECOND.deriv(n)(s)[:, None] for n in range(3))
+    wanted = _marched(mechanism, q) if mechanism.flexible else \
+        instant.inverse_dynamics(mechanism, q[1:-1], v[1:-1], a[1:-1])
     assert tau.shape == wanted.shape and np.max(np.abs(wanted)) > 0.0
     assert np.max(np.abs(tau - wanted)) < 2e-4 * peak(wanted)  # a tick is a thousandth of the motion's duration
-
-
-def _quintic(start: np.ndarray, away: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return position, velocity and acceleration at times t of the one-second motion."""
-    q, v, a = (away * SECOND.deriv(n)(t)[:, None] if n else start + away * SECOND(t)[:, None] for n in range(3))
-    return q, v, a
 
 
 def _marched(mechanism, q: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from femtorque.codegen.toolchain import CompiledStep, Turns
 from femtorque.codegen.toolchain.host_compiler import build
 from femtorque.codegen.toolchain.step_library import HOST_SOURCE, cdef_of
 from tests.support.closed import Closed
+from tests.support.oracle import peak
 
 CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta", "six_bar", "stewart")
 TICKS = 700
@@ -34,20 +35,11 @@ def example(name: str, hz: int = 1000) -> tuple[Model, np.ndarray, np.ndarray]:
     return model, positions, discrete.emitted_torque(model, positions)
 
 
-def peak(x: np.ndarray) -> float:
-    return float(np.abs(x).max())
-
-
 @pytest.mark.parametrize("name", CLOSED)
-def test_double_precision_equals_the_discretisation(name: str) -> None:
+@pytest.mark.parametrize(("precision", "error"), [("double", 1e-10), ("single", 1e-5)])
+def test_the_step_is_the_discretisation_to_its_precision(name: str, precision: str, error: float) -> None:
     model, positions, plain = example(name)
-    assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
-
-
-@pytest.mark.parametrize("name", CLOSED)
-def test_single_precision_is_within_1e_5_of_the_peak(name: str) -> None:
-    model, positions, plain = example(name)
-    assert peak(CompiledStep(model, "single").torque(positions) - plain) <= 1e-5 * peak(plain)
+    assert peak(CompiledStep(model, precision).torque(positions) - plain) <= error * peak(plain)
 
 
 @pytest.mark.parametrize("name", ["four_bar", "five_bar_3", "palletizer"])

@@ -167,8 +167,7 @@ def test_torque_warns_of_slopes_as_check_does(by):
 
 def test_torque_of_a_motion_by_reference_and_by_c():
     mechanism = CASES["flexible joints"]
-    motion = from_rows(["shoulder", "elbow"], np.array([0.0, 0.2]),
-                       *np.array([[[0.1, 0.2], [0.5, -0.1]], *np.zeros((2, 2, 2))]))
+    motion = swinging(mechanism)
     by_reference = torque(mechanism, motion)
     by_c = torque(mechanism, motion, lambda model, positions: CompiledStep(model).torque(positions))
     assert by_reference.joints == ("shoulder", "elbow")

@@ -6,8 +6,7 @@
 #include "ft_law.c"
 
 #define LOAD -1e6f          /* load above the torque of any arm, N m */
-#define ROUNDED 1.0000005f  /* relative rounding of a product of three
-                             * numbers */
+#define ROUNDED 1.0000005f  /* relative rounding of three factors */
 
 /* Check one velocity of one joint, in both directions. Return the remaining
  * fraction of the velocity-dependent friction. The returned fraction is at most

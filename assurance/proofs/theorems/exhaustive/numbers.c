@@ -21,8 +21,7 @@ static float at_order(int64_t order)
                      : of_bits((uint32_t)order);
 }
 
-/* Return the index of the first float in the range whose number is at least
- * this number. */
+/* Return the index of the first float whose number is at least this number. */
 static int64_t first_of(const ft_field_range *r, uint32_t number)
 {
     int64_t below = order_of(r->low), above = order_of(r->high);
@@ -38,8 +37,7 @@ static int64_t first_of(const ft_field_range *r, uint32_t number)
     return above;
 }
 
-/* Check that a float that is converted to a number is near the value of this
- * number. */
+/* Check that a float that becomes a number is near the number's value. */
 static void near(const ft_field_range *r, uint32_t number, int64_t order)
 {
     const double step = ((double)r->high - (double)r->low) / (double)r->top;
@@ -51,8 +49,7 @@ static void near(const ft_field_range *r, uint32_t number, int64_t order)
     worst = error > worst ? error : worst;
 }
 
-/* For each number, check the first and the last float that are converted to
- * it. */
+/* Check the first and the last float that are converted to each number. */
 static void every_number(const ft_field_range *r)
 {
     uint32_t n;

@@ -65,8 +65,7 @@ static bool another(void)
 enum { AFTER = FT_RING, BEGINS = AFTER + 12, ENTRY, WORDS };
 
 typedef struct {
-    ft_turn at[WORDS]; /* words of the ring, six for each opening, and the
-                        * entry */
+    ft_turn at[WORDS]; /* six words for each opening, and the entry */
 } words;
 
 typedef struct {
@@ -78,14 +77,11 @@ typedef struct {
 } moment;
 
 static ft_queue q;
-static uint32_t id[FT_RING];   /* identity of the segment that each slot
-                                * contains entirely */
+static uint32_t id[FT_RING];   /* segment that each slot contains entirely */
 static uint8_t flags[FT_RING];
-static uint32_t ids, begun;    /* begun: the tail at the beginning of the
-                                * call */
+static uint32_t ids, begun;    /* begun: the tail as the call begins */
 static bool forgets, pushes;   /* actions of the main loop */
-static bool starts, started;   /* a tick computes the entry, or has computed
-                                * it */
+static bool starts, started;   /* a tick computes or computed the entry */
 
 static const ft_crossing steps[2] = { { 0, 1, 2, 3 }, { 0, 4, 5, 6 } };
 

@@ -28,7 +28,9 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
     outputs. Raise BadInput if the board cannot drive a joint. The message names all joints concerned.
     """
     if board.outputs is None:
-        _check_moves(mechanism, board)
+        if bussed := fieldbus.drives(mechanism):
+            refuse(mechanism, f"joint.{bussed[0][1].name}.drive", None,
+                   f"board {board.name!r} has no e-stop loop: nothing would stop the drives", "choose another board")
         return [(joint, None) for joint in mechanism.streamed]
     fieldbus.wired(mechanism, board)
     fieldbus.lines(mechanism, board)
@@ -56,13 +58,6 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
                    f"input at channel {j.motor.channel}", 'use "stop", "absolute" or "start"')
     return [(j, board.channels[j.motor.channel] if j.motor and j.actuated and j.drive is None else None)
             for j in mechanism.streamed]
-
-
-def _check_moves(mechanism: Mechanism, board: Board) -> None:
-    """Refuse joints with a bus drive on a board without outputs, because this board has no e-stop."""
-    if bussed := fieldbus.drives(mechanism):
-        refuse(mechanism, f"joint.{bussed[0][1].name}.drive", None,
-               f"board {board.name!r} has no e-stop loop: nothing would stop the drives", "choose another board")
 
 
 def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:

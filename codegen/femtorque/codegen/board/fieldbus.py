@@ -76,7 +76,10 @@ def _own(mechanism: Mechanism, bus: Bus) -> tuple[tuple[int, Joint, Drive], ...]
     """Return the drives on one bus."""
     own = tuple(d for d in drives(mechanism) if d[2].bus == bus.name)
     for _, joint, _ in own:
-        _ends(mechanism, joint)
+        if joint.type == "continuous" or not math.isfinite(joint.limits.upper - joint.limits.lower):
+            raise BadInput(mechanism.source or mechanism.name, f"joint.{joint.name}.limits", None,
+                           "a drive's position ends at its range: the joint needs limits",
+                           "give limits.lower and limits.upper")
     return own
 
 
@@ -233,9 +236,3 @@ def wire_in(line: Line, rate_hz: int) -> int:
     return 1 << math.ceil(math.log2(1.1 * line.bus.bitrate / BITS_A_BYTE / rate_hz + wire_out(line)))
 
 
-def _ends(mechanism: Mechanism, joint: Joint) -> None:
-    """Refuse a joint without limits, because a drive reports positions only within a finite range."""
-    file, key = mechanism.source or mechanism.name, f"joint.{joint.name}"
-    if joint.type == "continuous" or not math.isfinite(joint.limits.upper - joint.limits.lower):
-        raise BadInput(file, f"{key}.limits", None, "a drive's position ends at its range: the joint needs limits",
-                       "give limits.lower and limits.upper")

@@ -1,7 +1,7 @@
 """The STM32G474: clocks, timers and DMA requests (RM0440), and signals of the LQFP64's pins (data sheet, table 13)."""
 
 from femtorque.codegen.board.chip import (
-    BitLimits, BrownOut, Can, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, pll, signals)
+    BitLimits, BrownOut, Can, Chip, Converter, Rom, Sampling, Timer, Usart, pll, signals)
 
 _SYSCLK_HZ = 170_000_000  # clock of AHB, of both APBs and of every timer
 
@@ -121,11 +121,6 @@ PA0 PA1 PA3 PA4 PA5 PA6 PA7 PB0 PB1 PB2 PB10 PB11 PB12 PB13 PB14 PB15 PC5 PC0 PC
 """.split()
 
 
-def _pll(hse_hz: int) -> Pll | None:
-    """Return the divisors with the lowest VCO input."""
-    return pll(hse_hz, _SYSCLK_HZ, range(16, 0, -1), (2_660_000, 16_000_000), range(8, 128))
-
-
 CHIP = Chip(
     name="stm32g4",
     part="STM32G474",
@@ -142,7 +137,8 @@ CHIP = Chip(
     sense=Converter("AHB2ENR_ADC12EN", places=3, again=1, conversion_s=(92.5 + 12.5) / 42.5e6),
     sampling=Sampling(_ANALOGUE_2, "AHB2ENR_ADC12EN", "TIM1", ("TIM1", "TIM8", "TIM20"), places=4, clock_hz=42.5e6,
                       latency=3.125, window=24.5, conversion=12.5, interrupt=18),
-    pll=_pll,
+    # the lowest VCO input
+    pll=lambda hse_hz: pll(hse_hz, _SYSCLK_HZ, range(16, 0, -1), (2_660_000, 16_000_000), range(8, 128)),
     crystals="4, 8, 16, 20, 24 and 25 MHz can",
     buses=("AHB1ENR", "AHB2ENR", "APB1ENR1", "APB1ENR2", "APB2ENR"),
     port_enable="AHB2ENR",

@@ -71,7 +71,9 @@ def _product(a: Array, b: Array) -> Any:
     if a.ndim == 1:
         return _product(np.swapaxes(b, -1, -2), a)
     if a.ndim == 2 and a.shape == (3, 3) == b.shape:
-        return _three(a.tolist(), b.tolist())
+        (p, q, r), (s, t, u), (v, w, x) = b.tolist()
+        return np.array([(l * p + m * s + n * v, l * q + m * t + n * w, l * r + m * u + n * x)
+                         for l, m, n in a.tolist()])
     if not a.shape[-1]:
         return np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]))
     total = a[..., :, 0, None] * b[..., None, 0, :]
@@ -86,12 +88,6 @@ def of_lists(a: list[float], b: list[float]) -> float:
     for x, y in zip(a, b, strict=True):
         total += x * y
     return total
-
-
-def _three(a: list[list[float]], b: list[list[float]]) -> Array:
-    """Return the product of two matrices (3, 3), the most common size."""
-    (p, q, r), (s, t, u), (v, w, x) = b
-    return np.array([(l * p + m * s + n * v, l * q + m * t + n * w, l * r + m * u + n * x) for l, m, n in a])
 
 
 def rotation_rpy(rpy: Array) -> Array:

@@ -87,16 +87,13 @@ def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
 
 def setting_rows(mechanism: Mechanism) -> list[SettingConstants]:
     """Return the rows of all settings, drive by drive. Without settings there is one empty row."""
-    rows = [row for _, joint, drive in drives(mechanism) for row in _settings(mechanism, joint, drive)]
+    rows = []
+    for _, joint, drive in drives(mechanism):
+        own = fitted(joint, drive, watchdog_s(mechanism))
+        for s in family_of(drive.type).settings:
+            (value, mask), r = s.bits(own), s.register
+            rows.append(SettingConstants(r.number, r.size, RULES.index(s.rule), mask, value, int(s.writes)))
     return rows or [SettingConstants(0, 0, 0, 0, 0, 0)]
-
-
-def _settings(mechanism: Mechanism, joint: Joint, drive: Drive) -> list[SettingConstants]:
-    rows, own = [], fitted(joint, drive, watchdog_s(mechanism))
-    for s in family_of(drive.type).settings:
-        (value, mask), r = s.bits(own), s.register
-        rows.append(SettingConstants(r.number, r.size, RULES.index(s.rule), mask, value, int(s.writes)))
-    return rows
 
 
 def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:

@@ -136,7 +136,8 @@ def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
         cable = f"the arm lies down {how}"
     else:
         cable = f"{_names(list(found))} {_one('falls', 'fall', found)} {how}"
-    letting_go = [f"{what} ({reaction})" for what, reaction in _letting_go(safety)]
+    letting_go = [f"faults of class {name} ({reaction})" for name in messages.FAULT_CLASSES
+                  if name != "host" and (reaction := getattr(safety, name)) != "hold"]
     return [f"gravity loads {falling}", cable,
             f"{_names(list(found))} {_one('falls', 'fall', found)} when the motors are let go: e-stop, DISARM, a "
             "supply that is cut, " + ", ".join(letting_go)]
@@ -148,9 +149,3 @@ def _names(names: list[str]) -> str:
 
 def _one(singular: str, plural: str, names: Collection[str]) -> str:
     return singular if len(names) == 1 else plural
-
-
-def _letting_go(safety: Safety) -> list[tuple[str, str]]:
-    """Return (faults of a class, reaction) for every class but `host` whose reaction does not hold the arm."""
-    return [("faults of class " + name, getattr(safety, name)) for name in messages.FAULT_CLASSES
-            if name != "host" and getattr(safety, name) != "hold"]

@@ -4,7 +4,7 @@ values for them."""
 from dataclasses import dataclass
 
 from femtorque.codegen.control.table import REAL, member
-from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint, Mechanism
+from femtorque.codegen.mechanism import COULOMB_VELOCITY, Mechanism
 from femtorque.codegen.model import beyond_coulomb
 
 
@@ -22,11 +22,7 @@ def rows(mechanism: Mechanism) -> list[StribeckConstants]:
     """Return a row for each streamed joint. Return no rows if all joints have only viscous and Coulomb friction."""
     if not any(map(beyond_coulomb, mechanism.streamed)):
         return []
-    return [_row(joint, float(mechanism.control.rate_hz)) for joint in mechanism.streamed]
-
-
-def _row(joint: Joint, hz: float) -> StribeckConstants:
-    friction = joint.friction
-    return StribeckConstants(stribeck=friction.stribeck,
-                             fast=hz / friction.stribeck_velocity if friction.stribeck_velocity else 0.0,
-                             load=friction.load, slope=hz / COULOMB_VELOCITY[joint.type == "prismatic"])
+    hz = float(mechanism.control.rate_hz)
+    return [StribeckConstants(stribeck=f.stribeck, fast=hz / f.stribeck_velocity if f.stribeck_velocity else 0.0,
+                              load=f.load, slope=hz / COULOMB_VELOCITY[joint.type == "prismatic"])
+            for joint in mechanism.streamed for f in [joint.friction]]

@@ -30,16 +30,12 @@ def real(value: float) -> str:
     return f"FT_C({tidied(value)!r})"
 
 
-def _int32(value: int) -> str:
-    return str(value) if value > -(2**31) else "(-2147483647 - 1)"
-
-
 REAL = Kind("ft_real", real, ("f", "d"))
 PER_STEP = Kind("ft_real", lambda x: f"FT_UNIT({x!r})", ("f", "d"), lambda x: x * 2.0**-FINER)
 STEPS_PER = Kind("ft_real", lambda x: f"FT_PER_UNIT({x!r})", ("f", "d"), lambda x: x * 2.0**FINER)
 STEPS = Kind("ft_angle", lambda n: f"FT_STEPS({n}u)", ("I", "Q"), lambda n: n << FINER)
 FLOAT = Kind("float", lambda x: f"{np.float32(x)!s}f", ("f", "f"))
-INT32 = Kind("int32_t", _int32, ("i", "i"))
+INT32 = Kind("int32_t", lambda n: str(n) if n > -(2**31) else "(-2147483647 - 1)", ("i", "i"))
 UINT32 = Kind("uint32_t", lambda n: f"{n}u", ("I", "I"))
 INT64 = Kind("int64_t", lambda n: f"INT64_C({n})", ("q", "q"))
 

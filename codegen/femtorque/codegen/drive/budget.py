@@ -62,7 +62,8 @@ def bus_load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
     worst = sum(_most(wire, id, drive) for id, drive in drives)
     least = min(_least(wire, drive) for _, drive in drives)
     return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs), worst, (least, worst - least),
-                sum(_beats(wire, drive) for _, drive in drives))
+                sum(can.most_bits(own.answer_bytes).seconds(wire.bitrate) / own.beat
+                    for _, drive in drives if (own := family_of(drive)).beat))
 
 
 def servo_load(wire: Wire, servos: Sequence[DriveType]) -> Load:
@@ -91,12 +92,6 @@ def _most(wire: Wire, id: int, drive: DriveType) -> float:
         frames = [(own.poll(id), 0), (sent, len(sent.data)), (back, own.answer_bytes)]
     return sum(can.most_bits(size, f.extended, fd, f.id).seconds(wire.bitrate, wire.data_bitrate)
                for f, size in frames)
-
-
-def _beats(wire: Wire, drive: DriveType) -> float:
-    """Return the upper bound of the bus load by heartbeats, 0 to 1, for any contents."""
-    own = family_of(drive)
-    return can.most_bits(own.answer_bytes).seconds(wire.bitrate) / own.beat if own.beat else 0.0
 
 
 def _answer(own: Family, id: int, data: bytes, fd: bool) -> can.Frame:

@@ -11,14 +11,9 @@ from importlib import import_module
 from femtorque.codegen.drive import families
 from femtorque.codegen.drive.family import DriveType, Family
 
-
-def _found() -> dict[str, Family]:
-    names = sorted(found.name for found in pkgutil.iter_modules(families.__path__) if found.ispkg)
-    own = [import_module(f"{families.__name__}.{name}").FAMILY for name in names]
-    return {family.name: family for family in own}
-
-
-FAMILIES = _found()
+FAMILIES: dict[str, Family] = {family.name: family for family in (
+    import_module(f"{families.__name__}.{name}").FAMILY
+    for name in sorted(found.name for found in pkgutil.iter_modules(families.__path__) if found.ispkg))}
 DRIVES = {drive.name: drive for family in FAMILIES.values() for drive in family.types}
 CATALOGUE = tuple(drive for drive in DRIVES.values() if drive.servo is None)
 SERVOS = tuple(drive for drive in DRIVES.values() if drive.servo is not None)

@@ -13,10 +13,6 @@ from femtorque.codegen.mechanism import Mechanism
 FRAME, DRIVE = "ft_frame *f", "&ft_drive[i]"  # the functions select a drive's row by the drive's number
 
 
-def _name(parameter: str) -> str:
-    return parameter.split()[-1].lstrip("*")
-
-
 @dataclass(frozen=True)
 class Call:
     """A function of families: its parameters after the drive's number, and the families that implement it."""
@@ -28,7 +24,7 @@ class Call:
 
     @property
     def arguments(self) -> str:
-        return ", ".join(map(_name, self.parameters))
+        return ", ".join(parameter.split()[-1].lstrip("*") for parameter in self.parameters)
 
     @property
     def taken(self) -> list[str]:

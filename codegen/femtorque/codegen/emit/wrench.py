@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from femtorque.codegen.common import BadInput, product, template
-from femtorque.codegen.mechanism import Matrix
 from femtorque.codegen.model import GROUND, Model, frame_to_axis, placed_links
 from femtorque.codegen.step import literal
 
@@ -63,7 +62,7 @@ def render(model: Model) -> dict[str, str]:
         parent = np.eye(3) if body.parent == GROUND else turned[body.parent]
         joints.append(Axis(
             body.joint.name, parent="FT_GROUND" if body.parent == GROUND else str(body.parent),
-            slides=int(body.prismatic), rows=_rows(product(parent.T, body.R0, own)),
+            slides=int(body.prismatic), rows=[_row(row) for row in product(parent.T, body.R0, own)],
             at=_row(product(parent.T, body.p0))))
     places = placed_links(model.mechanism)
     links = [Bearer(name, body, _row(product(turned[body].T, places[name][2])))
@@ -76,5 +75,3 @@ def _row(v: np.ndarray) -> str:
     return ", ".join(literal(float(x)) for x in v)
 
 
-def _rows(R: Matrix) -> list[str]:
-    return [_row(row) for row in R]

@@ -68,7 +68,9 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     if kind.servo is not None:
         _check_servo(t, kind, table, limits, fail)
     _check_ranges(t, kind, table.gear, limits, pd, fail)
-    drive = Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, table.gear, pd, table.inertia,
+    default = family_of(kind).reply
+    reply = default(table.id) if table.reply is None and default else table.reply
+    drive = Drive(kind, bus.name, table.id, reply, table.sign, table.gear, pd, table.inertia,
                   firmware=table.firmware or "")
     if kind.servo is None:
         _check_zero(t, kind, table, limits, fail)
@@ -220,12 +222,6 @@ def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limit
     if most > kind.position:
         fail(key, table.zero, f"with another zero than its own {kind.name} may have to tell {most:.4g} rad, and tells "
              f"{kind.position:g} at most", "set the zero in the drive by its maker's tool, or give it a larger range")
-
-
-def _reply(kind: DriveType, table: DriveTable) -> int | None:
-    """Return the id of the drive's replies: the file's value or the family's default."""
-    default = family_of(kind).reply
-    return table.reply if table.reply is not None or default is None else default(table.id)
 
 
 def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:

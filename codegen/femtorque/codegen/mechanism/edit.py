@@ -30,7 +30,7 @@ def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside:
             table[name] = tomlkit.inline_table()
             changes = {**(beside or {}).get(name, {}), **changes}
         for key, value in changes.items():
-            table[name][key] = _rounded(value)
+            table[name][key] = value if isinstance(value, int | str) else float(f"{value:.{DIGITS}g}")
         if comment and place == 0:
             table[name].comment(comment)
     write_text(path, tomlkit.dumps(document))
@@ -95,7 +95,3 @@ def _down(value: float) -> float:
 
 def _fine(value: float) -> float:
     return float(f"{value:.{FINE}g}")
-
-
-def _rounded(value: float | int | str) -> Any:
-    return value if isinstance(value, int | str) else float(f"{value:.{DIGITS}g}")

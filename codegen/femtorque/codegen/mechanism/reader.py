@@ -22,7 +22,7 @@ from femtorque.codegen.mechanism.description import (
     Friction, Gains, Home, Joint, Limits, Link, Loop, Mechanism, Mimic, Mode, Motor, Park, Payload, Safety, Section)
 from femtorque.codegen.mechanism.refusal import in_radians
 from femtorque.codegen.mechanism.schema import (
-    NAME_PATTERN, BeamTable, Fault, JointTable, LinkTable, MechanismTable, PayloadTable, first_fault)
+    NAME_PATTERN, BeamTable, JointTable, LinkTable, MechanismTable, PayloadTable, first_fault)
 
 MOST = 1000  # maximum number of tables of one type
 PHYSICAL_TOLERANCE = 1e-6  # rounding error of a thin body, as a fraction of the inertia's trace
@@ -68,19 +68,17 @@ class _Reader:
         self.given: frozenset[str] = frozenset()
         self.called: dict[str, str] = {}
         if "urdf" in self.data:
-            self._read_urdf()
-
-    def _read_urdf(self) -> None:
-        merged = urdf.merge(self.path, self.data)
-        self.data, self.urdf, self.given = merged.data, merged.urdf, merged.given
-        self.warnings += merged.warnings
-        self.called = merged.called
+            merged = urdf.merge(self.path, self.data)
+            self.data, self.urdf, self.given = merged.data, merged.urdf, merged.given
+            self.warnings += merged.warnings
+            self.called = merged.called
 
     def mechanism(self) -> Mechanism:
         try:
             table = MechanismTable.model_validate(self.data)
         except ValidationError as error:
-            self.fail_at(first_fault(error))
+            fault = first_fault(error)
+            self.fail(self._key(fault.where), fault.value, fault.rule, fault.hint)
         self.table = table
         self.unphysical = table.unphysical or ("refuse" if table.urdf is None else "warn")
         for kind in ("link", "joint", "payload", "loop", "mode", "bus"):
@@ -102,7 +100,7 @@ class _Reader:
             name=table.name,
             gravity=_vector(table.gravity),
             control=control,
-            board=self._board(),
+            board=None if table.board is None else BoardUse(**table.board.model_dump()),
             links=tuple(links[j.child] for j in joints),
             joints=joints,
             payloads=payloads,
@@ -130,9 +128,6 @@ class _Reader:
     def fail(self, key: str, value: object, rule: str, hint: str = "") -> NoReturn:
         said_by_urdf = any(key == k or key.startswith((f"{k}.", f"{k}[")) for k in self.given)
         raise BadInput(self.urdf if said_by_urdf else self.path, key, shown(value), rule, hint)
-
-    def fail_at(self, fault: Fault) -> NoReturn:
-        self.fail(self._key(fault.where), fault.value, fault.rule, fault.hint)
 
     def _key(self, where: Sequence[str | int]) -> str:
         """Return ('joint', 1, 'axis') as joint.elbow.axis, or as joint[1].axis if the table has no usable name."""
@@ -197,10 +192,6 @@ class _Reader:
             self.fail("control.observer_hz", observer_hz, f"must be at most a quarter of rate_hz = {t.rate_hz}",
                       "a faster one only passes noise on")
         return Control(**{**t.model_dump(), "observer_hz": observer_hz})
-
-    def _board(self) -> BoardUse | None:
-        t = self.table.board
-        return None if t is None else BoardUse(**t.model_dump())
 
     def _safety(self) -> Safety:
         t = self.table.safety

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism import Friction, Joint
+from femtorque.codegen.mechanism import Joint
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,8 @@ class DrivenFriction:
     @staticmethod
     def of(joints: Sequence[Joint]) -> DrivenFriction:
         """Return the constants that the file gives for these joints."""
-        rows = np.array([_row(joint.friction) for joint in joints], float).reshape(-1, 5)
+        rows = np.array([(f.viscous, f.coulomb, f.stribeck, f.stribeck_velocity or 1.0, f.load)
+                         for f in (joint.friction for joint in joints)], float).reshape(-1, 5)
         return DrivenFriction(*rows.T)
 
     def dry(self, qd: Array, tau: Array) -> Array:
@@ -59,10 +60,6 @@ class DrivenFriction:
         fading = 1.0 + (qd / self.slow) ** 2
         falling = -2.0 * self.stribeck * np.abs(qd) / (self.slow * fading) ** 2
         return self.load * np.sign(qd) * np.sign(tau), self.viscous + falling
-
-
-def _row(f: Friction) -> tuple[float, ...]:
-    return f.viscous, f.coulomb, f.stribeck, f.stribeck_velocity or 1.0, f.load
 
 
 def beyond_coulomb(joint: Joint) -> bool:

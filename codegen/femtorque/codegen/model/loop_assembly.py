@@ -165,7 +165,10 @@ class Assembly:
         q, found = self.start, np.empty((len(nodes), self.model.n))
         for k, node in enumerate(nodes):
             for target in _between(q[list(self.independent)], wanted[node]):
-                q = self._onwards(q, target)
+                x = self._closed_at(q, target)
+                if x is None:
+                    raise self._singular(target, q)
+                q = x
             found[k] = q
         full = np.empty((len(wanted), self.model.n))
         for i in self.dependent:
@@ -191,16 +194,6 @@ class Assembly:
         return Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose, near {place}: there "
                        f"{_names(self.model, loose)} could move while the driven joints stand still (condition number "
                        f"{number:.0f} where it was left)")
-
-    def _onwards(self, q: Array, target: Array) -> Array:
-        """Return the closed pose with the independent joints at a target that is near.
-
-        Raise Refused if there is no closed pose.
-        """
-        x = self._closed_at(q, target)
-        if x is None:
-            raise self._singular(target, q)
-        return x
 
     def _closed_at(self, q: Array, target: Array) -> Array | None:
         """Return the closed pose with the independent joints at `target`. q: the pose from which the path starts.

@@ -15,8 +15,6 @@ tests/codegen/reference/test_discrete.py shows that both forms converge to Newto
 emitted C in double precision with this module.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -70,9 +68,8 @@ class Closed:
                 break
         else:
             raise AssertionError("predictions do not settle")
-        if np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not np.all(a.margin(at) > SINGULAR):
-            raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
-        if not np.all(np.abs(self._advance(qd, qdd)[:, self.bound]) <= 2.0 * SWING):
+        if (np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not np.all(a.margin(at) > SINGULAR)
+                or not np.all(np.abs(self._advance(qd, qdd)[:, self.bound]) <= 2.0 * SWING)):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
         tau = self._tree(at[1:], qd[1:], qdd[1:])
         return self._allocate(tau, a.velocity_matrix(at[1:]))
@@ -112,15 +109,6 @@ class Closed:
         return np.einsum("...ij,...j->...i", weighted, np.linalg.solve(inner, Q[..., None])[..., 0])
 
 
-def form_of(model: Model) -> Callable[[Model, Joints, Joints], Joints]:
-    """Return the torque function whose form of the scheme equals that of this model's C."""
-    if model.mechanism.flexible:
-        return lambda model, positions, u: Flexible(model).torque(positions, u)
-    if model.mechanism.constrained:
-        return lambda model, positions, u: Closed(model).torque(positions, u)
-    return printed_torque if model.scheme == "printed" else nodal_torque
-
-
 def emitted_torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     """Return torques (N, J), N m or N, at s_0..s_N-1. positions (N+2, J), rad or m: samples of a motion at s_-1..s_N.
 
@@ -128,4 +116,9 @@ def emitted_torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     the first sample on.
     """
     positions = np.asarray(positions, float)
-    return form_of(model)(model, positions, 0.5 * np.diff(positions, axis=0))
+    u = 0.5 * np.diff(positions, axis=0)
+    if model.mechanism.flexible:
+        return Flexible(model).torque(positions, u)
+    if model.mechanism.constrained:
+        return Closed(model).torque(positions, u)
+    return (printed_torque if model.scheme == "printed" else nodal_torque)(model, positions, u)

@@ -168,10 +168,11 @@ def _offline() -> dict[str, bytes]:
     package to have an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
     """
     try:
-        scons = _scons_package_version()
+        major, minor, patch = (*(int(n) for n in version("scons").split(".")[:3]), 0, 0)[:3]
     except PackageNotFoundError:
         return {}
-    package = {"name": "tool-scons", "version": scons, "description": "SCons of this environment"}
+    package = {"name": "tool-scons", "version": f"{major}.{major}{minor:02d}{patch:02d}.0",
+               "description": "SCons of this environment"}
     spec = {"owner": "platformio", "id": None, "name": "tool-scons", "requirements": None, "uri": None}
     record = {"type": "tool", "name": "tool-scons", "version": package["version"], "spec": spec}
     settings = {"settings": {"enable_telemetry": False, "check_platformio_interval": 9999}}
@@ -184,11 +185,6 @@ def _offline() -> dict[str, bytes]:
         f"{tool}/.piokeep": b"",
         f"{tool}/scons.py": _SCONS.encode(),
     }
-
-
-def _scons_package_version() -> str:
-    major, minor, patch = (*(int(n) for n in version("scons").split(".")[:3]), 0, 0)[:3]
-    return f"{major}.{major}{minor:02d}{patch:02d}.0"
 
 
 # ---------------------------------------------------------------- building

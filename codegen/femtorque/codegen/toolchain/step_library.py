@@ -196,19 +196,15 @@ class CompiledStep:
         """
         tau: NDArray[Any] = np.empty((len(samples), len(self.turns.units)), self.turns.real)
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))
-        made = self.lib.ft_host_torque(self.state, len(tau), given, self._table(modes, len(tau)),
-                                       self.ffi.from_buffer("ft_real[]", tau))
+        if modes is None:  # the first mode throughout
+            modes = np.tile(np.array([0, AHEAD], np.uint32), (len(tau), 1))
+        table = self.ffi.from_buffer("uint32_t[]", np.ascontiguousarray(modes, np.uint32))
+        made = self.lib.ft_host_torque(self.state, len(tau), given, table, self.ffi.from_buffer("ft_real[]", tau))
         if made < 0:
             raise Refused(f"{self.model.mechanism.name}: the mode entered in tick {-2 - made} does not fit the motion")
         if made < len(tau):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose in tick {made}")
         return tau
-
-    def _table(self, modes: NDArray[np.uint32] | None, steps: int) -> Any:
-        """Return the modes for C. By default the first mode holds throughout."""
-        if modes is None:
-            modes = np.tile(np.array([0, AHEAD], np.uint32), (steps, 1))
-        return self.ffi.from_buffer("uint32_t[]", np.ascontiguousarray(modes, np.uint32))
 
     def torque(self, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
         """Return torques (N, J), N m or N, at s_0..s_N-1. positions (N+2, J), rad or m: samples of a motion at

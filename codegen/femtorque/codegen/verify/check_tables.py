@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from femtorque.codegen.control import DAMPING, MARGIN
-from femtorque.codegen.mechanism import BASE, Drive, Friction, Mechanism, Mimic, Sold
+from femtorque.codegen.mechanism import BASE, Friction, Mechanism, Sold
 from femtorque.codegen.model import Assembly
 from femtorque.codegen.verify.check import Report
 
@@ -71,7 +71,8 @@ def _joint_table(mechanism: Mechanism) -> Table:
     for j in (j for j in mechanism.joints if j.child not in still):
         kind = f"locked at {mechanism.lock[j.name]:g}" if j.name in mechanism.lock else j.type
         if j.mimic:
-            kind += f", {_followed(j.mimic)}"
+            kind += f", {j.mimic.ratio:g} {j.mimic.joint}"
+            kind += f" {'-' if j.mimic.offset < 0.0 else '+'} {abs(j.mimic.offset):g}" if j.mimic.offset else ""
         where = f"{j.parent} > {j.child}"
         if j.type == "fixed":
             table.add_row(j.name, kind, where)
@@ -89,18 +90,15 @@ def _units(mechanism: Mechanism) -> tuple[str, str]:
         frozenset(slides), ("rad", "N m"))
 
 
-def _followed(mimic: Mimic) -> str:
-    offset = f" {'-' if mimic.offset < 0.0 else '+'} {abs(mimic.offset):g}" if mimic.offset else ""
-    return f"{mimic.ratio:g} {mimic.joint}{offset}"
-
-
 def _drive_table(report: Report) -> Table:
     gains = () if report.rule else ("ku", "kv")  # if there are gains, a separate table shows them
     x, f = _units(report.mechanism)
     table = _table("drives", "joint", "motor", "encoder", f"viscous, {f} s/{x}", f"coulomb, {f}", *gains)
     for j in report.mechanism.moving:
-        motor = _on_bus(j.drive) if j.drive else "-" if j.motor is None else (
+        motor = "-" if j.motor is None else (
             f"ch {j.motor.channel}, gear {j.motor.gear:g}, {j.motor.R:g} ohm, {j.motor.K:g} N m/A")
+        if j.drive:
+            motor = j.drive.type.name + ("" if j.drive.gear == 1.0 else f", gear {j.drive.gear:g}")
         encoder = "-" if j.encoder is None else f"{j.encoder.counts} at {j.encoder.at}"
         table.add_row(j.name, motor, encoder, f"{j.friction.viscous:g}", _dry(j.friction),
                       *(f"{getattr(j.gains, name):g}" for name in gains))
@@ -112,11 +110,6 @@ def _dry(friction: Friction) -> str:
     more = [f"{friction.stribeck:g} at rest, half of it at {friction.stribeck_velocity:g}"] if friction.stribeck else []
     more += [f"{friction.load:g} of the load"] if friction.load else []
     return " + ".join([f"{friction.coulomb:g}", *more])
-
-
-def _on_bus(drive: Drive) -> str:
-    """Return words for the drive that moves a joint, and for its gear."""
-    return drive.type.name if drive.gear == 1.0 else f"{drive.type.name}, gear {drive.gear:g}"
 
 
 def _bus_table(report: Report) -> Table:

@@ -99,7 +99,7 @@ class Search:
         if not (given := GIVEN.fullmatch(digits)):
             raise BadInput("command line", "--find", number, "is not a number as it stands in C",
                            "for example 2866.6666666666")
-        value, half = float(digits), 0.5 * _last(given)
+        value, half = float(digits), 0.5 * 10.0 ** (int(given[2] or 0) - len(given[1].partition(".")[2]))
         exact = [literal for literal in self.places if float(literal) == value]
         near = exact or [literal for literal in self.places if abs(float(literal) - value) <= half]
         if not near:
@@ -230,12 +230,6 @@ def _same(a: float, b: float) -> bool:
 def _distinct(found: Iterable[Made]) -> tuple[Made, ...]:
     """Return one row for each text, so that the same parameter in a different function appears only once."""
     return tuple({str(made): made for made in reversed(list(found))}.values())[::-1]
-
-
-def _last(given: re.Match[str]) -> float:
-    """Return the decimal value of one unit in a number's last digit."""
-    fraction = given[1].partition(".")[2]
-    return float(10.0 ** (int(given[2] or 0) - len(fraction)))
 
 
 def _places(name: str, text: str, links: set[str]) -> Iterable[tuple[str, Place]]:

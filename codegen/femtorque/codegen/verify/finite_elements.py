@@ -202,8 +202,9 @@ def _link(model: Model, i: int, matrix: Array) -> RigidLink:
     bars, missing = _bars(model, body, section)
     names = tuple(name for name, (k, _, _) in placed_links(model.mechanism).items() if k == i)
     parent = "ground" if body.parent == GROUND else model.bodies[body.parent].joint.child
-    return RigidLink(own.name, names, body.joint.name, parent, tuple(_names(model, body.children)), body.mass, body.com,
-                     body.inertia, section, own.section is None, tuple(bars), tuple(missing), matrix)
+    children = tuple(model.bodies[k].joint.name for k in body.children)
+    return RigidLink(own.name, names, body.joint.name, parent, children, body.mass, body.com, body.inertia, section,
+                     own.section is None, tuple(bars), tuple(missing), matrix)
 
 
 def _bars(model: Model, body: Body, section: Section) -> tuple[list[Bar], list[str]]:
@@ -226,10 +227,6 @@ def _bars(model: Model, body: Body, section: Section) -> tuple[list[Bar], list[s
         elif name != "tip":
             missing.append(f"{name} lies in the centre of gravity")
     return bars, missing
-
-
-def _names(model: Model, bodies: tuple[int, ...]) -> list[str]:
-    return [model.bodies[k].joint.name for k in bodies]
 
 
 def _beams(mechanism: Mechanism, name: str, dt: float) -> list[Beam]:

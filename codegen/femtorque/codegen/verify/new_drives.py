@@ -53,9 +53,13 @@ class Bussed:
     def tables(self, number: int, joint: dict[str, Any]) -> str:
         """Return the table of a joint of the URDF, without its name and gains. number: counted from 1."""
         kind = self.kinds[str(joint["name"])]
+        pd = ', pd = "board"' if family_of(kind).configuration else ""  # the gains inside the drive are unknown
+        rotor = f", inertia = {kind.inertia:g}" if kind.inertia else ""  # a servo's catalogued motor includes it
+        friction = "" if kind.servo is None else (
+            f"friction = {{ viscous = {kind.servo.viscous:.3g}, coulomb = {kind.servo.coulomb:.3g} }}")
         return "\n".join(filter(None, (
-            _limits(kind, joint), _friction(kind),
-            f'drive = {{ type = "{kind.name}", bus = "{self.bus}", id = {number}{_closed(kind)}{_rotor(kind)} }}')))
+            _limits(kind, joint), friction,
+            f'drive = {{ type = "{kind.name}", bus = "{self.bus}", id = {number}{pd}{rotor} }}')))
 
     def gains(self, joint: str, stiffest: Gains) -> str:
         """Return the gains of a joint's drive as a text: for servos, a fraction of the stiffest gains."""
@@ -71,21 +75,6 @@ def _limits(kind: DriveType, joint: dict[str, Any]) -> str:
     if not {"lower", "upper"} <= asked.keys():
         return f"limits = {{ lower = -{RANGE}, upper = {RANGE}, {', '.join(less)} }}   # invented"
     return f"limits = {{ {', '.join(less)} }}   # the {_what(kind)} gives no more" if less else ""
-
-
-def _closed(kind: DriveType) -> str:
-    """Return the keys for a position loop on the board, if the gains inside a drive are unknown."""
-    return ', pd = "board"' if family_of(kind).configuration else ""
-
-
-def _rotor(kind: DriveType) -> str:
-    """Return the key for a published rotor inertia; empty for a servo, whose catalogued motor includes it."""
-    return f", inertia = {kind.inertia:g}" if kind.inertia else ""
-
-
-def _friction(kind: DriveType) -> str:
-    servo = kind.servo
-    return "" if servo is None else f"friction = {{ viscous = {servo.viscous:.3g}, coulomb = {servo.coulomb:.3g} }}"
 
 
 def _volts(kind: DriveType) -> float:

@@ -51,15 +51,6 @@ def _own(fitted: Fitted) -> Servo:
     return fitted.type.servo
 
 
-def _mode(fitted: Fitted) -> int:
-    return CURRENT_MODE if _own(fitted).ampere else PWM_MODE
-
-
-def _current(fitted: Fitted) -> float | None:
-    """Return the current limit in steps."""
-    return fitted.limit * _own(fitted).steps if _own(fitted).ampere else None
-
-
 def _oldest(fitted: Fitted) -> int:
     return max(int(fitted.firmware or 0), OLDEST)
 
@@ -93,8 +84,11 @@ FAMILY = Family(
         Setting(Register("homing offset", 20, "I"), lambda d: d.offset, words=lambda d: str(d.offset),
                 shows=lambda bits: str(offset(bits)), key=("offset", offset)),
         Setting(Register("PWM limit", 36, "H"), lambda d: FULL * (1.0 if _own(d).ampere else d.limit)),
-        Setting(Register("current limit", 38, "H"), _current),  # steps of its current
-        Setting(Register("operating mode", 11, "B"), _mode, writes=True),  # 0 for currents, 16 for duties; stored
+        # steps of its current
+        Setting(Register("current limit", 38, "H"), lambda d: d.limit * _own(d).steps if _own(d).ampere else None),
+        # 0 for currents, 16 for duties; stored
+        Setting(Register("operating mode", 11, "B"), lambda d: CURRENT_MODE if _own(d).ampere else PWM_MODE,
+                writes=True),
         Setting(Register("goal PWM", GOAL_DUTY, "H"), lambda d: FULL if _own(d).ampere else None, writes=True),
         Setting(Register("return delay", 9, "B"), lambda d: 0, writes=True),  # 2 us each before it answers; stored
         Setting(Register("firmware", 6, "B"), _oldest, AT_LEAST, words=lambda d: f"{_oldest(d)} or later", shows=str),

@@ -10,7 +10,7 @@ import math
 
 from femtorque.codegen.drive.families.moteus.configuration import CONFIGURATION
 from femtorque.codegen.drive.families.moteus.frames import FAULTS, SOURCE, TURN, answer_id, command
-from femtorque.codegen.drive.family import DriveType, Family, Firmware, Fitted, Places, Register, Setting
+from femtorque.codegen.drive.family import DriveType, Family, Firmware, Places, Register, Setting
 
 KP, KD = 4.0 / math.tau, 0.05 / math.tau
 OUTPUT = 2  # home state: the drive knows the position of its output
@@ -20,11 +20,6 @@ NOTE = "torque: of its motor; kp, kd: its servo.pid_position over 2 pi"
 
 def _type(name: str, torque: float) -> DriveType:
     return DriveType(f"moteus-{name}", "moteus", 100.0, 51.4, torque, KP, KD, fd=True, note=NOTE)
-
-
-def _home(d: Fitted) -> float | None:
-    """Return the required home state of a joint whose zero is known at power-up."""
-    return OUTPUT if d.placed else None
 
 
 def _word(version: str) -> int:
@@ -40,8 +35,8 @@ FAMILY = Family(
     places=Places(turn=TURN),
     settings=(  # order matters: the drive's answer to the last setting also goes to the host
         Setting(Register("register_map_version", 0x102, "I"), lambda d: 5),
-        Setting(Register("home_state", 0x00C, "B"), _home, words=lambda d: HOMES[OUTPUT],
-                shows=lambda n: HOMES.get(n, str(n))),
+        Setting(Register("home_state", 0x00C, "B"), lambda d: OUTPUT if d.placed else None,
+                words=lambda d: HOMES[OUTPUT], shows=lambda n: HOMES.get(n, str(n))),
         Setting(Register("firmware_version", 0x101, "I"), lambda d: _word(d.firmware) if d.firmware else None,
                 words=lambda d: d.firmware, shows=lambda n: f"{n >> 16}.{n >> 8 & 255}.{n & 255}"),
     ),
