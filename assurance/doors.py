@@ -2,8 +2,7 @@
 
 A room is a package femtorque.<house>.<room>. Modules outside the room should import only the package itself, its door.
 A module is behind a door if another room imports it directly. Importing femtorque in this module lets import-linter
-find codegen, host and hil, whose folders femtorque adds to its path.
-"""
+find codegen, host and hil, whose folders femtorque adds to its path."""
 
 from typing import Any
 

@@ -40,8 +40,7 @@ def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
 
 def said(folder: Path, *command: str) -> str:
     """Return a tool's messages about a project's sources, or an empty text without a finding. The cache stores the
-    messages under the hash of the tool, its arguments and all files that it may read.
-    """
+    messages under the hash of the tool, its arguments and all files that it may read."""
     def make(entry: Path) -> None:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         words = done.stdout + done.stderr if done.returncode else ""

@@ -3,8 +3,7 @@ pieces of work.
 
 Other processes share the processor, so the time of one piece of work changes by a factor of two from minute to minute.
 A bench therefore limits the ratio of two times in one run: virtual board over emulated instructions, or commands over
-scripts. All times are processor time.
-"""
+scripts. All times are processor time."""
 
 import os
 import resource

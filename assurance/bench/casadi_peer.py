@@ -4,8 +4,7 @@ CasADi's code generator.
 CasADi gets all available optimisations: folded constants, structural zeros, common subexpressions. With `casadi_real =
 float` its C still calls sin and cos and multiplies by double constants. This module changes the calls and the constants
 to single precision. The C in double precision takes some ten times as long on a processor whose floating-point unit
-supports only single precision.
-"""
+supports only single precision."""
 
 import re
 from dataclasses import dataclass
@@ -24,8 +23,7 @@ ZERO = 1e-9
 @dataclass(frozen=True)
 class SerialLink:
     """One link. R0 (3, 3), p0 (3,): joint frame at position zero, in the previous link's frame. com (3,), inertia (3,
-    3) about com: in the link's frame, whose z axis is the joint's axis.
-    """
+    3) about com: in the link's frame, whose z axis is the joint's axis."""
 
     R0: Matrix
     p0: Vector

@@ -1,8 +1,7 @@
 """The cost of the emitted step and of CasADi's C on the emulated Cortex-M4F, measured in the same way.
 
 The step and CasADi's C are compiled with the same compiler and flags (-O2 -ffp-contract=off), and run the same motion.
-Every instruction of a call counts, including instructions of the mathematical library.
-"""
+Every instruction of a call counts, including instructions of the mathematical library."""
 
 import tempfile
 import time
@@ -45,8 +44,7 @@ uint32_t bench_state_bytes(void)
 class Calls:
     """Calls (N,) of one function on the chip, and their torques (N, J), N m or N.
 
-    generation, compilation: processor time, s.
-    """
+    generation, compilation: processor time, s."""
 
     calls: Sequence[Call]
     torque: NDArray[np.float32]

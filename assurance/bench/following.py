@@ -3,8 +3,7 @@
 The signal is the motion of a hand (tests.firmware.following.wave). Samples of the motion reach the receiver through one
 of five simulated lines. Each method computes a reference from the samples every millisecond. The same PD law makes the
 same joint, an inertia of 1 kg m^2, track this reference. FOLLOW is the firmware's C. The acceleration of FOLLOW is used
-as feed-forward, in place of exact inverse dynamics.
-"""
+as feed-forward, in place of exact inverse dynamics."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

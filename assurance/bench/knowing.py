@@ -1,6 +1,5 @@
 """Identifies an arm whose file is incorrect, as `femtorque identify --whole` does, and draws the errors of the file and
-of the result for docs/lab.md.
-"""
+of the result for docs/lab.md."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,7 @@
 """Random closed mechanisms as files, for tests of the whole chain from file to chip with loops that no developer chose.
 The branches are chains of random joints in a random pose. The loops connect the tips of the branches in this pose, so
 the loop equations are satisfied. The driven joints are selected at random too. `check` refuses a mechanism that is
-underconstrained or locked.
-"""
+underconstrained or locked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,6 @@
 """The processor time of commands, as a multiple of the time of scripts (anchor.py).
 
-The bench writes build/bench-commands.md.
-"""
+The bench writes build/bench-commands.md."""
 
 import sys
 import time

@@ -1,8 +1,7 @@
 """A comparison on the motion of an arm with seven drives: played by the drives' PD without feed-forward, by a PC, and
 by the firmware.
 
-The bench writes build/bench-drives.md.
-"""
+The bench writes build/bench-drives.md."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,7 @@
 """The number of executed instructions of the step with flexible links on a Cortex-M4F, in the worst tick, for different
 numbers of elements and joints.
 
-A mode has the same cost in every mechanism. The body at the tip and a second plane of bending increase the cost.
-"""
+A mode has the same cost in every mechanism. The body at the tip and a second plane of bending increase the cost."""
 
 from dataclasses import replace
 

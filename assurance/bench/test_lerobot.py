@@ -1,8 +1,7 @@
 """Tests of LeRobot's original scripts with the plugin, as in docs/lerobot.md, headless, on virtual boards in real time.
 
 A simulated hand guides the leader's arm (assurance.bench.lerobot.led). The policy and the camera are stand-ins
-(assurance/bench/lerobot/wave).
-"""
+(assurance/bench/lerobot/wave)."""
 
 import json
 import re

@@ -1,7 +1,6 @@
 """Tests of the numerical error on random chains. In single precision the error of every chain is below 1e-4 of its peak
 torque. In double precision the error is only the discretisation error of the step. `make assure` tests 31 chains, `make
-bench` 200.
-"""
+bench` 200."""
 
 import numpy as np
 import pytest
@@ -18,8 +17,7 @@ from tests.support.sampling import middles
                 params=[tuple(range(31)), pytest.param(range(200), marks=pytest.mark.bench)])
 def errors(request) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return each chain's worst errors: single precision over the peak torque, single precision over the noise floor,
-    and double precision over the peak torque. The motions are quintics of 1 s under gravity at 1 kHz.
-    """
+    and double precision over the peak torque. The motions are quintics of 1 s under gravity at 1 kHz."""
     of_peak, of_floor, exact = [], [], []
     for seed in request.param:
         rng = np.random.default_rng(seed)

@@ -1,7 +1,6 @@
 """The emitted step compared with CasADi's C on the five arms, with equal compiler, flags, motion and emulator.
 
-The bench writes build/bench.md.
-"""
+The bench writes build/bench.md."""
 
 from dataclasses import replace
 

@@ -2,8 +2,7 @@
 receives the same bytes of the host at the same ticks. The program returns the telemetry of every tick and all sent
 bytes.
 
-The test needs `apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user`.
-"""
+The test needs `apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user`."""
 
 import shutil
 import struct

@@ -1,6 +1,5 @@
 """Tests of random closed mechanisms from file to chip. The mechanisms are checked, emitted and verified, and their
-loops must stay closed.
-"""
+loops must stay closed."""
 
 from pathlib import Path
 

@@ -1,6 +1,5 @@
 """Test that every URDF of the package example-robot-data is verified, or refused for a correct reason. The root links
-are fixed to the ground.
-"""
+are fixed to the ground."""
 
 import time
 

@@ -1,7 +1,6 @@
 """Test of the commands in docs/ros2.md, on a virtual board in real time. A client in another process uses zenoh. The
 client calls services by the package zenoh-ros2-sdk instead of `ros2 service call`, and uses the action through its
-zenoh keys. Then the node runs with the rclpy of ROS 2 Kilted, with an action client of rclpy (assurance/bench/ros).
-"""
+zenoh keys. Then the node runs with the rclpy of ROS 2 Kilted, with an action client of rclpy (assurance/bench/ros)."""
 
 import json
 import re

@@ -97,8 +97,7 @@ def test_a_link_of_a_large_tree_takes_hardly_more_flash_than_one_of_a_small_tree
 
 def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small_tree(tmp_path):
     """The cost includes the whole control tick and the image, at 50 knots per second. If 32 joints catch up with live
-    targets simultaneously, a tick takes longer than a millisecond.
-    """
+    targets simultaneously, a tick takes longer than a millisecond."""
     rows = []
     for n in (4, 16):
         tree = rooted_tree(np.random.default_rng(0), n)
@@ -147,8 +146,7 @@ def on_compute(n: int) -> Mechanism:
 def test_an_image_of_32_links_fits_and_runs(tmp_path):
     """The rate is 50 knots per second, because the link at 1 Mbaud cannot transfer 250 knots of 32 joints. The control
     rate is 500 Hz, because the bound of a tick, with code that no tick has reached, exceeds a period at 1 kHz. The
-    memory is too small for 40 joints with knots for a second and live targets.
-    """
+    memory is too small for 40 joints with knots for a second and live targets."""
     mechanism = on_compute(32)
     mechanism = replace(mechanism, control=replace(mechanism.control, knot_hz=50, rate_hz=500))
     built = platformio.build_image(mechanism, tmp_path)

@@ -1,8 +1,7 @@
 """The number of executed instructions of one feed-forward step on a Cortex-M4F, in the worst tick, on the five arms.
 
 The documentation promises these figures as upper bounds, with -O2 -ffp-contract=off. The figures include sines and
-cosines.
-"""
+cosines."""
 
 from dataclasses import replace
 

@@ -1,8 +1,7 @@
 """The speed of the virtual board as a multiple of emulated instructions (anchor.py), and the number of instructions of
 its ticks.
 
-The bench writes build/bench-board.md.
-"""
+The bench writes build/bench-board.md."""
 
 from dataclasses import replace
 from itertools import cycle

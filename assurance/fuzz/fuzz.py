@@ -2,8 +2,7 @@
 run.
 
 The application is compiled as one object with separate sections for its variables. So the harness can restore the
-variables before every input. Each input describes one run of a board, beginning with reset.
-"""
+variables before every input. Each input describes one run of a board, beginning with reset."""
 
 import hashlib
 import json
@@ -113,8 +112,7 @@ class Outcome:
 def run(fuzzer: Path, corpus: Path, seconds: int, executions: int = -1, seed: int = 1,
         longest: int = LONGEST, target: Target = ARM) -> Outcome:
     """Fuzz for a number of seconds, or a number of inputs of at most `longest` bytes. Found inputs are added to the
-    corpus. An input that violates a property is written next to the corpus.
-    """
+    corpus. An input that violates a property is written next to the corpus."""
     corpus.mkdir(parents=True, exist_ok=True)
     with ZipFile(target.corpus) as inputs:
         inputs.extractall(corpus)
@@ -154,8 +152,7 @@ class Branch:
 
 def branches(target: Target, names: Iterable[str], folder: Path) -> list[Branch]:
     """Return the conditions in these files, with the counts of both outcomes over the corpus. A condition of a header
-    counts wherever the header is included.
-    """
+    counts wherever the header is included."""
     fuzzer = build(target, profile=True)
     counts, merged = folder / "counts", folder / "merged"
     with ZipFile(target.corpus) as inputs:

@@ -83,8 +83,7 @@ def test_that_what_is_broken_is_found(tmp_path, name, old, new, found):
 @pytest.mark.parametrize("name", TARGETS)
 def test_that_long_fuzzing_breaks_no_promise(name):
     """The fuzzing is divided into pieces. The number of executions is stored next to the corpus, and the next run
-    continues from it. FEMTORQUE_SOAK_S limits the time of one run.
-    """
+    continues from it. FEMTORQUE_SOAK_S limits the time of one run."""
     target, folder = TARGETS[name], fuzz.default_folder() / name
     fuzzer = fuzz.build(target)
     ledger = folder / f"executions-{fuzz.identity(fuzzer.parent)}.json"

@@ -12,8 +12,7 @@ left out              a statement that calls, assigns or counts; an entry of a t
 Some code is not mutated: declarations, conditions that only contain constants of the build, and FT_STORED() and
 FT_ONE_ADDRESS(), which only affect the compiler. Code for the plant at the host (FT_PIL) is not mutated, because only
 tests of the virtual board execute it. Code in double precision is not mutated, because no tested application has it.
-Code for drives on buses is mutated only in OF_DRIVES.
-"""
+Code for drives on buses is mutated only in OF_DRIVES."""
 
 import re
 from collections.abc import Iterable, Iterator

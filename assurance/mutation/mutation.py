@@ -3,8 +3,7 @@ FILE... (--help: other options).
 
 First every test runs once without a mutant. The test must pass, and the run records the mutants that would have changed
 a value. Then each mutant is activated in a separate process. This process runs the tests in which the mutant changes a
-value, until a test fails. A crash and a time-out are regarded as a failure too.
-"""
+value, until a test fails. A crash and a time-out are regarded as a failure too."""
 
 import argparse
 import hashlib
@@ -136,8 +135,7 @@ class Campaign:
 
         def order(mutant: Mutant) -> list[str]:
             """Return the tests in the order in which they are run. The first half are the tests that have killed most
-            mutants, especially mutants in the same function. Then follow the quickest tests of each file in turn.
-            """
+            mutants, especially mutants in the same function. Then follow the quickest tests of each file in turn."""
             tests = killers.get(self.schemata.numbers[mutant], [])
             known = sorted(tests, key=lambda test: (-kills[mutant.function, test], -kills["", test]))[:MOST // 2]
             files: Counter[str] = Counter()

@@ -1,8 +1,7 @@
 """Tests that a test fails if any element of the application's checks is removed. EQUIVALENT lists the exceptions, with
 the reason why nothing changes.
 
-`mutants.py` makes the mutants, and `mutation.py` runs the tests against them.
-"""
+`mutants.py` makes the mutants, and `mutation.py` runs the tests against them."""
 
 import json
 import re
@@ -376,8 +375,7 @@ def test_that_a_check_of_what_drives_say_taken_away_turns_a_test_red(tmp_path):
 
 def test_that_mutants_that_the_tree_chooses_turn_a_test_red(tmp_path):
     """This is a sample of `make bench`: one file of drives with quick tests, and twenty of its mutants. The digest of
-    the source tree determines the choice. The test takes about 10 s of processor time.
-    """
+    the source tree determines the choice. The test takes about 10 s of processor time."""
     quick = [files for files, tests in ON_BUSES.items() if "bus" not in tests]
     files, *_ = sorted(quick, key=lambda files: sample.place(files[0], sample.tree()))
     mutants = Schemata({name: application()[name].read_text() for name in files}).mutants

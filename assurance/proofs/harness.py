@@ -17,8 +17,7 @@ class Run:
 
     intervals: interval arithmetic. slice: remove code that no claim needs. functions: treat arrays as functions, which
     is faster for few accesses to long arrays. registers: each read of a register of the chip returns any value.
-    interrupts: files in which an interrupt may occur after every store.
-    """
+    interrupts: files in which an interrupt may occur after every store."""
 
     unwind: int = 10  # the largest number of iterations of a loop; more iterations are an error
     contracts: bool = False  # true if loops have invariants

@@ -1,7 +1,6 @@
 """Inserts possible interrupts between any two stores: a call of struck() after every assignment in the named files.
 
-The harness defines struck(), which may or may not run an interrupt.
-"""
+The harness defines struck(), which may or may not run an interrupt."""
 
 import re
 
@@ -14,8 +13,7 @@ _DECLARES = re.compile(r"(?:\w+\s+)+\**\s*\w+\s*(?:\[[^\]]*\]\s*)*(?:=|$|,)|\w+\
 def anywhere(text: str, files: set[str]) -> str:
     """Return preprocessed text with a call of struck() after each assignment in some files.
 
-    Raise ValueError for a file without any assignment.
-    """
+    Raise ValueError for a file without any assignment."""
     file, done, seen, statement = "", list[str](), set[str](), ""
     depth = 0
     for line in text.splitlines(keepends=True):

@@ -3,8 +3,7 @@
 A single-precision number is represented by an interval. The ends of an interval are rounded as on the chip. Rounding
 never changes the order of two numbers. So the results at the ends bound the results for all numbers between the ends.
 An angle may have any value. All further values are single integers. Code that the interpreter does not know, a division
-by an interval that contains zero, and an overflow are errors.
-"""
+by an interval that contains zero, and an overflow are errors."""
 
 from __future__ import annotations
 
@@ -103,8 +102,7 @@ def carried(P: Interval, now: Interval) -> Interval:
     """Return P + (now - P). With plain interval arithmetic this sum would grow without limit.
 
     The sum is `now`, except for two roundings: (now - P) (1 + e) + P is now + (now - P) e, rounded again, with e <=
-    2^-24.
-    """
+    2^-24."""
     off = 2.0**-23 * (now.size + P.size) * (1.0 + 2.0**-20)
     return Interval(single((now.low - off) * (1.0 + math.copysign(2.0**-23, off - now.low))),
                     single((now.high + off) * (1.0 + math.copysign(2.0**-23, now.high + off))))
@@ -438,8 +436,7 @@ def bounds(text: str) -> tuple[list[float], int]:
 
     The harness has the functions begin(state), tick(state, torque) and again(state). The bounds hold for all states
     that these functions can reach. For closed loops they hold in all poses that are not refused. Raise Unbounded if a
-    number has no bound.
-    """
+    number has no bound."""
     program = Program(text)
     program.own["within"] = lambda bound: about(bound.size)
     program.own["any_angle"] = lambda: ANY

@@ -21,8 +21,7 @@ def mechanism(name: str) -> Mechanism:
     A plain name is in VARIANTS, or a file of mechanisms/. `printed:NAME` is a file of mechanisms/ with this scheme.
     `can:KIND` is an arm of drives on CAN, `can:long` is one with frames of 64 bytes. `sts:BOARD` has servos on a
     half-duplex serial bus of a board. `BOARD:DRIVE` is a three-link arm on a board, with this output stage for every
-    motor.
-    """
+    motor."""
     head, _, tail = name.partition(":")
     if not tail:
         return VARIANTS[name]() if name in VARIANTS else _file(name)

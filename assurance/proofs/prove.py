@@ -2,8 +2,7 @@
 
 Without names it proves the theorems whose sources have changed since their last proof, according to the digests in
 results.txt. With --fresh it proves all theorems. The cache stores each proof under the hash of its preprocessed
-harness, its options and the prover. The limit of a proof is in processor time.
-"""
+harness, its options and the prover. The limit of a proof is in processor time."""
 
 import argparse
 import json

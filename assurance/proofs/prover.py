@@ -1,8 +1,7 @@
 """The commands of the prover CBMC, from PATH or from the Debian archive, without changing the system.
 
 Debian 13 has CBMC as a package. On older releases the module runs Debian 13's files from a folder of the cache, with
-the loader and libraries in that folder. apt checks the signatures of these files. This module pins their versions.
-"""
+the loader and libraries in that folder. apt checks the signatures of these files. This module pins their versions."""
 
 import os
 import re

@@ -1,8 +1,7 @@
 """A search for the functions of the firmware that proofs reach, in the prover's report of its walk.
 
 Proofs show nothing about functions that they do not reach. So every function must be reached by a proof, or REASONS
-must state the reason.
-"""
+must state the reason."""
 
 import re
 import xml.etree.ElementTree as Xml

@@ -1,8 +1,7 @@
 """A transformation of C after which reads of registers may return any value. In preprocessed C every read of a register
 becomes a call of told(). A peripheral is represented by a variable in theorems/peripherals.h. The peripheral's
 registers are the members with capital names that the chip's source files use. Written values remain in the variable, so
-that the harness can read them.
-"""
+that the harness can read them."""
 
 import re
 

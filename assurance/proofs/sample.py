@@ -1,8 +1,7 @@
 """A choice of the proofs that `make assure` runs again: some theorems and seeded errors, selected by the digest of the
 source tree.
 
-The same tree gives the same choice. Theorems whose sources have changed since their proof are chosen first.
-"""
+The same tree gives the same choice. Theorems whose sources have changed since their proof are chosen first."""
 
 import hashlib
 from collections.abc import Callable, Iterable

@@ -1,7 +1,6 @@
 """Tests that run images on a second, independent emulator. One test is `pio test` of the assembled project, which
 reports all its cases by name. The further tests run the unmodified images of boards on a chip on which most registers
-read 0. On this chip no clock starts, and the e-stop inputs are low.
-"""
+read 0. On this chip no clock starts, and the e-stop inputs are low."""
 
 import json
 import sys
@@ -28,8 +27,7 @@ EXACT = ("three_link", "damiao_arm", "odrive_arm", "so101_sts", "three_link on o
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> dict[str, dict]:
     """Return the result of each case that `pio test` reports, by name. A failed case sets pio's exit status to 1. This
-    status is no error here, because the tests check each case.
-    """
+    status is no error here, because the tests check each case."""
     project = build.assemble(load_mechanism(ROOT / "mechanisms" / "three_link.toml"), tmp_path_factory.mktemp("smoke"))
     out = project / "report.json"
     arguments = ["test", "-e", "emulator", "--json-output-path", str(out)]

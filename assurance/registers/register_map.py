@@ -1,7 +1,6 @@
 """The registers of a chip from sources independent of the firmware, and a check of register accesses. For the STM32F405
 the source is ST's SVD file, which pyocd contains. pyocd has no SVD file of the STM32G474, so a table was written from
-RM0440.
-"""
+RM0440."""
 
 import xml.etree.ElementTree as ET
 import zipfile

@@ -1,6 +1,5 @@
 """Tests that the hand-written register headers agree with independent sources: ST's SVD file, a table from RM0440, and
-pyocd's constants for the core.
-"""
+pyocd's constants for the core."""
 
 import re
 import subprocess
@@ -72,8 +71,7 @@ class Family:
     def field(self, register: str, name: str) -> tuple[int, int]:
         """Return the lowest bit and the bits of the field to which a macro belongs. The macro's name may end with a
         value of the field. The SVD file splits some fields (PLLM0 ... PLLM5), and marks the second meaning of a
-        register with a quote.
-        """
+        register with a quote."""
         fields = self.by_name[register].fields
         plain = self.fields.get(name, name)
         for key in (plain, f"{plain}'"):

@@ -1,6 +1,5 @@
 """Tests of the compiled driver: it restarts its controller after a dominant bus is released at any time, and reads
-error counts.
-"""
+error counts."""
 
 import re
 from pathlib import Path
@@ -32,8 +31,7 @@ def driver(kind: str, hz: int):
 def test_that_a_controller_is_back_whenever_the_bus_is_let_go(kind, hz):
     """The time of the release varies over a whole period between two attempts, in steps of 10 us. The controller is in
     bus-off, or has not started. According to the manuals a controller needs at most 129 sequences of 11 bits. The
-    number doubles if an attempt begins during this time.
-    """
+    number doubles if an attempt begins during this time."""
     lib = driver(kind, hz)
     tick = 1_000_000 // hz
     most = 4 * tick + 2 * ENDS

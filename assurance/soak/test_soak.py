@@ -7,8 +7,7 @@ less and 5 % more mass than the file.
 The application's C runs on this computer, with variables as the chip's registers, in single precision without fused
 operations. The chip gives the same torques bit for bit (tests/hil). The image with its link, timers, converters and
 interrupts runs for minutes on the virtual board instead. In this model every disturbed frame is lost, because no
-controller repeats it.
-"""
+controller repeats it."""
 
 import hashlib
 import json
@@ -174,8 +173,7 @@ class BusSoak(Soak, Bussed):
 class ContactSoak(Soak):
     """The six-joint arm with the rigid plant, motors and encoders, in random motions. mass: factor of the plant's mass.
     The external torques reached 0.54 to 0.71 of the joints' thresholds in 200 s on the virtual board, and 0.63 to 0.75
-    in 600 s here.
-    """
+    in 600 s here."""
 
     kind = "contact_"
 

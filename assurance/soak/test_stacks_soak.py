@@ -2,8 +2,7 @@
 the numbers of threads, files and sockets and the memory do not grow. FEMTORQUE_SOAK_S limits the time.
 
 LeRobot's classes run in LeRobot's environment (assurance.bench.lerobot.busy), with 30 actions a second and a new
-connection every minute. For ROS 2 `femtorque ros` receives one goal after another.
-"""
+connection every minute. For ROS 2 `femtorque ros` receives one goal after another."""
 
 import os
 import subprocess

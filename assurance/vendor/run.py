@@ -3,8 +3,7 @@
 
 These drivers are proven on millions of chips and are independent of this project. If a program finds another value than
 it expects, the virtual chip is incorrect. FOLDER contains the five repositories of SOURCES, which are not part of this
-tree.
-"""
+tree."""
 
 import argparse
 import json
@@ -144,8 +143,7 @@ def sources(folder: Path) -> dict[str, Path]:
     """Return the paths of the repositories in a folder, by the names of SOURCES. The names of the folders may have - or
     _.
 
-    Raise Refused with the missing repositories and the commands that fetch them.
-    """
+    Raise Refused with the missing repositories and the commands that fetch them."""
     found = {name: path for name in SOURCES for path in (folder / name, folder / name.replace("-", "_"))
              if path.is_dir()}
     missing = [name for name in SOURCES if name not in found]

@@ -1,6 +1,5 @@
 """Maker of the pictures of README and docs: python -m tests.docs.pictures [plan run_page monitor ...]. The commands in
-the text next to a picture make the picture, in a temporary folder. Chromium shows the pages.
-"""
+the text next to a picture make the picture, in a temporary folder. Chromium shows the pages."""
 
 import base64
 import os
@@ -68,8 +67,7 @@ def plan() -> None:
 def run_page() -> None:
     """Show the page of a run of the tour's arm in the light theme, as a still and as a moving picture.
 
-    The arm's meshes come from https://github.com/TheRobotStudio/SO-ARM100 (Apache-2.0).
-    """
+    The arm's meshes come from https://github.com/TheRobotStudio/SO-ARM100 (Apache-2.0)."""
     Path("wide.toml").write_text(WIDE, encoding="utf-8")
     for line in (f"init so101 --from {robot('so101.urdf')} --board f405rg-6",
                  "plan so101.toml wide.toml -o wide.csv --back --speed 0.7",

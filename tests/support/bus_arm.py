@@ -29,8 +29,7 @@ def file_of() -> Mechanism:
 def described(kind: str = "damiao") -> Mechanism:
     """Return the arm with drives of another family and with published rotor inertias. The drives close the position
     loops. fd: use a chip with CAN FD, for families that support only CAN FD. robomaster, three: use a board that has
-    only buses, with drives on each bus.
-    """
+    only buses, with drives on each bus."""
     file = ARM
     if kind in OTHERS:
         PLACE.mkdir(parents=True, exist_ok=True)
@@ -72,8 +71,7 @@ def described(kind: str = "damiao") -> Mechanism:
 def at_rate(board: str, rate: int) -> Mechanism:
     """Return the arm with its drives set to a bit rate.
 
-    Rates up to 1 Mbit/s are for classic CAN, higher rates are for the data phase of CAN FD.
-    """
+    Rates up to 1 Mbit/s are for classic CAN, higher rates are for the data phase of CAN FD."""
     mechanism = file_of()
     assert mechanism.board is not None
     bus = mechanism.buses[0] if rate <= 1_000_000 else replace(mechanism.buses[0], kind="can-fd", data_bitrate=rate)
@@ -85,8 +83,7 @@ def five_moteus() -> Mechanism:
     """Return an arm of the size of the OpenArm with as many moteus controllers as a bus can carry at 1 kHz.
 
     The last two joints are locked. Each controller is configured for twice the stiffness and damping that the board
-    commands.
-    """
+    commands."""
     text = (ROOT / "mechanisms" / "openarm_like.toml").read_text(encoding="utf-8")
     text = text.replace('name = "openarm_like"', 'name = "five_moteus"\nlock = { joint6 = 0.0, joint7 = 0.0 }', 1)
     for was, torque, kp, kd in (("damiao-8009", 54.0, 240.0, 6.0), ("damiao-4340", 28.0, 200.0, 5.0),

@@ -1,6 +1,5 @@
 """A test bench for CAN controllers: tests write registers on one side, and a simple node is on the other side of the
-bus.
-"""
+bus."""
 
 from collections.abc import Callable
 

@@ -10,8 +10,7 @@ dependent equations:
     inverse      b(q, v, a) = S' tau + J' lambda,  tau of the active joints alone, least tau' W tau
     forward      [M  -J'; J  0] [a; lambda] = [tau - b; -Jdot v]
 
-Of the mechanism, this module shares only links, joints and anchors with the inverse model and the plant.
-"""
+Of the mechanism, this module shares only links, joints and anchors with the inverse model and the plant."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -157,8 +156,7 @@ class Closed:
     def mass(self, q: ArrayLike, rotors: bool = False) -> Array:
         """Return the mass matrix (n, n).
 
-        The columns are computed one by one, because crba would need the joints in depth-first order.
-        """
+        The columns are computed one by one, because crba would need the joints in depth-first order."""
         q, none = np.asarray(q, float), np.zeros(self.n)
         weight = pin.rnea(self.model, self.data, q, none, none).copy()
         M = np.array([pin.rnea(self.model, self.data, q, none, unit) - weight for unit in np.eye(self.n)])
@@ -176,8 +174,7 @@ class Closed:
         closed.
 
         weight: the weights (active,) of tau^2, 1 by default. Weights have an effect only if the mechanism has more
-        active joints than degrees of freedom.
-        """
+        active joints than degrees of freedom."""
         J, tau = self.jacobian(q), self.open_torque(q, v, a, rotors) + self.rubbing(np.asarray(v, float))
         C = _row_space(J)  # directions that the loops constrain, without dependent equations
         root = np.sqrt(np.ones(len(self.active)) if weight is None else np.asarray(weight, float))
@@ -193,8 +190,7 @@ class Closed:
 
     def rubbing(self, v: Array) -> Array:
         """Return the torque (n,) that overcomes the friction of joints without motors. As in the control law of driven
-        joints, the Coulomb friction is reduced to 0 below 0.01 rad/s or 0.001 m/s.
-        """
+        joints, the Coulomb friction is reduced to 0 below 0.01 rad/s or 0.001 m/s."""
         found = np.zeros(self.n)
         for i, joint in enumerate(self.mechanism.moving):
             if joint.motor is None and joint.drive is None and not joint.actuated:

@@ -2,8 +2,7 @@
 rewrites mechanisms/*.csv. Every motion moves the independent joints from rest to rest through given poses, by
 polynomials of seventh order. If the number of streamed joints exceeds the degrees of freedom, the loop constraints give
 the positions of the dependent joints at every millisecond (tests/support/closed.py). A spline through these positions
-gives their velocities and accelerations.
-"""
+gives their velocities and accelerations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,8 +35,7 @@ class Leg:
 class Plan:
     """A plan of a motion.
 
-    The loop constraints give the motion of further streamed joints.
-    """
+    The loop constraints give the motion of further streamed joints."""
 
     file: str
     mechanism: str

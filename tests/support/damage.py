@@ -26,8 +26,7 @@ def same(a: Any, b: Any) -> bool:
 def flipped(path: Path, read: Callable[[Path], Any], number: int, seed: int) -> Counter[str]:
     """Read `number` copies of a file, each with one random flipped bit, and count the outcomes. "the same": the reader
     read the same data. "said": the reader reported damage, and the samples that it read are correct. "refused": the
-    reader refused the file. "silent": the reader read other data without a report.
-    """
+    reader refused the file. "silent": the reader read other data without a report."""
     random, whole, data = np.random.default_rng(seed), read(path), path.read_bytes()
     damaged, found = path.with_stem(f"{path.stem}-flipped"), Counter[str]()
     for _ in range(number):

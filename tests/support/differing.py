@@ -1,6 +1,5 @@
 """Arms that differ from their mechanism files: masses by +-20 %, centres of gravity by 10 mm, friction by a factor of
-two.
-"""
+two."""
 
 from dataclasses import replace
 
@@ -12,8 +11,7 @@ from femtorque.codegen.mechanism import Mechanism
 def differing(mechanism: Mechanism, seed: int = 5, mass: float = 0.2, centre: float = 0.01,
               friction: float = 2.0) -> Mechanism:
     """Return the real arm that differs from a file. mass: largest relative error of each link's mass. centre:
-    displacement of the centre of gravity in a random direction, m. friction: factor on the file's friction.
-    """
+    displacement of the centre of gravity in a random direction, m. friction: factor on the file's friction."""
     rng = np.random.default_rng(seed)
     links = []
     for link in mechanism.links:

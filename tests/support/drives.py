@@ -1,7 +1,6 @@
 """Simulated drives on the buses of the application. Variables replace the registers of the chip.
 
-The drives answer each frame in the same tick.
-"""
+The drives answer each frame in the same tick."""
 
 import struct
 from dataclasses import dataclass, field

@@ -1,6 +1,5 @@
 """Virtual Dynamixel X servos on the half-duplex serial bus of the application. Variables replace the registers of the
-chip.
-"""
+chip."""
 
 from typing import Any
 

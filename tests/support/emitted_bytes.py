@@ -4,8 +4,7 @@ the code for another processor.
     python -m tests.support.emitted_bytes FOLDER NAME ...
 
 NAME is a case of tests/codegen/step/test_same_torques.py. FOLDER gets one file per case, with the sources of the image,
-the files of `generate`, and the text of the digest. The file `kernels` identifies NumPy's code in this process.
-"""
+the files of `generate`, and the text of the digest. The file `kernels` identifies NumPy's code in this process."""
 
 import os
 import subprocess
@@ -45,8 +44,7 @@ def kernels() -> str:
 def elsewhere(folder: Path, names: list[str], environment: dict[str, str]) -> dict[str, str]:
     """Return {name: text} of the cases and of KERNELS, from a process with these environment variables.
 
-    An empty value unsets a variable.
-    """
+    An empty value unsets a variable."""
     changed = {k: v for k, v in (os.environ | {"FEMTORQUE_CACHE": str(folder / "cache")} | environment).items() if v}
     folder.mkdir()
     subprocess.run([sys.executable, "-m", "tests.support.emitted_bytes", folder, *names], cwd=ROOT, env=changed,

@@ -1,7 +1,6 @@
 """A cache of emitted steps for all tests, because the search for a step's frames takes a second. The emitted files are
 stored under a hash that includes this program, so all workers can use them. Tests of the emission do not use the cache:
-the tests in ANEW, and tests that change a constant of the emission.
-"""
+the tests in ANEW, and tests that change a constant of the emission."""
 
 import functools
 import json

@@ -12,8 +12,7 @@ window of the transform. The result equals the inverse with infinitely many elem
 it has poles in both half planes.
 
 `swing` computes the forward problem, in which the motion of the root is given. The deflection of the clamped beam is
-then a sum over the roots of the frequency equation.
-"""
+then a sum over the roots of the frequency equation."""
 
 from dataclasses import dataclass
 
@@ -58,8 +57,7 @@ class Link:
     def slewed(self, way: float, duration: float) -> tuple[Array, Array, Array]:
         """Return times (T,) from the beginning of the path, s, and the joint's acceleration, rad/s^2, and torque, N m.
 
-        The tip turns by `way` rad, with a velocity proportional to x^5 (1 - x)^5.
-        """
+        The tip turns by `way` rad, with a velocity proportional to x^5 (1 - x)^5."""
         step = WINDOW / SAMPLES
         w = 2.0 * np.pi * np.fft.rfftfreq(SAMPLES, step)
         w = w[(w > 0.0) & (w < HIGHEST)]
@@ -72,8 +70,7 @@ class Link:
     def swing(self, times: Array, turn: Array, after: Array, modes: int = 3) -> Array:
         """Return the deflection of the tip, m, at times `after`.
 
-        Before `after`, the root moves with the accelerations `turn` (T,), rad/s^2, at the equidistant `times`.
-        """
+        Before `after`, the root moves with the accelerations `turn` (T,), rad/s^2, at the equidistant `times`."""
         rho, L, ratio = self.mass / self.length, self.length, self.load / self.mass
         tip = np.zeros_like(after)
 

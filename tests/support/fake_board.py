@@ -1,8 +1,7 @@
 """A simulated board in Python for tests of the host: ring buffer, credit, states, faults, and a lossy line. The board
 moves in whole ticks, and only while the host's clock sleeps. Therefore every test is deterministic and takes no real
 time. The board plays knots without interpolation or dynamics, because these tests concern the messages and not the
-motion.
-"""
+motion."""
 
 from __future__ import annotations
 

@@ -36,8 +36,7 @@ def one_link(elements: int = 3, *, tip: float = 0.05, gravity=(0.0, 0.0, 0.0), s
 def two_link(elements: int = 3, *, gravity=(0.0, -9.81, 0.0), stiffness: float = EI, spring: float | None = None,
              damping: float = 5e-3) -> Mechanism:
     """Return a rigid link of 0.5 m and 8 kg with the flexible link at its end. spring: stiffness, N m/rad. With a
-    spring, the last 0.1 m is rigid and is connected by the spring.
-    """
+    spring, the last 0.1 m is rigid and is connected by the spring."""
     elastic = MASS if spring is None else 0.8 * MASS
     beam = rod("beam", elastic, LENGTH, Beam(LENGTH, (np.inf, stiffness), elements, damping))
     links = [rod("upper", 8.0, 0.5), beam]

@@ -3,8 +3,7 @@ The reference does not use beam equations. Pinocchio computes the dynamics of a 
 of stiffness EI / h connect the segments, and this module integrates the springs' positions. The chain is geometrically
 exact: it includes rotations of any size, the tension of rotating links, and the weight along the links. The chain's
 error falls with the square of the segments' length. If the link bends in two planes, the order of the springs about y
-and z alternates from segment to segment. With a fixed order the chain would twist with an error of order h.
-"""
+and z alternates from segment to segment. With a fixed order the chain would twist with an error of order h."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ def by_chance(seed: int, payload: str, EI: float) -> Mechanism:
     """Return a link that bends in two planes, on two joints with random axes.
 
     Gravity is zero or has a random direction. payload: the load at the tip is a point mass, a long body along the link,
-    or a body off the link's axis.
-    """
+    or a body off the link's axis."""
     rng = np.random.default_rng(seed)
     gravity = rng.normal(size=3)
     gravity *= 9.81 * rng.integers(2) / norm(gravity)
@@ -92,8 +90,7 @@ def flexible_joints(*, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.
     """Return two driven joints, each followed by a spring, as rotor and link of a flexible-joint arm. The axis of the
     second joint is skew.
 
-    slides: true if the second spring acts along the link.
-    """
+    slides: true if the second spring acts along the link."""
     rotor = 1e-3 * np.eye(3)
     links = [Link("rotor1", 0.1, np.zeros(3), rotor), Link("upper", 0.6, np.array([0.15, 0.01, 0.0]), 4e-3 * np.eye(3)),
              Link("rotor2", 0.1, np.zeros(3), rotor), Link("fore", 0.3, np.array([0.1, 0.0, 0.02]), 2e-3 * np.eye(3))]
@@ -135,8 +132,7 @@ def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: Ar
             stiffness: float | tuple[float, float] = (3.0, 4.0)) -> Mechanism:
     """Return a link that rotates about two axes and carries a mass off its axis.
 
-    The mass twists the link, unless GJ is None.
-    """
+    The mass twists the link, unless GJ is None."""
     one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness, axes=(Z, (0.2, 1.0, 0.4)))
     links = tuple(x if x.beam is None else replace(x, inertia=x.inertia + np.diag([2e-5, 1e-5, 1e-5]),
                                                    beam=replace(x.beam, GJ=GJ)) for x in one.links)
@@ -197,8 +193,7 @@ class Chain:
         """Return the chain of a mechanism, with this number of segments for each flexible link.
 
         If GJ is given, the links can twist. The rigid bodies and their frames come from
-        femtorque.codegen.model.tree_of_pieces.
-        """
+        femtorque.codegen.model.tree_of_pieces."""
         tree = flexible_tree(mechanism)
         model = pin.Model()
         model.gravity.linear = tree.gravity
@@ -246,8 +241,7 @@ class Chain:
 
     def slopes(self, bent: Array) -> Array:
         """Return the slope (...) at the tip of a single flexible link, to first order, computed from the springs'
-        positions (..., k). The result is the root of the sum of squares of the slopes about y and z.
-        """
+        positions (..., k). The result is the root of the sum of squares of the slopes about y and z."""
         names = {self.model.joints[i].idx_v: name for i, name in enumerate(self.model.names) if i}
         return np.hypot(*(bent[..., [names[at][-1] == a for at in self.passive]].sum(axis=-1) for a in "yz"))
 
@@ -290,8 +284,7 @@ class Chain:
     def marched(self, motion: Moving, start: float, ticks: int, dt: float) -> tuple[Array, Array]:
         """Return the torques (ticks + 1, n) of the driven joints at start + k dt, and the springs' positions (ticks +
         1, k). The motion starts in the static sag. Each step of Newmark's method with constant average acceleration is
-        solved to rounding. The method is of second order in dt, and is faster than `torque` for many segments.
-        """
+        solved to rounding. The method is of second order in dt, and is faster than `torque` for many segments."""
         data, size, k = self.model.createData(), self.model.nv, len(self.passive)
         q, v, a = np.zeros(size), np.zeros(size), np.zeros(size)
         x, rate, change = self.sag(motion.at(start)[0]), np.zeros(k), np.zeros(k)

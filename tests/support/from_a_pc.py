@@ -1,7 +1,6 @@
 """The drives of a mechanism on their buses, with a PC and its adapter in place of the board.
 
-A loop on the PC sends set points as users of three drive families do. Each drive closes its position loop.
-"""
+A loop on the PC sends set points as users of three drive families do. Each drive closes its position loop."""
 
 import math
 from abc import abstractmethod
@@ -34,8 +33,7 @@ DELAYS = np.arange(0.0, 0.15, 1e-3)  # s
 class FromAPc:
     """A PC with an adapter.
 
-    The class of a family enables the drives and sends the same messages as users of this family.
-    """
+    The class of a family enables the drives and sends the same messages as users of this family."""
 
     hz: float  # rate of the set points
 
@@ -77,8 +75,7 @@ class FromAPc:
     def play(self, motion: Trajectory) -> Ran:
         """Hold the start pose, then follow the motion.
 
-        In each cycle the PC wakes late and sends the set points for the time at which it woke.
-        """
+        In each cycle the PC wakes late and sends the set points for the time at which it woke."""
         q, v, _ = motion.at(0.0)
         self.clock.run(BOOT)
         self._at = self.clock.seconds
@@ -105,8 +102,7 @@ class FromAPc:
 
 class AlohaLike(FromAPc):
     """Goal positions at 50 Hz without a profile, as ALOHA's program sends them to servos with default gains
-    (aloha_scripts/constants.py: DT = 0.02; one_side_teleop.py: mode position). ROBOTIS' client encodes the packets.
-    """
+    (aloha_scripts/constants.py: DT = 0.02; one_side_teleop.py: mode position). ROBOTIS' client encodes the packets."""
 
     hz = 50.0
     is_using = False
@@ -146,8 +142,7 @@ class AlohaLike(FromAPc):
 class MoteusExample(FromAPc):
     """Positions and velocities at 50 Hz over an fdcanusb, as in the maker's example for several drives
     (lib/python/examples/multiservo.py: 20 ms between cycles). The maker's package encodes the frames. The limits of the
-    drive's trajectory generator are disabled, since they would delay the target.
-    """
+    drive's trajectory generator are disabled, since they would delay the target."""
 
     hz = 50.0
 
@@ -186,8 +181,7 @@ class OdriveRos(FromAPc):
     """Positions at 100 Hz, as ODrive's plugin for ros2_control sends them (odrive_ros2_control: Set_Input_Pos, without
     velocity for position controllers). 100 Hz is the default rate of ros2_control (controller_manager_parameters.yaml).
     own_gains: true if the drive has its default gains. If `own_gains` is false, the drive gets the file's gains, and
-    the PC also sends velocities. The message table of the package odrive-can encodes the messages.
-    """
+    the PC also sends velocities. The message table of the package odrive-can encodes the messages."""
 
     hz = 100.0
 
@@ -236,8 +230,7 @@ def rms(ran: Ran) -> NDArray[np.float64]:
 def rms_beside_its_delay(ran: Ran) -> NDArray[np.float64]:
     """Return the rms tracking error (J,), rad, relative to targets with a constant delay.
 
-    The delay minimises the error of all joints together.
-    """
+    The delay minimises the error of all joints together."""
     def off(steps: int) -> NDArray[np.float64]:
         target = np.concatenate([np.repeat(ran.target[:1], steps, axis=0), ran.target[:len(ran.target) - steps]])
         return np.sqrt(np.mean((ran.q - target) ** 2, axis=0))

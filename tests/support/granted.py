@@ -1,8 +1,7 @@
 """`femtorque` as a process that shares the clock of a TcpBoard: granted.py PORT ARGUMENT... The board's server at PORT
 advances this clock. The clock of host and board advances only while the host sleeps. So neither times out on a busy
 computer because the partner is slow. If `paced` is set, the clock never runs ahead of the wall clock, so that a user
-can press keys.
-"""
+can press keys."""
 
 import socket
 import struct
@@ -22,8 +21,7 @@ class GrantedClock:
     """The clock that the host uses.
 
     A sleep asks the board to run for this time, and returns when the board has run. paced: the clock never runs ahead
-    of the wall clock.
-    """
+    of the wall clock."""
 
     def __init__(self, port: int, paced: bool = True) -> None:
         self._board = socket.create_connection(("127.0.0.1", port))

@@ -108,8 +108,7 @@ class CompiledDerivatives:
 class Compiled:
     """The compiled functions. made: the number of rows for which the last call returned a torque.
 
-    After a refused row, `made` is smaller than the number of rows.
-    """
+    After a refused row, `made` is smaller than the number of rows."""
 
     def __init__(self, model: Model, precision: Precision = "double") -> None:
         files = sources(model)

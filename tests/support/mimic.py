@@ -1,6 +1,5 @@
 """A gripper whose motor moves three fingers: the second finger turns with the first, and the thumb slides as the second
-finger turns.
-"""
+finger turns."""
 
 from pathlib import Path
 

@@ -38,8 +38,7 @@ def arm(file: Path = SO101) -> Mechanism:
     """Return the SO-101 with drives instead of servos at its first four joints.
 
     The first joint may be parked more than half a turn from zero. The second joint is near a limit, and the last joint
-    has a small torque limit. The drives brake after a fault.
-    """
+    has a small torque limit. The drives brake after a fault."""
     m = load_mechanism(file)
     joints = [replace(j, drive=drive, motor=None) for j, drive in zip(m.joints, CAN, strict=False)]
     joints[0] = replace(joints[0], limits=replace(joints[0].limits, lower=-4.0, upper=4.0))

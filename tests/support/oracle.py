@@ -2,8 +2,7 @@
 
 Pinocchio computes inverse and forward dynamics by algorithms that share no code with this project. Only the description
 of the mechanism is shared. `pinocchio_model` uses the bodies of a Model. `pinocchio_of` in codegen uses the links and
-joints of a Mechanism, so it also reveals errors in the fusion of links into bodies.
-"""
+joints of a Mechanism, so it also reveals errors in the fusion of links into bodies."""
 
 from __future__ import annotations
 
@@ -111,8 +110,7 @@ def planar_chain(n: int, *, length: float = 0.2, mass: float = 0.1075, rate_hz: 
                  gravity: ArrayLike = (0.0, -9.81, 0.0)) -> Mechanism:
     """Return n uniform slender links along x with joints about z.
 
-    With the defaults and n = 8 this is the chain of Isobe's Fig. 4.
-    """
+    With the defaults and n = 8 this is the chain of Isobe's Fig. 4."""
     across = mass * length**2 / 12.0
     links, joints = [], []
     for i in range(n):
@@ -152,8 +150,7 @@ class Motion:
 def quintic(start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Motion:
     """Return a motion from rest to rest with zero acceleration at both ends.
 
-    Outside [0, duration] the motion is at rest. The jerk jumps at 0.
-    """
+    Outside [0, duration] the motion is at rest. The jerk jumps at 0."""
     return _rest_to_rest(start, end, duration, [0, 0, 0, 10, -15, 6])
 
 

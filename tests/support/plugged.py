@@ -30,8 +30,7 @@ def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | 
 
     By default all tests of this mechanism share an image. world: the real arm at the board, if it differs from the
     file. The host's clock is the board's clock. Bytes arrive immediately. There is no TCP port, whose timing would
-    depend on the operating system. Every run therefore gives the same result.
-    """
+    depend on the operating system. Every run therefore gives the same result."""
     opened = link.open_port
     elf = platformio.build_image(mechanism, folder or ROOT / "build" / mechanism.name).elf
     world = world or mechanism
@@ -72,8 +71,7 @@ class Hand:
     """A simulated person at a terminal, in place of sys.stdin.
 
     The last line on the terminal asks the person to turn a joint or to move a joint to its start. The person releases
-    the arm's brakes, moves the joint, and presses Enter. push: the largest torque of the hand, N m.
-    """
+    the arm's brakes, moves the joint, and presses Enter. push: the largest torque of the hand, N m."""
 
     def __init__(self, board: VirtualBoard, push: float = 3.0) -> None:
         self.board, self.push = board, push

@@ -1,7 +1,6 @@
 """A measurement of the processor time of each test row, and of the programs that the row started. Wall-clock time would
 also depend on unrelated programs on the computer. The time of a program is included after the test has waited for its
-end. `pytest --cpu` writes all figures to build/rows.json, and fails if a run exceeds the limits of `make test`.
-"""
+end. `pytest --cpu` writes all figures to build/rows.json, and fails if a run exceeds the limits of `make test`."""
 
 import json
 import os
@@ -21,8 +20,7 @@ def spent() -> float:
 class ProcessorTime:
     """A plugin that adds to each test report the processor time, s, since the previous report.
 
-    At the end of the run the plugin adds up the times by row and by file.
-    """
+    At the end of the run the plugin adds up the times by row and by file."""
 
     def __init__(self, config):
         self.config, self.last, self.rows = config, 0.0, Counter()

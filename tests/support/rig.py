@@ -77,8 +77,7 @@ def connected(mechanism: Mechanism | None = None, elf: Path | None = None, plant
               armed: bool = False) -> Iterator[tuple[VirtualBoard, Session]]:
     """Connect a host to a virtual board. elf: the image, by default the image that all tests of this mechanism share.
     plant: by default a rigid plant. armed: bring the board to HOLD in its start pose. Brakes hold the arm until the
-    board is armed.
-    """
+    board is armed."""
     mechanism = mechanism or three_link()
     elf = elf or platformio.build_image(mechanism, ROOT / "build" / mechanism.name).elf
     with VirtualBoard(elf, mechanism, plant or Plant(mechanism)) as board:

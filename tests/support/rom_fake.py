@@ -1,7 +1,6 @@
 """A simulation of the boot loader in an STM32's ROM, byte by byte after ST's AN3155.
 
-The loader's state decides the meaning of a byte. The class has the methods of a serial port that the host calls.
-"""
+The loader's state decides the meaning of a byte. The class has the methods of a serial port that the host calls."""
 
 from __future__ import annotations
 

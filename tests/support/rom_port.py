@@ -1,8 +1,7 @@
 """A simulated chip behind a serial server (socket://).
 
 If an image is given, the chip first runs this image. When this image has started the boot loader in ROM, the boot
-loader answers. When the flashed image has been started, that image answers.
-"""
+loader answers. When the flashed image has been started, that image answers."""
 
 import select
 import socket

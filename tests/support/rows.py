@@ -1,8 +1,7 @@
 """Assignment of each test row to one suite: `make test`, `make assure` or `make bench`. LONG: slow tests and rows in
 tests/. `make assure` runs these. HERE: parametrised tests with expensive rows that differ only in mechanism, board or
 drive. `make test` runs the named rows, one of each type, and `make bench` runs the remaining rows. A row has the name
-that pytest shows in brackets, and * matches any text. A name that matches no row is an error.
-"""
+that pytest shows in brackets, and * matches any text. A name that matches no row is an error."""
 
 from fnmatch import fnmatchcase
 from pathlib import Path

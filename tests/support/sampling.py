@@ -49,8 +49,7 @@ def middles(model: Model, duration: float) -> Array:
 def sampled_quintic(model: Model, start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Array:
     """Return the positions of a quintic from rest to rest at s_-1..s_N, (N+2, J). The first and the last sample,
     outside the motion, also lie on the polynomial. If they were at rest, the jump of the jerk would add M jerk dt / 48
-    to the first and last torque.
-    """
+    to the first and last torque."""
     start, end = np.asarray(start, float), np.asarray(end, float)
     s = middles(model, duration)[:, None] / duration
     return start + (end - start) * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)

@@ -1,6 +1,5 @@
 """Virtual servos on the half-duplex serial bus of the application. Variables replace the registers of the chip, and the
-clock of the servos differs from the board's.
-"""
+clock of the servos differs from the board's."""
 
 import math
 from dataclasses import replace

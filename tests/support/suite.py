@@ -1,6 +1,5 @@
 """Set-up that all tests share. Linear algebra runs in one thread. The matrices are small, so synchronising threads
-costs more than they save, especially in parallel tests. The number of threads must be set before NumPy is imported.
-"""
+costs more than they save, especially in parallel tests. The number of threads must be set before NumPy is imported."""
 
 import os
 
@@ -57,8 +56,7 @@ if hypothesis.settings.get_current_profile_name() == "default":
 def pytest_sessionstart(session):
     """Let each worker import different test files first. Rewriting the asserts by pytest costs more than all imports.
 
-    The remaining workers use the resulting bytecode.
-    """
+    The remaining workers use the resulting bytecode."""
     worker = getattr(session.config, "workerinput", None)
     if worker and not sys.dont_write_bytecode:
         files = [path for folder in session.config.args for path in sorted(Path(folder).rglob("test_*.py"))]
@@ -70,8 +68,7 @@ def pytest_sessionstart(session):
 def pytest_collection_finish():
     """Exclude the objects of the tests from garbage collection.
 
-    These objects exist until the end, so the garbage collector need not examine them repeatedly.
-    """
+    These objects exist until the end, so the garbage collector need not examine them repeatedly."""
     gc.collect()
     gc.freeze()
 
@@ -121,6 +118,5 @@ class PatientClock(WallClock):
 def patient(monkeypatch):
     """Use the slow clock for hosts in this process whose board is in another thread or process.
 
-    These hosts do not move an arm.
-    """
+    These hosts do not move an arm."""
     monkeypatch.setattr(link, "WallClock", PatientClock)

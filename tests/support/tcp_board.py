@@ -1,6 +1,5 @@
 """The simulated Python board behind a TCP port, for tests that run the command line in another process, as a user does.
-Board and host share one clock (granted.py), so no result depends on the load of the computer.
-"""
+Board and host share one clock (granted.py), so no result depends on the load of the computer."""
 
 import select
 import socket

@@ -4,8 +4,7 @@
 
 theta is the rotation of the section. With a = rho W^2 / GA_s and b = rho W^2 / EI these equations give w'''' + a w'' -
 b w = 0. w is a sum of cosh, sinh, cos and sin, and theta' = w'' + a w. The shear force EI theta'' equals -GA_s (w' -
-theta).
-"""
+theta)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,7 +1,6 @@
 """Converts servo counts to LeRobot's units, by LeRobot's bus class and by a mechanism file with the same calibration.
 
-`python -m assurance.bench.lerobot.counts MECH.toml CALIBRATION.json` prints the joint, the count, and both results.
-"""
+`python -m assurance.bench.lerobot.counts MECH.toml CALIBRATION.json` prints the joint, the count, and both results."""
 
 import json
 import math

@@ -1,8 +1,7 @@
 """Environments with LeRobot, installed once by pip and stored in the cache.
 
 LeRobot 0.4.4 is the newest release for Python 3.11. LeRobot 0.6.1 is for Python 3.12, and is installed with all its
-dependencies (6 GB). Torchvision is replaced by a stand-in in this folder, as no test examines images.
-"""
+dependencies (6 GB). Torchvision is replaced by a stand-in in this folder, as no test examines images."""
 
 import os
 import shutil
@@ -27,8 +26,7 @@ BESIDE = ("torch==2.13.0", "numpy<2.3", "huggingface-hub<0.36", "datasets<5", "m
 def made(version: str) -> Path | None:
     """Return the environment's bin folder, with the present plugin, or None if the required Python is missing.
 
-    The first call takes minutes.
-    """
+    The first call takes minutes."""
     python = Path(sys.executable) if version == OLD else python312.found()
     if python is None:
         return None

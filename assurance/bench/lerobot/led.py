@@ -2,8 +2,7 @@
 MECH`.
 
 The program prints the board's url. When the arm is in FLOAT, the hand moves every joint through springs along a sum of
-sines about the start pose. At first the sum is at rest.
-"""
+sines about the start pose. At first the sum is at rest."""
 
 import sys
 

@@ -2,8 +2,7 @@
 2's Python.
 
 Usage: client.py START..., the pose of three_link. The client prints the answers as JSON, and exits during one of its
-goals. Without a pose the client prints the joints' positions and the board's state.
-"""
+goals. Without a pose the client prints the joints' positions and the board's state."""
 
 import json
 import os

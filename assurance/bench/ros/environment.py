@@ -2,8 +2,7 @@
 over Fast DDS.
 
 The wheels do not contain control_msgs. ROS 2's generators build its messages here, from the definitions of
-host/ros/interfaces.py. tests/host/ros/test_interfaces.py compares their hashes with the maker's.
-"""
+host/ros/interfaces.py. tests/host/ros/test_interfaces.py compares their hashes with the maker's."""
 
 import os
 import re
@@ -31,8 +30,7 @@ BUILT = re.compile(r"/opt/python/cp312-cp312/(include/python3.12|lib/python3.12/
 def made() -> Path | None:
     """Return the environment's folder, with the checkout's femtorque, or None if Python 3.12 is missing.
 
-    The first call takes two minutes.
-    """
+    The first call takes two minutes."""
     python = python312.found()
     if python is None:
         return None

@@ -296,8 +296,7 @@ def test_timer_update_and_control_tick_last_the_same_number_of_cycles(three_link
 def test_timers_of_a_board_are_updated_together(three_link):
     """TIM1 counts up and down, TIM15 counts only up.
 
-    Both timers need the same number of clocks from their start value to the first update.
-    """
+    Both timers need the same number of clocks from their start value to the first update."""
     joints = [replace(j, motor=replace(j.motor, channel=c)) if j.motor else j
               for j, c in zip(three_link.joints, (0, 3, 5), strict=True)]
     board = boards.load_board("nucleo-g474re-6")
@@ -367,8 +366,7 @@ def test_the_watchdog_stops_in_a_debuggers_halt_only_where_nothing_goes_on_in_it
     """The expected results follow the makers' documents.
 
     Feetech's servos and CubeMars' drives have no watchdog. ODrives and mini-cheetah drives have a watchdog that may be
-    disabled. The board sets the watchdog of a Damiao drive.
-    """
+    disabled. The board sets the watchdog of a Damiao drive."""
     file = ROOT / "mechanisms" / f"{arm}.toml"
     mechanism = load_mechanism(file) if file.exists() else described(arm)
     mechanism = replace(mechanism, board=replace(mechanism.board, use=name))

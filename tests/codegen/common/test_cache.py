@@ -1,8 +1,7 @@
 """Tests of the cache.
 
 The tests show that concurrent processes make each entry once, that a killed process leaves no incomplete entry, and
-that the size is bounded.
-"""
+that the size is bounded."""
 
 import os
 import signal

@@ -1,7 +1,6 @@
 """Comparison of the firmware's constants with a calculation by hand from the mechanism file. The tests do not call the
 code that computes the constants. The tests parse ft_config.h and ft_config.c, and repeat the numbers of the mechanism
-files. Numbers that are no key of a file come from the documentation.
-"""
+files. Numbers that are no key of a file come from the documentation."""
 
 import math
 import re
@@ -190,8 +189,7 @@ def test_how_fast_a_joint_follows_and_lies_down_and_for_how_long(slider):
     reduce the force by 3 x 0.5 + 8 x 0.5 = 5.5 N. This is less than half of the 24 - 4 - 2 = 18 N that remain after dry
     friction. The remaining 12.5 N accelerate 2 kg, a tenth more for the gear, and a rotor of 2e-6 x 80^2 = 0.0128 kg.
     12.5 / 2.2128 = 5.649 m/s^2, reached in 50 ms, gives a jerk of 112.98 m/s^3. The constants are rounded to three
-    digits.
-    """
+    digits."""
     follows, lies = (_rows(slider, table)[0] for table in ("ft_follow_joint", "ft_park_joint"))
     for row, share in ((follows, 1.0), (lies, 0.2)):
         assert (row["velocity"], row["acceleration"], row["jerk"]) == pytest.approx(
@@ -223,8 +221,7 @@ def _felt(hz: float, observed: float, count: float, inertia: float, losses: floa
 
 def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
     """The threshold is the sum of three terms: 0.02 of 24 N, twice the dry friction 4 + 2 + 0.1 x 24 = 8.4 N, and six
-    times the noise. The noise is that of 2.0128 kg and of a motor that loses 8 N per m/s.
-    """
+    times the noise. The noise is that of 2.0128 kg and of a motor that loses 8 N per m/s."""
     row = _rows(slider, "ft_contact_joint")[0]
     noise = row.pop("torque") - 0.02 * 24.0 - 2.0 * 8.4
     assert noise == pytest.approx(6.0 * _felt(500.0, 40.0, 2.0 * math.pi / 80000.0, 2.0128, 8.0), rel=0.03)
@@ -246,8 +243,7 @@ def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
 def test_what_a_drive_feels_as_a_touch(tmp_path):
     """For the wrist of damiao_arm the threshold is 0.15 of 7 N m plus six times the noise of 0.05 + 0.01 kg m^2.
 
-    The drive reports its range of 25 rad in 65535 steps. The torque in a tick was set three ticks earlier.
-    """
+    The drive reports its range of 25 rad in 65535 steps. The torque in a tick was set three ticks earlier."""
     head, tail = ((ROOT / "mechanisms" / "damiao_arm.toml").read_text().split(mark)[part]
                   for mark, part in (("[[link]]", 0), ('name = "wrist"', 1)))
     link = 'mass = 1.0\ncom = [0.0, 0.0, 0.0]\ninertia = [0.05, 0.05, 0.05, 0.0, 0.0, 0.0]\n'

@@ -1,6 +1,5 @@
 """Comparison of the limits of FOLLOW with Pinocchio's torques and the motors' torques at random poses, velocities and
-signs.
-"""
+signs."""
 
 from dataclasses import replace
 
@@ -39,8 +38,7 @@ def rubbing():
 def fast():
     """Return three_link with a gear ratio twenty times as large.
 
-    The velocity limits then are the no-load speeds of 3.4, 6, 20 rad/s.
-    """
+    The velocity limits then are the no-load speeds of 3.4, 6, 20 rad/s."""
     arm = example("three_link")
     return replace(arm, joints=tuple(replace(
         j, motor=replace(j.motor, gear=20.0 * j.motor.gear),
@@ -122,8 +120,7 @@ def elbow(efforts, velocity, **joints):
     """Return two massless rods of 1 m in a horizontal plane with a fixed right angle at the elbow and 1 kg at the end.
 
     M is [[2, 1], [1, 1]] kg m^2. The velocity terms are -h (2 v1 v2 + v2^2) and h v1^2 with h = 1 kg m^2, within a
-    thousandth.
-    """
+    thousandth."""
     arm = planar_chain(2, length=1.0, mass=0.0, gravity=np.zeros(3))
     tip = Link("link2", 1.0, np.array([1.0, 0.0, 0.0]), np.zeros((3, 3)))
     ranges = ((-1.0, 1.0), (np.pi / 2.0 - 1e-4, np.pi / 2.0))

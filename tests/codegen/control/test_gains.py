@@ -29,8 +29,7 @@ def with_gains(model: Model, gains: dict[str, Gains], factor: float = 1.0) -> Mo
 def growth_in_time(model: Model, pose: np.ndarray, lead: int, ticks: int = 12_000, finer: int = 500) -> float:
     """Return the growth per tick of a small error in the simulated loop. Motors and plant are integrated by Heun's
     method, and the control law runs once per tick. The code uses the equations of the control law, the observer and the
-    motor. The test shares no code with the stability analysis.
-    """
+    motor. The test shares no code with the stability analysis."""
     n, dt = model.n, model.dt
     oracle = pinocchio_model(model)
     M = pin.crba(oracle, oracle.createData(), pose)

@@ -36,8 +36,7 @@ def test_an_arm_with_upright_axes_has_no_weight_and_coasts():
 def test_the_weight_of_an_arm_is_that_of_its_links_stretched_out():
     """In the worst pose all centres of gravity are level with the joints.
 
-    One sampled pose comes near this worst torque, and no sampled pose exceeds it.
-    """
+    One sampled pose comes near this worst torque, and no sampled pose exceeds it."""
     mechanism = upright()
     joints = {joint.child: joint for joint in mechanism.moving}
     most, out = 0.0, 0.0

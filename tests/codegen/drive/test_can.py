@@ -12,8 +12,7 @@ from femtorque.codegen.drive.can import Bits, Frame, bits, crc15, most_bits
     (False, 0, 47, 55), (False, 8, 111, 135), (True, 0, 67, 80), (True, 8, 131, 160)])
 def test_lengths_that_the_literature_gives(extended, size, plain, most):
     """Eqs 1 and 2 of Davis, Burns, Bril and Lukkien 2007 (Controller Area Network schedulability analysis) give at most
-    55 + 10 s and 80 + 10 s bits for s bytes, including the interframe space of three bits.
-    """
+    55 + 10 s and 80 + 10 s bits for s bytes, including the interframe space of three bits."""
     assert most_bits(size, extended) == Bits(most)
     chance = random.Random(1)
     found = [bits(Frame(chance.randrange(1 << (29 if extended else 11)), chance.randbytes(size), extended)).nominal
@@ -26,8 +25,7 @@ def test_a_bit_is_stuffed_after_five_alike_and_counts_itself():
 
     In these 34 bits, a stuff bit follows every five equal bits. The 1 that is stuffed after 00000 is the first bit of
     the next run. Four further ones are therefore followed by another stuff bit (identifier 0x078: 0000 1111 000 after
-    the start bit).
-    """
+    the start bit)."""
     assert crc15([0] * 19) == 0
     assert bits(Frame(0, b"")).nominal == 34 + 34 // 5 + 13
     before_crc = [0, *(0x078 >> k & 1 for k in reversed(range(11)))]

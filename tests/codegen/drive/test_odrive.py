@@ -1,6 +1,5 @@
 """Comparison of ODrive commands with the maker's table (a DBC file, read by cantools), and the bus load of three
-drives.
-"""
+drives."""
 
 import math
 from dataclasses import replace

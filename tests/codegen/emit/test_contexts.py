@@ -1,6 +1,5 @@
 """Test of templates and their contexts: every name in a template is a field of the context, and the template uses every
-field. A misspelt attribute raises an exception at rendering (StrictUndefined).
-"""
+field. A misspelt attribute raises an exception at rendering (StrictUndefined)."""
 
 from dataclasses import fields, is_dataclass
 

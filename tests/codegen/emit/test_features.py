@@ -3,8 +3,7 @@ single precision.
 
 The reference for comparison is Pinocchio's model of the same URDF text. Pinocchio's functions modify this model: a
 payload is an inertia appended to a joint, and `buildReducedModel` locks a joint. The test itself adds the torque of
-springs.
-"""
+springs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -142,8 +141,7 @@ def expected(feature: Feature, names: list[str], q: Array, qd: Array, qdd: Array
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_feature_gives_the_torque_that_its_oracle_does(tmp_path, name):
     """At 1 kHz, the error over the peak torque is at most 1e-5 for the reference and for C in double precision. For C
-    in single precision it is at most 1e-4 or the noise floor.
-    """
+    in single precision it is at most 1e-4 or the noise floor."""
     feature = FEATURES[name]
     model = load(tmp_path, feature)
     joints = [body.joint for body in model.bodies]

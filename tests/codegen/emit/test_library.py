@@ -1,6 +1,5 @@
 """Tests of the library of `generate --library` in build tools. The tests run the real CMake and PlatformIO, without
-package registries. SimpleFOC and Zephyr are replaced by stand-ins, written from their headers and documentation.
-"""
+package registries. SimpleFOC and Zephyr are replaced by stand-ins, written from their headers and documentation."""
 
 import json
 import os
@@ -87,8 +86,7 @@ def test_cmake_builds_it_and_the_plain_loop_prints_the_torques_of_its_motion(nam
 def _marched(mechanism, q: np.ndarray) -> np.ndarray:
     """Return the torques that the same C gives in double precision.
 
-    Other tests compare this C with the reference of flexible links.
-    """
+    Other tests compare this C with the reference of flexible links."""
     step, u = CompiledStep(Model.of(mechanism), "double"), np.diff(q, axis=0) / 2.0
     step.start(q[0])
     given = np.empty(len(u), step.turns.sample)

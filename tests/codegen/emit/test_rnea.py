@@ -1,5 +1,4 @@
-"""Comparison of instantaneous torques with Pinocchio: emitted C and reference, at random states that form no motion.
-"""
+"""Comparison of instantaneous torques with Pinocchio: emitted C and reference, at random states that form no motion."""
 
 from functools import cache
 
@@ -147,8 +146,7 @@ def test_a_position_that_is_not_finite_is_refused_and_leaves_the_torque_unchange
 def test_loops_are_not_followed_through_a_singular_pose():
     """The coupler and the rocker of the four-bar are collinear at 2.05 rad.
 
-    After the return to the first side, the answer equals the first answer.
-    """
+    After the return to the first side, the answer equals the first answer."""
     mechanism = MECHANISMS["four_bar"]
     c = compiled("four_bar", "double")
     c.torque([[1.9], [2.3], [1.9]])

@@ -3,8 +3,7 @@ distinguish.
 
 Each processor type is tested in a separate process. OPENBLAS_CORETYPE selects the kernels of OpenBLAS.
 NPY_DISABLE_CPU_FEATURES disables NumPy's vector instructions. GLIBC_TUNABLES disables the C library's vector
-instructions.
-"""
+instructions."""
 
 import platform
 from pathlib import Path

@@ -1,6 +1,5 @@
 """Comparison of the emitted step with the discretisation in NumPy and with the noise floor, also over very long
-motions.
-"""
+motions."""
 
 from dataclasses import replace
 
@@ -52,8 +51,7 @@ def test_a_million_ticks_do_not_drift(make):
     """One joint turns in one direction without end, the other joints oscillate.
 
     The error in the last two seconds is within the noise floor. After two ticks {P} no longer depends on the jump of
-    the velocity at the start.
-    """
+    the velocity at the start."""
     model = Model.of(make())
     step = CompiledStep(model)
     ticks = 1_000_000
@@ -76,8 +74,7 @@ def test_at_rest_the_torque_never_changes_by_a_bit():
 def test_pairs_formed_early_and_taken_later_are_the_anchor(make):
     """ft_step gives bitwise equal results if the caller computes the exact sines and cosines in two halves.
 
-    The comparison is with one call of the step alone.
-    """
+    The comparison is with one call of the step alone."""
     model = Model.of(make())
     ffi, lib = build(
         step_source.render(model) | {"ft_host.c": step_library.HOST_SOURCE},

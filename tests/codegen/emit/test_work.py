@@ -1,7 +1,6 @@
 """Tests of the cost of code generation, counted in calls of Python functions.
 
-The count does not depend on the speed or the load of the computer.
-"""
+The count does not depend on the speed or the load of the computer."""
 
 import os
 import subprocess

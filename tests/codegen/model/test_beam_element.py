@@ -1,6 +1,5 @@
 """Tests of the joint springs of the shifted-integration element. test_finite_elements.py compares the element's
-stiffness with a strain energy.
-"""
+stiffness with a strain energy."""
 
 from dataclasses import replace
 

@@ -1,6 +1,5 @@
 """Comparison of reference and emitted C with Pinocchio: loops of every type, with prismatic joints, in space, on moving
-links.
-"""
+links."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,5 +1,4 @@
-"""Tests of the integration of flexible links in float64: Lagrangian, order, torsion, stability, and spring chains.
-"""
+"""Tests of the integration of flexible links in float64: Lagrangian, order, torsion, stability, and spring chains."""
 
 from dataclasses import replace
 
@@ -62,8 +61,7 @@ def test_forces_are_those_of_one_lagrangian(mechanism):
 def test_a_tip_that_turns_by_slopes_is_without_torsion():
     """A force and a moment bend the beam in two planes, and no section turns about its own x.
 
-    The section's frame is integrated along the beam. At the tip it must equal the tip's frame up to third order.
-    """
+    The section's frame is integrated along the beam. At the tip it must equal the tip's frame up to third order."""
     step = Flexible(Model.of(spatial()))
     (i,), link = step.tree.beams, step.tree.pieces[step.tree.beams[0]].tip
     assert step.tree.twists(i)

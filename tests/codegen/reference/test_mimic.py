@@ -1,6 +1,5 @@
 """Comparison of mimic joints with Pinocchio's torques of all joints, combined by the URDF's ratios into torques of the
-leaders.
-"""
+leaders."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -29,8 +28,7 @@ HANDS = {  # {file: number of followers}
 def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
     """Return torques (J,) of the streamed joints, computed only from the URDF.
 
-    A leader's torque is the sum over all joints that move with it, multiplied by their ratios, plus friction.
-    """
+    A leader's torque is the sum over all joints that move with it, multiplied by their ratios, plus friction."""
     theirs = pin.buildModelFromUrdf(str(urdf))
     data, tags = theirs.createData(), ET.parse(urdf).getroot().findall("joint")
     dynamics = {tag.get("name"): tag.find("dynamics") for tag in tags if tag.find("dynamics") is not None}

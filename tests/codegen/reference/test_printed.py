@@ -1,6 +1,5 @@
 """Tests of the printed step in float64: increments are compared with positions, momenta with point masses, torques with
-rnea.
-"""
+rnea."""
 
 
 import numpy as np

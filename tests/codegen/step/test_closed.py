@@ -1,6 +1,5 @@
 """Comparison of the emitted C of closed loops with the same arithmetic in NumPy and with the reference. The gaps of the
-loops are checked too.
-"""
+loops are checked too."""
 
 from dataclasses import replace
 from functools import cache

@@ -3,8 +3,7 @@ springs.
 
 The chain (tests/support/flexible_chain.py) is computed with two numbers of segments and extrapolated to infinitely many
 segments. The chain's error falls with the square of the segments' length. The links rotate so fast that tension and
-weight along the links have an effect.
-"""
+weight along the links have an effect."""
 
 from dataclasses import replace
 
@@ -137,8 +136,7 @@ def test_axes_and_payloads_by_chance_are_right_to_three_tenths_of_the_slope_squa
 def test_an_upright_link_swings_in_its_own_weight():
     """The link carries a sixth of its buckling load.
 
-    Without the weight along the link the torque would err by a quarter of the peak.
-    """
+    Without the weight along the link the torque would err by a quarter of the peak."""
     mechanism = flexible_chain.single(3, gravity=(-9.81, 0.0, 0.0), damping=1e-3)
     motion = oracle.septic([0.02], [0.25], 0.6)
     _, _, exact = chained(mechanism, motion, 0.8)
@@ -148,8 +146,7 @@ def test_an_upright_link_swings_in_its_own_weight():
 def test_buckling_loads_and_the_stiffening_of_a_turning_beam():
     """The compared values are Euler's buckling load at the tip, the critical weight of a column (7.837 EI / L^2), and
     the stiffening by rotation. For a vibration out of the plane of rotation, the stiffening is 1.193 times the square
-    of the angular velocity.
-    """
+    of the angular velocity."""
     link = flexible_tree(flexible_chain.single(3, 0.0)).pieces[1].tip
     K = np.diag(link.stiffness["y"])[:2, :2]
     G = link.drawn

@@ -28,8 +28,7 @@ def test_the_table_has_the_rows_of_its_command():
 def test_the_figures_of_a_step_are_measured_again(name):
     """Another compiler may change the number of instructions, cycles and flash bytes by a tenth.
 
-    With fewer motions the measured error is at most the error in the table.
-    """
+    With fewer motions the measured error is at most the error in the table."""
     mechanism = STEPS["named"](*name.split(", "))
     supported(mechanism)
     instructions, cycles, ram, flash, *errors = table()[name]

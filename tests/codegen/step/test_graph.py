@@ -1,6 +1,5 @@
 """Tests that constant folding keeps all values, that unused values are not printed, and that printed literals are read
-back exactly.
-"""
+back exactly."""
 
 
 import pytest

@@ -2,8 +2,7 @@
 of the tests.
 
 torques.json contains a digest of the torques of a motion for each precision. After an intended change, record the
-digest again: `python -m tests.codegen.step.test_same_torques [name ...]`.
-"""
+digest again: `python -m tests.codegen.step.test_same_torques [name ...]`."""
 
 import json
 import re

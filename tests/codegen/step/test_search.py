@@ -1,6 +1,5 @@
 """Tests that the search for the cheapest step stores its results, and that a stored result gives the same graph without
-a search.
-"""
+a search."""
 
 
 import numpy as np

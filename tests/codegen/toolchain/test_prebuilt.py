@@ -1,6 +1,5 @@
 """Tests of images in a wheel. An image is used only without a compiler for the chip, and only for the configuration of
-the image.
-"""
+the image."""
 
 from dataclasses import replace
 

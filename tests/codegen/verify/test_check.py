@@ -162,8 +162,7 @@ def test_gains_far_below_the_stiffest_or_with_little_damping_get_a_warning(arm: 
                                                                                warned: bool) -> None:
     """ku and kv are fractions of the stiffest gains, which give critical damping.
 
-    The damping ratio is then kv divided by the square root of ku.
-    """
+    The damping ratio is then kv divided by the square root of ku."""
     report = examine(changed(arm, "wrist", gains=Gains(1.67 * ku, 0.0768 * kv)))
     said = [w for w in report.warnings if "far below the stiffest" in w]
     assert bool(said) is warned and all(w.startswith("joint.wrist.gains: ku = ") for w in said)
@@ -335,8 +334,7 @@ def clamped_with_a_mass(length: float, EI: float, mass: float, at_its_end: float
     """Return the lowest frequencies, Hz, of a slender beam with a clamped root and a point mass at its end.
 
     The frequency equation is 1 + cos cosh + (m / M) kL (cos sinh - sin cosh) = 0 for the roots kL (Blevins, Formulas
-    for Natural Frequency and Mode Shape).
-    """
+    for Natural Frequency and Mode Shape)."""
     def equation(x: float) -> float:
         return (1.0 + np.cos(x) * np.cosh(x)
                 + at_its_end / mass * x * (np.cos(x) * np.sinh(x) - np.sin(x) * np.cosh(x)))

@@ -1,6 +1,5 @@
 """Tests of the search for the origin of numbers in the emitted C. The tests compute each number from the file's
-parameters in a different way.
-"""
+parameters in a different way."""
 
 import json
 from dataclasses import replace

@@ -32,8 +32,7 @@ def energy(bar, u: np.ndarray) -> float:
     """Return the strain energy, J, of nodal displacements (12,).
 
     The displacement fields are linear along the element, and the energy uses the strains of the integration point.
-    C_mot scales the springs.
-    """
+    C_mot scales the springs."""
     z = bar.length * (1.0 + bar.s1) / 2.0
 
     def field(k: int) -> tuple[float, float]:
@@ -203,8 +202,7 @@ def test_a_joint_in_the_centre_of_gravity_leaves_no_element_and_says_so():
 
 def test_the_flexures_of_the_example_show_in_its_torque_by_the_closed_form():
     """If a round rod of 3 mm is bent by the joint's angle over l, the torque of this joint rises by C_mot E pi r^4 / (4
-    l) per radian. Torques of other joints do not change.
-    """
+    l) per radian. Torques of other joints do not change."""
     mechanism = file("flexure_arm")
     motion = Trajectory.load(ROOT / "mechanisms" / "flexure_arm.csv", mechanism)
     loose = replace(mechanism, joints=tuple(replace(joint, c_mot=0.0) for joint in mechanism.joints))

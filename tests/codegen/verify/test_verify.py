@@ -205,8 +205,7 @@ def test_without_a_chip_the_answer_is_no():
 def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
     """All computations of the project have the same error, so they agree with each other.
 
-    Only Pinocchio differs, because it reads the mechanism file independently.
-    """
+    Only Pinocchio differs, because it reads the mechanism file independently."""
     of = Model.of
 
     def wrong(mechanism):

@@ -111,8 +111,7 @@ def test_unknown_types_have_no_size(c_messages):
 
 def test_layout_on_the_wire_is_the_documented_one():
     """The expected bytes of one frame are written by hand, so that a simultaneous change of C and Python is detected.
-    The frame contains a knot at two turns and one step below zero.
-    """
+    The frame contains a knot at two turns and one step below zero."""
     from cobs import cobs
 
     knot = messages.Knot(messages.KNOT_END, (1, -2 * 2**32 - 1), (0.5, 1.5), (-1.0, 2.0))

@@ -1,6 +1,5 @@
 """Tests of numbers in messages. A number that does not fit is refused with the name of its joint, and no number wraps
-around.
-"""
+around."""
 
 from dataclasses import replace
 

@@ -1,7 +1,6 @@
 """A stand-in for torchvision. LeRobot imports torchvision, but the tests do not use it. No build of torchvision works
 with the build of torch without GPU support. Every module below `torchvision` can be imported, and every name in these
-modules is an empty class.
-"""
+modules is an empty class."""
 
 import sys
 from importlib.machinery import ModuleSpec

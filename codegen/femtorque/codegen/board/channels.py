@@ -25,8 +25,7 @@ def open_loop(mechanism: Mechanism) -> list[str]:
 
 def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | None]]:
     """Return every moving joint with its channel; None for passive joints, drives on a bus, and a board without
-    outputs. Raise BadInput if the board cannot drive a joint. The message names all joints concerned.
-    """
+    outputs. Raise BadInput if the board cannot drive a joint. The message names all joints concerned."""
     if board.outputs is None:
         if bussed := fieldbus.drives(mechanism):
             refuse(mechanism, f"joint.{bussed[0][1].name}.drive", None,
@@ -62,8 +61,7 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
 
 def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
     """Check that the channel has the motor's kind of drive. In antiphase drive a PWM pin that stays low applies the
-    full reverse voltage, so the e-stop hardware must disable the bridge.
-    """
+    full reverse voltage, so the e-stop hardware must disable the bridge."""
     assert joint.motor is not None and board.outputs is not None
     key = f"joint.{joint.name}.motor.drive"
     if joint.motor.drive == "current":
@@ -109,8 +107,7 @@ def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -
     shunt sees current only while its low switch conducts. The low switch must conduct until the end of the sample. The
     sample ends at the time t after the counter's top. At duty x, the half bridge with the longer high time conducts
     through its low switch for (1 - |x|) / 4 of a period on each side of the counter's top. |x| is therefore at most 1 -
-    4 t pwm_hz.
-    """
+    4 t pwm_hz."""
     assert mechanism.board is not None and joint.motor is not None and board.outputs is not None
     sense, sampling = board.channels[joint.motor.channel].current, board.chip.sampling
     assert sense is not None and sampling is not None

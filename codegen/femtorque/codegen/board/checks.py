@@ -25,8 +25,7 @@ def _sections(board: Board) -> None:
     """Check which sections the board needs.
 
     A board with channels needs outputs, encoders and a lead of one tick, because the timers load a duty at the next
-    tick. A board with only buses needs outputs and a timer.
-    """
+    tick. A board with only buses needs outputs and a timer."""
     file, driving = board.source.name, bool(board.channels or board.can or board.half_duplex)
     for key, there, needed in (("outputs", board.outputs, driving), ("encoders", board.encoders,
                                                                       bool(board.channels))):

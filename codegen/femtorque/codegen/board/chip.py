@@ -1,7 +1,6 @@
 """Data of a chip family for the generator: clocks, timers, signals of pins, DMA requests, memory.
 
-A chip family has one `Chip` in a module (`stm32f4`, `stm32g4`) and one folder in firmware/chip.
-"""
+A chip family has one `Chip` in a module (`stm32f4`, `stm32g4`) and one folder in firmware/chip."""
 
 from __future__ import annotations
 
@@ -80,8 +79,7 @@ class Sampling:
 @dataclass(frozen=True)
 class BitLimits:
     """Limits of a bit's segments on a bus: prescaler, quanta before and after the sample point. compensated: largest
-    data-phase prescaler with which the controller compensates the transceiver's delay.
-    """
+    data-phase prescaler with which the controller compensates the transceiver's delay."""
 
     prescaler: int
     before: int
@@ -138,8 +136,7 @@ class BrownOut:
 class Rom:
     """The boot loader in ROM.
 
-    The loader may drive these pins or pull them up.
-    """
+    The loader may drive these pins or pull them up."""
 
     usarts: tuple[tuple[str, str, str], ...]  # name, TX and RX of its serial ports
     others: frozenset[str]  # further pins that it uses
@@ -220,8 +217,7 @@ def signals(text: str) -> dict[str, dict[str, int]]:
 
 def pll(hse_hz: int, sysclk_hz: int, ms: Sequence[int], vco_in: tuple[int, int], ns: Sequence[int]) -> Pll | None:
     """Return divisors that make sysclk_hz exactly, without q, for the first possible m of `ms`. Return None if no m
-    gives sysclk_hz. vco_in: range of the VCO's input, Hz. ns: allowed n.
-    """
+    gives sysclk_hz. vco_in: range of the VCO's input, Hz. ns: allowed n."""
     vco = 2 * sysclk_hz
     for m in ms:
         if vco_in[0] <= hse_hz / m <= vco_in[1] and vco * m % hse_hz == 0 and vco * m // hse_hz in ns:

@@ -69,8 +69,7 @@ class Outputs(Table):
     def wake_ticks(self, rate_hz: int) -> int:
         """Return the number of ticks that bridges need to wake up after `enable` rises; 0 for bridges that never sleep.
 
-        The number is rounded up. One tick is added because `enable` rises within a tick.
-        """
+        The number is rounded up. One tick is added because `enable` rises within a tick."""
         return math.ceil(1e-6 * self.wake_us * rate_hz) + 1 if self.wake_us else 0
 
 
@@ -93,8 +92,7 @@ class HalfDuplex(Table):
     """A half-duplex serial line on which both ends transmit.
 
     Without a transceiver the pin also receives, as open drain. The line then has an external pull-up to 3.3 V, or to 5
-    V if the pin tolerates 5 V.
-    """
+    V if the pin tolerates 5 V."""
 
     usart: Annotated[str, Field(pattern=r"^US?ART\d$")]
     pin: PinName  # the USART's transmitter
@@ -218,8 +216,7 @@ class TemperatureSense(Table):
 
 class Sense(Table):
     """The board's measurements of voltage and temperature. Without `bus` the firmware uses the nominal bus voltage.
-    Without `temperature` the firmware uses 25 deg C.
-    """
+    Without `temperature` the firmware uses 25 deg C."""
 
     bus: BusSense | None = None
     temperature: TemperatureSense | None = None
@@ -299,8 +296,7 @@ class Board:
         """Return True if the timers can load new duties once per tick. Without new duties the timers then load neutral
         duties.
 
-        Every output timer needs a repetition counter for this preload.
-        """
+        Every output timer needs a repetition counter for this preload."""
         return all(self.chip.timers[pwm.timer].repetition for c in self.channels for _, pwm in c.switches)
 
     def preloads(self, mechanism: Mechanism) -> bool:
@@ -311,8 +307,7 @@ class Board:
     def running_on(self) -> list[str]:
         """Return the output timers that continue at their last duty while a debugger halts the processor. A timer with
         a break input halts when a debugger halts the processor, and then switches its outputs off. A timer without a
-        break input would halt with its outputs at a constant level, so it keeps counting instead.
-        """
+        break input would halt with its outputs at a constant level, so it keeps counting instead."""
         used = dict.fromkeys(pwm.timer for c in self.channels for _, pwm in c.switches)
         return [name for name in used if not self.chip.timers[name].repetition]
 

@@ -53,8 +53,7 @@ def families(mechanism: Mechanism) -> list[Family]:
 def used_buses(mechanism: Mechanism) -> dict[str, Bus]:
     """Return the buses with drives by name, in the order of their numbers.
 
-    CAN buses come before half-duplex buses. Buses of one type have the order of their first joints.
-    """
+    CAN buses come before half-duplex buses. Buses of one type have the order of their first joints."""
     by_name = {bus.name: bus for bus in mechanism.buses}
     found = {drive.bus: by_name[drive.bus] for _, _, drive in drives(mechanism)}
     return dict(sorted(found.items(), key=lambda item: item[1].kind in WIRES))
@@ -132,8 +131,7 @@ def _samples(file: Path | str, key: str, own: tuple[tuple[int, Joint, Drive], ..
     """Return the sample points, nominal and data phase, that a bus's drives need for CAN FD.
 
     Raise BadInput if two families need different sample points, because a node switches the bit rate at its sample
-    point.
-    """
+    point."""
     asked = {family_of(drive.type).title: family_of(drive.type).samples for _, _, drive in own}
     if len(set(asked.values())) > 1:
         raise BadInput(file, key, " and ".join(asked), "they sample the bits of CAN FD at different points, at which "
@@ -144,8 +142,7 @@ def _samples(file: Path | str, key: str, own: tuple[tuple[int, Joint, Drive], ..
 def bits(controller: Can, bitrate: int, data: bool = False, latest: float | None = None) -> BitTiming | None:
     """Return the controller's best bit timing for a bit rate. latest: maximum sample point; None: CiA's sample point.
 
-    Return None if no timing is possible.
-    """
+    Return None if no timing is possible."""
     most = controller.data if data else controller.nominal
     found = [] if most is None else timings(controller.clock_hz, bitrate, most.prescaler, most.before, most.behind,
                                             most.jump, most.compensated, latest)

@@ -1,8 +1,7 @@
 """The used resources of a board's chip: pins, timers, timer outputs and DMA streams. Each has a user and clock enables.
 
 This list gives the conflicts (`femtorque.codegen.board.checks`), the table of pins and the enabled clocks
-(`femtorque.codegen.emit.board_header`).
-"""
+(`femtorque.codegen.emit.board_header`)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,8 +82,7 @@ def _half_duplex(board: Board) -> Iterator[Use]:
     """Yield the uses of pins, USARTs and DMA streams by half-duplex buses.
 
     An external resistor pulls an idle half-duplex bus up. The resistor may pull to 5 V, and ST then forbids the chip's
-    internal pull.
-    """
+    internal pull."""
     for name, wire in board.half_duplex.items():
         key, clocks = f"half_duplex.{name}", (board.chip.usarts[wire.usart].enable,)
         yield Use(f"{key}.usart", wire.usart, clocks=clocks)
@@ -111,8 +109,7 @@ def _transceiver(key: str, wire: HalfDuplex, between: Transceiver, clocks: tuple
 def _outputs(board: Board) -> Iterator[Use]:
     """Yield the common uses of all channels' outputs.
 
-    The break input of a timer adds no clock enable, because the timer is enabled for its outputs.
-    """
+    The break input of a timer adds no clock enable, because the timer is enabled for its outputs."""
     if board.outputs is None:
         return
     for i, loop in enumerate(board.outputs.estop):

@@ -5,8 +5,7 @@ from a tick to the interval that holds its duty) and `[link]`. A board with moto
 and one `[[channel]]` per motor. A channel names the encoder timer with its two pins, the PWM output, and the direction
 pin or the second half bridge. `[can]` names CAN buses with drives, `[half_duplex]` serial buses with servos. A board
 may have buses and `[outputs]` without channels. `[reserved]` names the pins with another use, `[led]` the status LED,
-`[headers]` the printed names of the pins. `femtorque.codegen.board.chip` has the alternate functions of pins.
-"""
+`[headers]` the printed names of the pins. `femtorque.codegen.board.chip` has the alternate functions of pins."""
 
 import tomllib
 from functools import cache
@@ -33,8 +32,7 @@ def board_names() -> list[str]:
 def load_board(name: str, asked_by: object = "mechanism file") -> Board:
     """Return the board with this name.
 
-    Raise BadInput for an invalid board file. For an unknown board the error names the most similar board.
-    """
+    Raise BadInput for an invalid board file. For an unknown board the error names the most similar board."""
     if name not in board_names():
         raise BadInput(asked_by, "board.use", name, "no such board", hint(name, board_names(), "boards"))
     return read(BOARDS / f"{name}.toml")

@@ -22,8 +22,7 @@ _CHANNELS = tuple(f"DMA{unit}_Channel{i}" for unit in (1, 2) for i in range(1, 9
 def _any_channel(receive: int) -> dict[str, dict[str, int]]:
     """Return the requests of a USART for every channel, since the multiplexer can connect any.
 
-    The request number of the transmitter is one more than the request number of the receiver.
-    """
+    The request number of the transmitter is one more than the request number of the receiver."""
     return {"rx": dict.fromkeys(_CHANNELS, receive), "tx": dict.fromkeys(_CHANNELS, receive + 1)}
 
 

@@ -1,8 +1,7 @@
 """Temperatures of thermistors in a divider, from the converter's counts.
 
 An NTC thermistor has R = r25 exp(beta (1/T - 1/T25)), T in K. The firmware computes no logarithm. The firmware
-interpolates between the temperatures at every STEP-th count.
-"""
+interpolates between the temperatures at every STEP-th count."""
 
 from dataclasses import dataclass
 

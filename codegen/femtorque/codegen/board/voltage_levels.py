@@ -17,8 +17,7 @@ def bears(board: Board, pins: Sequence[str], pull: Pull) -> str:
 
 def levels(mechanism: Mechanism) -> list[str]:
     """Return warnings about inputs that 5 V would destroy, encoder inputs that tolerate 5 V only without a pull, and
-    servo buses with another signal voltage than the chip.
-    """
+    servo buses with another signal voltage than the chip."""
     if mechanism.board is None:
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)

@@ -1,8 +1,7 @@
 """Cache of results: compiled libraries, images and their measured costs.
 
 An entry is a folder whose name is the hash of all inputs. A new entry has a temporary name until it is complete. An
-existing entry is therefore complete, even if processes run at the same time or are killed. The lock only saves work.
-"""
+existing entry is therefore complete, even if processes run at the same time or are killed. The lock only saves work."""
 
 import hashlib
 import math
@@ -54,8 +53,7 @@ def sources(folder: Path, pattern: str = "*") -> Iterator[str | bytes]:
 
 def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool] = lambda entry: True) -> Path:
     """Return the folder of a key. If the entry is missing or incomplete, call `make` to create it. Errors of `make`
-    pass through. Raise BadInput if other users could have written to the folder.
-    """
+    pass through. Raise BadInput if other users could have written to the folder."""
     entry = entry_of(key)
     if _used(entry) and whole(entry):
         return entry
@@ -83,8 +81,7 @@ def _used(entry: Path) -> bool:
     """Return True if the entry exists. Set the time of its last use to the present time.
 
     Files of an entry are loaded as libraries and executed. The entry must therefore belong to this user, in a folder
-    that only this user can write to.
-    """
+    that only this user can write to."""
     if not os.path.lexists(entry):
         return False
     _ours(entry.parent)

@@ -1,7 +1,6 @@
 """Colours of all pictures. Each colour has one meaning, and people with colour blindness can distinguish the joints'
 colours. The colours come from Okabe and Ito, *Color Universal Design* (2008). A dark red replaces the yellow of this
-source, because yellow is hard to see on white.
-"""
+source, because yellow is hard to see on white."""
 
 DESIRED, MEASURED, TRUE, ERROR = "#999999", "#0072B2", "#56B4E9", "#D55E00"
 FEED_FORWARD, FEEDBACK, REST, ALL = "#009E73", "#E69F00", "#CC79A7", "#000000"  # REST: friction and rotor torques

@@ -27,8 +27,7 @@ def missing(module: str | None) -> str | None:
     """Return the error line for a missing module of an extra; None for any other module.
 
     The line names the packages of the extra. If several extras install the module, the line names only the module's
-    package.
-    """
+    package."""
     extras = [extra for extra, packages in EXTRAS.items() if module in packages]
     if module is None or not extras:
         return None

@@ -18,8 +18,7 @@ def check_size(path: Path, largest: int) -> int:
     """Return the size of a file, bytes.
 
     Raise BadInput for a file larger than `largest`, and for a file that is not regular, because reading a pipe may
-    never end.
-    """
+    never end."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -2,8 +2,7 @@
 
 Source: https://mcap.dev/spec. A record has a type (opcode), a length and a content. A chunk contains the CRC-32 of its
 unpacked content. An attachment has a separate CRC-32. DataEnd contains the CRC-32 of all bytes before it. If a CRC is
-0, there is no check sum. Records after DataEnd only repeat and index data, so the reader stops there.
-"""
+0, there is no check sum. Records after DataEnd only repeat and index data, so the reader stops there."""
 
 import struct
 import zlib
@@ -33,8 +32,7 @@ class Damaged(Exception):
 def records(path: Path) -> Iterator[tuple[Any, bool]]:
     """Yield every record up to DataEnd as an object of the package mcap, and True if a check sum protects the record.
     The reader unpacks chunks and yields the records in them. Raise Damaged for an impossible record, and if the log
-    ends before DataEnd. Raise BadInput if the file is no MCAP file or too large.
-    """
+    ends before DataEnd. Raise BadInput if the file is no MCAP file or too large."""
     from mcap.records import Attachment, Chunk, DataEnd, Message  # noqa: PLC0415 (0.1 s, and few need it)
     from mcap.stream_reader import breakup_chunk  # noqa: PLC0415
 

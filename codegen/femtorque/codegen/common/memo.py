@@ -13,8 +13,7 @@ def remembered(function: Callable[Concatenate[Subject, Rest], Result]) -> Callab
     """Return `function` with a memo of its results. The memo is stored in the function's first argument, with one
     result for each tuple of further arguments, which must be hashable. The memo serves frozen dataclasses that contain
     arrays, because arrays cannot be keys of a cache. A copy by `dataclasses.replace` has no stored results. All callers
-    share the stored result, so no caller may change it. Errors are not stored.
-    """
+    share the stored result, so no caller may change it. Errors are not stored."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)

@@ -1,7 +1,6 @@
 """Files that commands write. A file is never half written, and never replaces a file of another type. A command
 replaces a file that a command has written, if nobody has changed the file since. To replace a changed file, or the
-log of a run, the command needs --force. An unfinished file has a temporary name.
-"""
+log of a run, the command needs --force. An unfinished file has a temporary name."""
 
 import errno
 import os
@@ -59,8 +58,7 @@ def page(verb: str) -> Kind:
 def _torques(head: bytes, _: bytes) -> bool:
     """Return True for a table of torques: it has only the columns t and joints, and its times start after 0.
 
-    The times of a motion start at 0, the times of torques in the middle of a tick.
-    """
+    The times of a motion start at 0, the times of torques in the middle of a tick."""
     first, *rows = head.split(b"\n", 2)[:2]
     try:
         return first.startswith(b"t,") and b"." not in first and float(rows[0].split(b",")[0]) > 0.0
@@ -86,8 +84,7 @@ def drawn_by(path: Path, verb: str) -> dict[str, str]:
 
 def claim(path: Path, kind: Kind, force: bool = False) -> None:
     """Raise BadInput if writing would replace a file of another type, or a changed file. force: allow replacement of a
-    changed file of the same type.
-    """
+    changed file of the same type."""
     if not path.exists() or not path.is_file():  # no folder; writing to devices and pipes is harmless
         return
     if not kind.of(*_ends(path)):
@@ -124,8 +121,7 @@ BUILD = Path(os.environ.get("FEMTORQUE_BUILD", "build"))  # folder of images, be
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path. On success, the file at this path replaces `path`. If writing fails, the old file
-    remains. Raise OSError that names `path` if the folder is not writable.
-    """
+    remains. Raise OSError that names `path` if the folder is not writable."""
     if path.exists() and not path.is_file() and not path.is_dir():  # a device, a pipe
         yield path
         return

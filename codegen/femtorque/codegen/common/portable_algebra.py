@@ -3,8 +3,7 @@ processor.
 
 In LAPACK the order of sums depends on the processor (vectors.py). The methods in this module sum in one fixed order.
 The methods are Gaussian elimination with row pivots, Gram-Schmidt applied twice (as accurate as Householder), and
-Jacobi rotations (Golub and Van Loan, Matrix Computations).
-"""
+Jacobi rotations (Golub and Van Loan, Matrix Computations)."""
 
 import math
 
@@ -20,8 +19,7 @@ SWEEPS, ROUNDING = 40, 2.0**-53
 
 def solve(A: Array, b: Array, singular: bool = False) -> Array:
     """Return the solution x (..., n, k) of A x = b, with A (..., n, n), b (..., n, k). Raise numpy.linalg.LinAlgError
-    if A is singular. singular: do not raise, but set the undetermined components of x to zero; for stacks.
-    """
+    if A is singular. singular: do not raise, but set the undetermined components of x to zero; for stacks."""
     n = A.shape[-1]
     shape = np.broadcast_shapes(A.shape[:-2], b.shape[:-2])
     if not n:
@@ -79,8 +77,7 @@ def _regular(found: bool) -> None:
 
 def distances(A: Array) -> Array:
     """Return the distance (..., n) of every column of A (..., m, n), m >= n, from the span of the earlier columns. With
-    A = Q R, the distance of column k from this span is |R_kk|.
-    """
+    A = Q R, the distance of column k from this span is |R_kk|."""
     Q: list[Array] = []
     found = []
     for k in range(A.shape[-1]):
@@ -94,8 +91,7 @@ def distances(A: Array) -> Array:
 
 def _across(v: Array, Q: list[Array]) -> Array:
     """Return v minus its components along the orthonormal vectors Q, all (..., m). The components are subtracted twice,
-    to reduce the rounding error.
-    """
+    to reduce the rounding error."""
     for _ in range(2 if Q else 0):
         for q in Q:
             v = v - q * np.asarray(dot(q, v))[..., None]
@@ -105,8 +101,7 @@ def _across(v: Array, Q: list[Array]) -> Array:
 def basis(A: Array, tolerance: float) -> Array:
     """Return orthonormal rows (rank, n) that span the rows of A (m, n). Each step takes the row that is farthest from
     the span. A row counts as independent if its distance from the span of the earlier rows exceeds `tolerance`,
-    relative to the longest row.
-    """
+    relative to the longest row."""
     left: list[list[float]] = A.tolist()
     Q: list[list[float]] = []
     longest = 0.0
@@ -189,8 +184,7 @@ def _rounds(n: int) -> list[tuple[Array, Array]]:
 def _rotate(A: Array, V: Array, p: Array, q: Array) -> bool:
     """Rotate the axes p and q of A, and the rows of V, so that all A[p, q] become zero.
 
-    Return False if all A[p, q] are negligible.
-    """
+    Return False if all A[p, q] are negligible."""
     between, a, b = A[p, q], A[p, p], A[q, q]
     turned = np.abs(between) > ROUNDING * np.sqrt(a * b)
     if not np.any(turned):

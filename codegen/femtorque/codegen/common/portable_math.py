@@ -2,8 +2,7 @@
 
 NumPy and the C library select code by processor type, and the last bits of the results differ. All functions are
 sequences of rounded sums and products in a fixed order. The functions' errors are below one unit in the last place. The
-polynomials and the reduction of angles are those of Sun's fdlibm (1993).
-"""
+polynomials and the reduction of angles are those of Sun's fdlibm (1993)."""
 
 import math
 from decimal import Context, Decimal

@@ -1,6 +1,5 @@
 """The project's settings for Jinja2: an undefined name is an error, and a line with only a block tag disappears. The
-import is inside the function because a cached image needs no template.
-"""
+import is inside the function because a cached image needs no template."""
 
 from __future__ import annotations
 

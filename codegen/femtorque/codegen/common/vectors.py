@@ -2,8 +2,7 @@
 
 NumPy computes products with a linear-algebra library that has different code per processor family. The order of
 summation then differs, and products may be added before rounding. In this module every product is rounded, and every
-sum runs from the first term to the last. For small matrices, as mechanisms have them, this is not slower.
-"""
+sum runs from the first term to the last. For small matrices, as mechanisms have them, this is not slower."""
 
 import math
 from typing import Any
@@ -21,8 +20,7 @@ _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 def cross(a: Array, b: Array) -> Array:
     """Return a x b (..., 3), bit-identical to numpy.cross along the last axis.
 
-    For single vectors this function takes 2 % of numpy's time.
-    """
+    For single vectors this function takes 2 % of numpy's time."""
     if a.ndim == 1 and b.ndim == 1:
         (x, y, z), (u, v, w) = a.tolist(), b.tolist()
         return np.array((y * w - z * v, z * u - x * w, x * v - y * u))
@@ -54,8 +52,7 @@ def norm(v: ArrayLike, axis: int = -1) -> Any:
 
 def product(a: Array, b: Array, *more: Array) -> Any:
     """Return the product a b, or a b c ... from the left. The factors are matrices (..., m, k), (..., k, n) or vectors
-    (k,), as for the operator @.
-    """
+    (k,), as for the operator @."""
     first = _product(np.asarray(a, float), np.asarray(b, float))
     return product(first, *more) if more else first
 

@@ -2,8 +2,7 @@
 the control law combines several constants of a joint (THEORY.md section 7). u is a half increment of the target, rad or
 m, so that qd = (u + u') / dt and qdd = 2 (u - u') / dt^2.
 
-Comments at the constants below give the default values of keys that the mechanism file omits.
-"""
+Comments at the constants below give the default values of keys that the mechanism file omits."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -162,8 +161,7 @@ def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) 
 
 def ring_size(knot_hz: int, joints: int) -> int:
     """Return the number of segments in the ring buffer, a power of two. The ring buffer holds at least a second of
-    motion, unless RING_BYTES is too small.
-    """
+    motion, unless RING_BYTES is too small."""
     wanted, room = math.ceil(math.log2(knot_hz * RING_S)), math.floor(math.log2(RING_BYTES / (QUINTIC_BYTES * joints)))
     return max(2, 1 << min(wanted, room))
 
@@ -175,8 +173,7 @@ def ramp(rate_hz: int) -> int:
 
 def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -> JointConstants:
     """Return the constants that the control law and the safety checks need for one joint. measured: true if the board
-    reads the encoder. For an unmeasured joint, the gains are zero and the following error is not checked.
-    """
+    reads the encoder. For an unmeasured joint, the gains are zero and the following error is not checked."""
     hz, bus = float(mechanism.control.rate_hz), _bus(mechanism)
     slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
     count = _count(joint)
@@ -274,8 +271,7 @@ def _bus(mechanism: Mechanism) -> float:
 def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> float:
     """Return the bus voltage, V, above which the firmware reports an overvoltage.
 
-    A reading at the upper end of the board's measuring range counts as too high.
-    """
+    A reading at the upper end of the board's measuring range counts as too high."""
     most = bus_most(board) if board else math.inf
     if board and most < BUS_TOLD * nominal:
         refuse(mechanism, "board.bus_voltage", nominal, f"board {board.name!r} measures at "
@@ -292,8 +288,7 @@ def _following(joint: Joint, effort: float) -> float:
 def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
     """Return the motion limits that the board applies to each streamed joint in FOLLOW.
 
-    Raise Refused if the mechanism cannot use FOLLOW.
-    """
+    Raise Refused if the mechanism cannot use FOLLOW."""
     if why := follow.unfollowed(mechanism):
         raise Refused(f"{mechanism.name} cannot follow targets that are sent live: {why}")
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name) if mechanism.board else None
@@ -415,8 +410,7 @@ def _brake(mechanism: Mechanism, board: Board | None) -> BrakeTimes:
     """Return the brakes' release and engage times in ticks, rounded up. One tick is added because the pin changes
     within a tick.
 
-    The brakes release when the bridges are awake.
-    """
+    The brakes release when the bridges are awake."""
     brake, hz = mechanism.safety.brake, mechanism.control.rate_hz
     if brake is None or (board is not None and board.outputs is None):
         return BrakeTimes(0, 0, 0)

@@ -3,8 +3,7 @@
 The method is the momentum observer of De Luca and Mattone, with this project's integration step. The residual is the
 torque of the measured motion minus the motors' torque. One low-pass filter filters the residual. For a motor on a
 bridge, the torque follows from its voltage, back-EMF and winding lag. For a drive, the torque is its setpoint, delayed
-by the time of command and answer.
-"""
+by the time of command and answer."""
 
 import math
 from collections.abc import Sequence
@@ -66,8 +65,7 @@ NOTHING = ContactDetection([], 0.0, 0.0, 0, 0, 0, RETURN_TRIES)
 def detection(mechanism: Mechanism, board: Board | None, rows: Sequence[JointConstants],
               opens: int) -> ContactDetection:
     """Return the constants of contact detection; NOTHING if the mechanism file has no table [feel]. Raise BadInput.
-    rows: the constants of the joints from the main table. opens: ticks that the brakes take to release.
-    """
+    rows: the constants of the joints from the main table. opens: ticks that the brakes take to release."""
     feel = mechanism.feel
     if feel is None:
         return NOTHING
@@ -111,8 +109,7 @@ def noises(mechanism: Mechanism, rows: Sequence[JointConstants]) -> list[float]:
 
 def threshold(joint: Joint, effort: float, noise: float) -> Contact:
     """Return a joint's contact threshold, N m or N: the file's value or a default. The default is a weighted sum of
-    effort, dry friction and noise.
-    """
+    effort, dry friction and noise."""
     share = SHARE_OF_DRIVE if joint.drive else SHARE
     return joint.contact or Contact(torque=share * effort + hidden(joint, effort) + OF_NOISE * noise)
 

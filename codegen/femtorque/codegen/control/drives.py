@@ -1,6 +1,5 @@
 """Constants of drives on buses, for ft_config: a row per drive, in the order of joints. Comments at the constants below
-give the default values of keys that the mechanism file omits.
-"""
+give the default values of keys that the mechanism file omits."""
 
 import math
 from dataclasses import dataclass
@@ -69,8 +68,7 @@ class SettingConstants:
 def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
     """Return the data that the check of a drive's settings needs. watchdog: time-out of the drive's watchdog, s.
 
-    A servo's position limits are encoder counts within one turn.
-    """
+    A servo's position limits are encoder counts within one turn."""
     own, setting = drive.type, drive.servo
     if setting is None:
         ends = sorted(drive.zero + drive.sign * at * drive.gear for at in (joint.limits.lower, joint.limits.upper))

@@ -19,8 +19,7 @@ class AgeConstants:
 def ages(mechanism: Mechanism) -> dict[str, float]:
     """Return {joint: age of its measured position when the control law runs, s} for drives on buses.
 
-    The bus traffic takes place at the end of a tick.
-    """
+    The bus traffic takes place at the end of a tick."""
     found: dict[str, float] = {}
     for bus in mechanism.buses:
         own = [(j.name, j.drive) for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]

@@ -2,8 +2,7 @@
 moving joint has a random error of up to half a step at every tick. The observer turns this error into a velocity error,
 and the inertia turns the velocity error into a torque error. The low-pass filter then removes the noise above its
 bandwidth. All operations are linear, so the noise variance is proportional to the sum of the squared responses to one
-error.
-"""
+error."""
 
 import math
 
@@ -26,8 +25,7 @@ def felt_noise(mechanism: Mechanism, steps: ArrayLike, losses: ArrayLike) -> Arr
 
     In closed loops the result ignores the poses above the quantile SHARE, because noise is large near singular poses.
     The mechanism needs the table [feel], and the number of streamed joints must equal the degrees of freedom. steps:
-    steps of the encoders, rad or m (n,). losses: back-EMF damping of the motors, N m s/rad or N s/m (n,).
-    """
+    steps of the encoders, rad or m (n,). losses: back-EMF damping of the motors, N m s/rad or N s/m (n,)."""
     model = Model.of(mechanism)
     poses, assembly = sample_poses(model), assemble(model)
     masses, free = mass_matrix(model, poses), list(assembly.independent)

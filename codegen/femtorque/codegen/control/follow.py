@@ -6,8 +6,7 @@ has at the largest velocity. A velocity limit is at most the file's limit, and a
 no-load speed. The effort that remains after weight and dry friction is available for motion. At most TURNING of this
 remainder goes to centrifugal and Coriolis torques, viscous friction and the motor's loss of torque at speed. In
 mechanisms with closed loops or mimic joints, the limits ignore centrifugal and Coriolis torques. Near singular poses
-these torques would reduce the velocity limit to zero. The acceleration rises from zero to its limit in BUILD_UP.
-"""
+these torques would reduce the velocity limit to zero. The acceleration rises from zero to its limit in BUILD_UP."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -162,8 +161,7 @@ class _Asked:
 def _speeds(asked: Sequence[_Asked], speeds: Array) -> Array:
     """Return speeds (J,), at most `speeds`. The torques that these speeds cause take at most TURNING of the effort that
     remains after weight and friction. In each step the search finds the joint and pose with the largest excess. The
-    search then slows the joint that causes the largest fraction of this excess.
-    """
+    search then slows the joint that causes the largest fraction of this excess."""
     found = speeds.copy()
     for one in asked:
         room = TURNING * one.left()
@@ -180,8 +178,7 @@ def _speeds(asked: Sequence[_Asked], speeds: Array) -> Array:
 def _accelerations(asked: Sequence[_Asked], base: Array, speeds: Array) -> Array:
     """Return accelerations (J,), at most `base`, for which the torques of all joints suffice.
 
-    The first step limits each joint as if it moved alone. One factor then scales all joints together.
-    """
+    The first step limits each joint as if it moved alone. One factor then scales all joints together."""
     alone = base.copy()
     for one in asked:
         own = np.diagonal(one.moves, axis1=-2, axis2=-1)
@@ -228,8 +225,7 @@ def _turn(turning: Array, model: Model, poses: Array, weight: Array, moving: Seq
     """Fill in `turning` for a mechanism without closed loops. moving: (streamed joint, body).
 
     The centrifugal and Coriolis torque of a joint is a quadratic form of the velocities. The sum of the magnitudes of
-    the form's coefficients is an upper bound of this torque for all signs of the velocities.
-    """
+    the form's coefficients is an upper bound of this torque for all signs of the velocities."""
     rows, bodies = [k for k, _ in moving], [body for _, body in moving]
 
     def torques(sets: Sequence[tuple[int, ...]]) -> Array:

@@ -11,8 +11,7 @@ map their torques to the independent joints, and the independent velocities to t
 their modes join the independent coordinates, with stiffness and damping.
 
 `stiffest_gains`: Ku = m w^2, Kv = 2 damping m w, with the joint's smallest apparent inertia m over its range. w is the
-largest value for which the loop is stable at every pose with all gains multiplied by `margin`.
-"""
+largest value for which the loop is stable at every pose with all gains multiplied by `margin`."""
 
 from __future__ import annotations
 
@@ -57,8 +56,7 @@ def sample_poses(model: Model) -> Array:
     return equal poses.
 
     In closed loops each pose is on the straight line from the assembled pose to its target. The pose lies as near to
-    the target as the closed loops allow.
-    """
+    the target as the closed loops allow."""
     assembly = assemble(model)
     free = [model.bodies[i] for i in assembly.independent]
     count = max(8, POSES * 6 // max(model.n, 6))
@@ -74,8 +72,7 @@ def sample_poses(model: Model) -> Array:
 def halton(count: int, dimensions: int) -> Array:
     """Return the first points (count, dimensions) of Halton's sequence in the unit cube, in consecutive prime bases.
 
-    SciPy offers this sequence too, but its import takes 0.4 s per command.
-    """
+    SciPy offers this sequence too, but its import takes 0.4 s per command."""
     primes: list[int] = []
     while len(primes) < dimensions:
         primes.append(next(p for p in counting((primes or [1])[-1] + 1) if all(p % q for q in primes)))
@@ -98,8 +95,7 @@ def _range(body: Body) -> tuple[float, float]:
 def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
     """Return the smallest apparent inertia (a,) of each driven joint over the poses, if the other joints are free: 1 /
     (G M^-1 G')_jj. masses (P, k, k): mass matrices of the independent joints. moves (P, a, k): G of the driven joints,
-    by default the identity.
-    """
+    by default the identity."""
     inverse = np.linalg.inv(masses)
     if moves is not None:
         inverse = moves @ inverse @ np.swapaxes(moves, -1, -2)
@@ -151,8 +147,7 @@ class SampledLoop:
 
     def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
         """Return the spectral radius of the closed loop at all poses (P,), or only at the poses with the indices `at`.
-        The state vector consists of q, qd, f, predicted position, velocity and the last `lead` commands.
-        """
+        The state vector consists of q, qd, f, predicted position, velocity and the last `lead` commands."""
         A, B, G = (x if at is None else x[list(at)] for x in (self.A, self.B, self.moves))
         n, k, (l1, l2), dt = len(ku), G.shape[-1], self.observer, self.dt
         one, P = np.eye(n), 2 * k + n  # P: states of the plant
@@ -183,8 +178,7 @@ class SampledLoop:
 def _motors(model: Model) -> tuple[Array, Array]:
     """Return R/L (n,) 1/s and (N K)^2/R (n,) N m s/rad.
 
-    Ideal joints, and servos with current setpoints, follow their command within a hundredth of a tick.
-    """
+    Ideal joints, and servos with current setpoints, follow their command within a hundredth of a tick."""
     lag, back_emf = np.full(model.n, 100.0 / model.dt), np.zeros(model.n)
     for i, body in enumerate(model.bodies):
         if (motor := body.joint.motor) and not body.joint.takes_torque:

@@ -1,8 +1,7 @@
 """Gravity load on the motors of a mechanism at rest, and the joints that fall when the motors lose power.
 
 A joint counts as loaded if its gravity torque exceeds its Coulomb friction anywhere in its range. Motors without power
-are assumed to have no holding torque, because mechanism files have no cogging and no self-locking gears.
-"""
+are assumed to have no holding torque, because mechanism files have no cogging and no self-locking gears."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -100,8 +99,7 @@ def resolved(mechanism: Mechanism) -> Safety:
 
     After the loss of the host or a bad knot, sensors, drivers and control law still work. The reaction is therefore
     park if there is a park pose. Without a park pose the reaction is hold if a joint would fall, and coast if no joint
-    would fall.
-    """
+    would fall."""
     safety = mechanism.safety
     if safety.host != "auto":
         return safety
@@ -115,8 +113,7 @@ def _host(safety: Safety, found: dict[str, float]) -> str:
 
 def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
     """Return text lines that name the joints that fall after the loss of the host, and the joints that fall without
-    power. weak: joints whose effort is less than the largest gravity torque.
-    """
+    power. weak: joints whose effort is less than the largest gravity torque."""
     found = loaded(mechanism) if any(j.motor or j.drive for j in mechanism.moving) else {}
     if not found:
         return []

@@ -1,8 +1,7 @@
 """Constants of the lab modes and of the reactions to faults, for ft_config: one row per joint, and one number per
 fault.
 
-Comments at the constants below give the default values of keys that the mechanism file omits.
-"""
+Comments at the constants below give the default values of keys that the mechanism file omits."""
 
 import math
 from dataclasses import dataclass
@@ -101,8 +100,7 @@ def _retract(joint: Joint, home: Home) -> float:
 
 def reactions(mechanism: Mechanism) -> list[tuple[str, str]]:
     """Return (fault, reaction) as messages.FAULT_CLASSES assigns them, in the order of the faults' numbers.
-    [safety.park] may assign "park" to overheating and to a low supply.
-    """
+    [safety.park] may assign "park" to overheating and to a low supply."""
     safety = resolved(mechanism)
     chosen = {fault: getattr(safety, name)
               for name, (faults, _, _) in messages.FAULT_CLASSES.items() for fault in faults}

@@ -6,8 +6,7 @@ before streaming, FOLLOW and the board use these limits.
 effort is the minimum of limits.effort, the stall torque, the current loop's range and the drive's torque. The second
 term is a line in qd: the steady state of the motor's voltage equation, with stall = K N V / R and fall = (K N)^2 / R. V
 is the fraction of the supply voltage that the bridge, current loop or servo can apply. A drive whose motor data are
-unknown does not have this line.
-"""
+unknown does not have this line."""
 
 from __future__ import annotations
 
@@ -55,8 +54,7 @@ class Motor:
 def current_range(mechanism: Mechanism, joint: Joint) -> float:
     """Return the current at a duty of 1, A, for a joint with a current loop, else 0.
 
-    The current loop reads a duty as a fraction of this range.
-    """
+    The current loop reads a duty as a fraction of this range."""
     if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
         return 0.0
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)

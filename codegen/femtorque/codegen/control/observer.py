@@ -9,8 +9,7 @@ At every tick, with the measured position y and the position predicted at the pr
 Both poles are at exp(-2 pi f dt), so the observer is critically damped with bandwidth f, and stable at any tick. During
 a motion, the observer adds the target's velocity change per tick to qd, and half of this change times dt to the
 prediction. The estimate then does not lag during accelerations. This change does not depend on the loop's state, so the
-poles stay where they are.
-"""
+poles stay where they are."""
 
 import math
 

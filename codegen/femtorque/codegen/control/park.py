@@ -1,8 +1,7 @@
 """Constants of parking, for ft_config: the park pose and the speed of the motion. FOLLOW's governor moves every joint
 directly to its park position, with limits scaled down from FOLLOW's limits. Each joint stays between its start and its
 park position, so the arm stays in the box of the joints' ranges. A mechanism with closed loops cannot park, because its
-loops cannot be closed at every point of this box.
-"""
+loops cannot be closed at every point of this box."""
 
 import math
 from collections.abc import Sequence
@@ -83,8 +82,7 @@ def wayless(mechanism: Mechanism) -> str:
 def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
             supply: tuple[float, float]) -> Parking | None:
     """Return the constants of parking; None if the file has no park pose. Raise BadInput that names the key of the
-    mechanism file. limits: limits of FOLLOW. supply: lowest and nominal voltage, V.
-    """
+    mechanism file. limits: limits of FOLLOW. supply: lowest and nominal voltage, V."""
     park = checked(mechanism)
     if park is None:
         return None

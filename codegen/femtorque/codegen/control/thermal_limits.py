@@ -2,8 +2,7 @@
 
 The heat h is a low-pass filter of the squared current I, with the thermal time constant T: T h' = (I/I_c)^2 - h. h is
 therefore 1 at the continuous current I_c. From cold, a peak I_p may last T ln(1 / (1 - (I_c/I_p)^2)). The current is
-tau / (K N).
-"""
+tau / (K N)."""
 
 import math
 from dataclasses import dataclass

@@ -33,8 +33,7 @@ class BitTiming:
 def sample_point(bitrate: int) -> float:
     """Return CiA's recommended sample point, as a fraction of the bit time (CiA 301).
 
-    SocketCAN uses this point as its default, also in CAN FD's data phase.
-    """
+    SocketCAN uses this point as its default, also in CAN FD's data phase."""
     return 0.75 if bitrate > 800_000 else 0.8 if bitrate > 500_000 else 0.875
 
 
@@ -45,8 +44,7 @@ def timings(clock_hz: int, bitrate: int, prescaler: int, before: int, behind: in
     first. All nodes of a bus need equal bit rates, so this list has only exact timings. compensated: largest data-phase
     prescaler with which the controller compensates the delay of its transceiver. Timings with a prescaler up to this
     limit come first in the list. Timings with a larger prescaler must have their sample point after the delay. latest:
-    desired sample point instead of CiA's. No timing samples later.
-    """
+    desired sample point instead of CiA's. No timing samples later."""
     found, wanted = [], sample_point(bitrate) if latest is None else latest
     for divider in range(1, prescaler + 1):
         quanta, left = divmod(clock_hz, divider * bitrate)

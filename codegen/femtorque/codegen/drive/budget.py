@@ -4,8 +4,7 @@ In each tick the board sends one frame to each drive and receives one reply. Eac
 drives report their state only on request, and receive one more frame. Heartbeats reduce the available time. The number
 of bits per frame is an average over random contents. A tenth of the bus time stays free, so that frames can be repeated
 after an error. In the worst case a stuffed bit follows every fourth bit. The frames must fit into a tick with these
-stuffed bits too.
-"""
+stuffed bits too."""
 
 import random
 from collections.abc import Sequence
@@ -123,8 +122,7 @@ def measured_after(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> list[
 
     A drive measures its position at the end of the question. Without a question it measures at the end of the command.
     Among the waiting frames, the frame with the lowest identifier is sent first. A drive's answer is not ready early
-    enough to be the next frame on the bus.
-    """
+    enough to be the next frame on the bus."""
     if wire.kind in WIRES:
         half_duplex = WIRES[wire.kind].wire
         assert half_duplex is not None

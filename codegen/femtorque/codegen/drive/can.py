@@ -1,7 +1,6 @@
 """CAN frames, and their duration on the bus with all stuffed bits.
 
-Covers data frames of classic CAN (CRC-15) and of CAN FD with and without a faster data phase, by ISO 11898-1:2015.
-"""
+Covers data frames of classic CAN (CRC-15) and of CAN FD with and without a faster data phase, by ISO 11898-1:2015."""
 
 from dataclasses import dataclass
 
@@ -108,8 +107,7 @@ def _number(value: int, width: int) -> list[int]:
 def _stuffed(plain: list[int]) -> int:
     """Return the number of inserted (stuffed) bits.
 
-    After five equal bits the sender inserts an opposite bit. The inserted bit is the first of the next five bits.
-    """
+    After five equal bits the sender inserts an opposite bit. The inserted bit is the first of the next five bits."""
     count, last, run = 0, -1, 0
     for bit in plain:
         run = run + 1 if bit == last else 1

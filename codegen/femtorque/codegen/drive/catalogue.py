@@ -2,8 +2,7 @@
 
 Published tables disagree (`note`), and the ranges are settings of a drive. A mechanism file may override every range.
 Before arming, the board compares these ranges with the drive's settings. An inertia of 0 means that the rotor inertia
-is not published.
-"""
+is not published."""
 
 import pkgutil
 from importlib import import_module

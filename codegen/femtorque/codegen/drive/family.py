@@ -3,8 +3,7 @@
 A family is a package below `femtorque.codegen.drive.families`. The package has a descriptor named FAMILY, and its
 folder has the C source of the family. The virtual drive of this family is the package with this name in
 `femtorque.hil.drives.families`. `femtorque.codegen.drive.catalogue` finds all families. No code outside its package
-names a family.
-"""
+names a family."""
 
 from __future__ import annotations
 
@@ -253,8 +252,7 @@ class Family:
     command: packs a command for a drive, its id and CAN FD or not. velocity_known, torque_known: true if the range can
     be read, or the family has no range. samples: latest sample points for CAN FD that are known to work, as shares of a
     bit, in arbitration and in the data phase. notes: a row of docs/drives.md (ranges read, enabled reported, errors,
-    left alone).
-    """
+    left alone)."""
 
     name: str
     title: str

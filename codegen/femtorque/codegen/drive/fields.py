@@ -3,8 +3,7 @@
 A frame is a sequence of fields, the most significant bit first, as in the command of the MIT mode. A field of N bits
 represents a range linearly: 0 is the lowest value, 2^N - 1 the highest. Encoding clamps a value to the range and rounds
 it to a step. No number overflows, and the code of zero has an error of at most half a step. If the drive truncates
-instead (bgkatz/motorcontrol, float_to_uint), the error is at most one step.
-"""
+instead (bgkatz/motorcontrol, float_to_uint), the error is at most one step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

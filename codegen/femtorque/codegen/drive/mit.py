@@ -23,8 +23,7 @@ def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Fram
     """Return a command whose values are clamped to the ranges.
 
     A command whose position, velocity and kp fields have all bits set would be a special command. The function
-    therefore subtracts one step from the position.
-    """
+    therefore subtracts one step from the position."""
     scales = ranges(drive)
     counts = {name: scale.encode(getattr(target, name)) for name, scale in scales.items()}
     counts["position"] -= all(counts[name] == scales[name].top for name in ("position", "velocity", "kp"))

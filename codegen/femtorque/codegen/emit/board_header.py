@@ -143,8 +143,7 @@ def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, s
     """Return ft_board.h of one mechanism on one board, {file name: text}.
 
     Raise BadInput if the board cannot do this. pil: the host simulates the plant, and every pin that could cause motion
-    stays low.
-    """
+    stays low."""
     for joint, channel in served(mechanism, board) if pil else ():
         if channel and joint.motor and joint.motor.drive == "current":
             raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current",
@@ -266,8 +265,7 @@ def _gate_driver(board: Board) -> GateDriver | None:
     """Return the control registers of the DRV8301 and its select pins.
 
     The register values select six PWM inputs, latched shutdown at the next lower trip voltage, 1.7 A gate current, and
-    the amplifier's gain.
-    """
+    the amplifier's gain."""
     driver = board.gate_driver
     if driver is None:
         return None
@@ -324,8 +322,7 @@ def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], outpu
     """Return the board resources that the image uses.
 
     Uses by joints have the joints' order and names. outputs: pins of the brakes and of the servos' supply, if the
-    mechanism has them.
-    """
+    mechanism has them."""
     unused = tuple(f"{kind}.{name}." for kind, there in (("can", board.can), ("half_duplex", board.half_duplex))
                    for name in there if name not in buses)
     found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]

@@ -2,8 +2,7 @@
 ft_step calls ft_tree and ft_loop. ft_step has the same interface as the step of every mechanism, with the streamed
 joints only. In each tick, ft_loop corrects the dependent joints' positions once and computes their velocities and
 accelerations. The open tree's step then computes the torques of all joints. The transposed velocity matrix at s_k maps
-the dependent joints' torques to the independent joints.
-"""
+the dependent joints' torques to the independent joints."""
 
 from dataclasses import dataclass
 from textwrap import wrap
@@ -44,8 +43,7 @@ cuts. This is only for comparison.
 class Common:
     """Context that every file of a closed mechanism needs.
 
-    A pair holds a joint's index in the tree and its index among the streamed joints.
-    """
+    A pair holds a joint's index in the tree and its index among the streamed joints."""
 
     name: str
     length: str  # m
@@ -105,8 +103,7 @@ class Allocation:
 def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, str]:
     """Return {file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c). prefix: prefix of
     the names if there are several modes. ramped: true if the constraint forces rise and fall gradually at a change of
-    mode.
-    """
+    mode."""
     assembly = assemble(model)
     loop = LoopStep(assembly)
     partition = model.mechanism.control.allocation == "partition"

@@ -1,8 +1,7 @@
 """The identity of a configuration: the SHA-256 digest of all inputs that affect the chip's results. The inputs are the
 canonical mechanism, all emitted sources, the hand-written firmware without unused drive families, the build flags, the
 compiler, and the version in ABOUT. The emitted sources contain the data of board, gains, templates and message table.
-The first two bytes of the digest are the tag that every frame carries.
-"""
+The first two bytes of the digest are the tag that every frame carries."""
 
 import hashlib
 import shutil
@@ -38,8 +37,7 @@ def compiler_identity() -> str:
     """Return the first line that the ARM compiler prints for --version.
 
     Without a compiler on PATH, return the line of the compiler that built this installation's images. Without these
-    images, name PlatformIO's compiler.
-    """
+    images, name PlatformIO's compiler."""
     path = shutil.which(COMPILER)
     if path is None:
         brought = PREBUILT / IDENTITY

@@ -1,7 +1,6 @@
 """ft_families.h and ft_frame_bytes.h: dispatch functions for a mechanism's drive families, and the frame length.
 
-The emitted C contains only the functions of these families, chosen at emission.
-"""
+The emitted C contains only the functions of these families, chosen at emission."""
 
 from dataclasses import dataclass
 

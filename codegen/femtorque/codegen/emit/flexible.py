@@ -1,7 +1,6 @@
 """Emitted C of mechanisms with flexible links: ft_step.c for the tree, ft_flexible.c for the modes of the links. Tables
 contain the constants of the link modes. In each tick the C loops over the modes of each bending plane. A mode takes
-about 50 instructions (assurance/bench/test_flexible_instructions.py).
-"""
+about 50 instructions (assurance/bench/test_flexible_instructions.py)."""
 
 from dataclasses import dataclass
 

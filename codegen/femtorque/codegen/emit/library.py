@@ -44,8 +44,7 @@ class Context:
 
 def render(mechanism: Mechanism, sources: dict[str, str], version: str) -> dict[str, str]:
     """Return {path in the folder: text} of the library without its README. sources: {file name: text}. version: version
-    of the library, as MAJOR.MINOR.PATCH.
-    """
+    of the library, as MAJOR.MINOR.PATCH."""
     instant = "ft_rnea.h" in sources
     context = Context(
         mechanism=mechanism,

@@ -1,7 +1,6 @@
 """Emission of the step of mechanisms with several modes: one step per mode, and ft_step, which calls the step of the
 present mode. Every mode is rendered as if it were the only one, but with the mode's number in all names (ft_m1_step,
-ft_m1_loop). Each mode has its own constants, sizes and order of joints.
-"""
+ft_m1_loop). Each mode has its own constants, sizes and order of joints."""
 
 from dataclasses import dataclass
 

@@ -120,8 +120,7 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
     top. With repetition counters the update comes once per tick. Centred timers make it at the top. A tick therefore
     lasts a whole number of PWM periods. Timers that are not centred start in the middle of their period, so that their
     updates coincide with those of the centred timers. A timer without a repetition counter makes an update in every
-    period.
-    """
+    period."""
     assert mechanism.board is not None and board.outputs is not None
     rate_hz, pwm_hz = mechanism.control.rate_hz, mechanism.board.pwm_hz
     used: dict[str, set[int]] = {}
@@ -259,8 +258,7 @@ def _jump(mechanism: Mechanism, joint: Joint, full: float) -> float:
     """Return a current step from one PWM period to the next, A, that cannot occur in an intact winding. full: current
     at a duty of 1, A. The bus voltage and an equal back-EMF together give the fastest change. The limit is three times
     this change, because at 20 kHz or in saturation the inductance is less than in the file. The limit is at least the
-    sensor's noise.
-    """
+    sensor's noise."""
     assert mechanism.board is not None and joint.motor is not None
     sound = 2.0 * mechanism.board.bus_voltage / joint.motor.L / mechanism.board.pwm_hz
     return max(JUMP * sound, JUMP_LEAST * full)
@@ -278,8 +276,7 @@ def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, flo
     A.
 
     The current is the mean of the readings that the test of the pulse uses. A duty takes effect at the update that
-    follows the reading at which the firmware wrote it.
-    """
+    follows the reading at which the firmware wrote it."""
     assert mechanism.board is not None and joint.motor is not None
     motor, pwm_hz = joint.motor, mechanism.board.pwm_hz
     periods, judging = _pulse_periods(mechanism)

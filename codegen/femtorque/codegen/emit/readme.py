@@ -66,8 +66,7 @@ def what(name: str, model: Model) -> str:
 
 def render(model: Model, files: list[str], library: bool = False, derivatives: bool = False) -> dict[str, str]:
     """Return README.md of a folder with these files. library: a library contains the files in src/. derivatives:
-    ft_rnea.c has derivatives of torques.
-    """
+    ft_rnea.c has derivatives of torques."""
     control = model.mechanism.control
     context = Context(
         mechanism=model.mechanism,

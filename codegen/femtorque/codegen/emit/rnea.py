@@ -4,8 +4,7 @@ The C is for a user's controller. The functions compute tau(q, q', q'') and the 
 rad and m. Calls may come at any state and in any order. Open trees need no state between two calls. For closed loops,
 the state is the last pose in which the loops were closed. The functions that start the step (ft_closed.c.j2) move the
 loops from that pose to the next pose. The solution of the loops and the allocation of torques use the same code as the
-step (step/closed.py). `generate --derivatives` adds the mass matrix, dtau/dq and dtau/dq' (step/derivatives.py).
-"""
+step (step/closed.py). `generate --derivatives` adds the mass matrix, dtau/dq and dtau/dq' (step/derivatives.py)."""
 
 from __future__ import annotations
 
@@ -94,8 +93,7 @@ class Unit:
 class Context:
     """Context of ft_rnea.h.j2 and ft_rnea.c.j2.
 
-    The fields from near to refusals are texts that the templates insert for closed loops and modes; otherwise "".
-    """
+    The fields from near to refusals are texts that the templates insert for closed loops and modes; otherwise ""."""
 
     name: str
     intro: list[str]
@@ -149,8 +147,7 @@ def render(model: Model, derivatives: bool = False) -> dict[str, str]:
 
     Flexible links are excluded, because their torque depends on the past. derivatives: include ft_mass, and without
     loops ft_rnea_derivatives. Raise Refused for derivatives in modes, and if more joints are driven than can move
-    independently.
-    """
+    independently."""
     mechanism = model.mechanism
     modes, parts = _modes(mechanism), _units(mechanism, derivatives)
     carried = [joint for joint in mechanism.moving if joint not in mechanism.streamed]

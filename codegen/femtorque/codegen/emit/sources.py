@@ -30,8 +30,7 @@ def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
     Without a board, return the step, the control law's constants and the messages. feedforward=False removes the
     feed-forward torque from the control law, so that its benefit can be measured. pil=True makes the
     processor-in-the-loop image: it receives counts from the host and sends duties to the host. All these images have
-    different digests. step: the result of step_sources, if the caller has it.
-    """
+    different digests. step: the result of step_sources, if the caller has it."""
     files = _unsigned(mechanism, board, feedforward, step, pil)
     return files | digest.render(mechanism, board, digest.digest(mechanism, files), pil)
 
@@ -63,8 +62,7 @@ def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str 
     Equal inputs give bit-identical files. library: version as MAJOR.MINOR.PATCH, if the function shall write a library
     with manifests and examples. The function removes files of an earlier library from src/, because a build compiles
     every file there. derivatives: include derivatives of torques. If one of the files exists, raise BadInput and write
-    no file. force: replace files that this function has written. Raise Refused for mechanisms without derivatives.
-    """
+    no file. force: replace files that this function has written. Raise Refused for mechanisms without derivatives."""
     files = _alone(mechanism, library, derivatives)
     for name in files:
         claim(out / name, GENERATED, force)
@@ -80,8 +78,7 @@ def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str 
 
 def model_sources(model: Model, derivatives: bool = False) -> dict[str, str]:
     """Return all C of the model: step, torques at an instant and, without loops, torques that balance a wrench.
-    derivatives: include derivatives of torques. Raise Refused for mechanisms without derivatives.
-    """
+    derivatives: include derivatives of torques. Raise Refused for mechanisms without derivatives."""
     mechanism, files = model.mechanism, step_sources(model)
     if not mechanism.flexible and not mechanism.constrained:
         files |= wrench.render(model)

@@ -1,7 +1,6 @@
 """Emission of the feed-forward step of any model: ft_model.h, ft_trig.h, ft_step.h, ft_step.c. The recursions of
 step/nodal.py run once, with expressions instead of numbers (step/graph.py). step/base_parameters.py computes frames and
-base parameters. step/c_text.py prints the expressions that the result uses.
-"""
+base parameters. step/c_text.py prints the expressions that the result uses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -124,8 +123,7 @@ def headers(model: Model) -> dict[str, str]:
 
 def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> dict[str, str]:
     """Return {file name: text} of a step: ft_model.h, ft_trig.h, and ft_step.h and .c. name: part of the file names
-    that replaces "step". prefix: prefix of the names if there are several modes.
-    """
+    that replaces "step". prefix: prefix of the names if there are several modes."""
     frames = {j: i for i, j in enumerate(step.turning)}
     names = Names(STATE, units=[unit_of(b.prismatic) for b in model.bodies], frames=frames)
     radii = [] if isinstance(step, PrintedStep) else [step.reach[j] for j in frames]
@@ -144,8 +142,7 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
           name: str = "step", prefix: str = "", provenance: Sequence[list[str]] = (), *, form: Form) -> dict[str, str]:
     """Return the emitted files of a graph. names: C names of the graph's variables. angles: C expressions for the
     angles of its rotating frames. Pass a name other than "step" for an open tree with joints that the host does not
-    stream.
-    """
+    stream."""
     control, inputs = model.mechanism.control, graph.inputs()
     blocks = Printer(graph, names, provenance).blocks
     tree, looped = name != "step", model.mechanism.constrained

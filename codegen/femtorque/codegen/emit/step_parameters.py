@@ -1,7 +1,6 @@
 """The parameters behind the numbers of an emitted step, by link. The parameters appear in comments of the C and in
 `elements --find`. `beside` returns the parameters that are not inertias of links: turns and origins of joints, the
-tick, modes of flexible links.
-"""
+tick, modes of flexible links."""
 
 from collections.abc import Iterable
 
@@ -24,8 +23,7 @@ GRAVITY, LOOPS, METHOD = "gravity", "loops", "method"
 def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
     """Return the parameters (name, value, unit, origin, number) of every moving link, by the link's name.
 
-    If the mechanism has modes, pass the model of one mode.
-    """
+    If the mechanism has modes, pass the model of one mode."""
     if model.mechanism.flexible:
         step = FlexibleStep(model)
         return dict(zip((piece.name for piece in step.tree.pieces), of_pieces(step), strict=True))
@@ -112,8 +110,7 @@ def _of_loops(model: Model) -> Iterable[Parameter]:
 def _of_beams(step: FlexibleStep) -> dict[str, tuple[Parameter, ...]]:
     """Return the positions of the rigid and flexible pieces.
 
-    For flexible links, also return the numbers of ft_flexible.c, and the moments of the mass along the link.
-    """
+    For flexible links, also return the numbers of ft_flexible.c, and the moments of the mass along the link."""
     found: dict[str, tuple[Parameter, ...]] = {}
     for row in flexible.tables(step):
         name, _, mode = row.title.partition(", ")

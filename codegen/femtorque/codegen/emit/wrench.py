@@ -1,7 +1,6 @@
 """Emitted C of the joint torques that balance an external wrench: ft_wrench.h and ft_wrench.c, for any scheme. The C
 loops over a table, along the path from the link to the ground. The C is separate from the step, so the step does not
-become slower. The axes of every body are rotated so that its joint axis is z.
-"""
+become slower. The axes of every body are rotated so that its joint axis is z."""
 
 from dataclasses import dataclass
 
@@ -50,8 +49,7 @@ def moving_links(model: Model) -> dict[str, int]:
 def render(model: Model) -> dict[str, str]:
     """Return {file name: text}. The returned files need ft_model.h and ft_trig.h of the step.
 
-    Raise BadInput if the mechanism has closed loops or mimic joints.
-    """
+    Raise BadInput if the mechanism has closed loops or mimic joints."""
     if model.mechanism.constrained:
         raise BadInput(model.mechanism.source or model.mechanism.name, "loop" if model.mechanism.loops else "mimic",
                        None, "an external wrench on a mechanism with closed loops or mimic joints is not emitted",

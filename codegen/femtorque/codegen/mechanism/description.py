@@ -4,8 +4,7 @@ Gains, limits, springs, friction and torques refer to the joint. R, L, K and the
 shaft. `gear` is motor turns per joint turn, signed. The quantities of a drive refer to its output. Positive torque
 moves the joint along its axis. Gravity is an acceleration vector. Inertias are about the centre of gravity, in link
 axes. Joints are in tree order: a parent comes before its children. Apart from this, they have the file's order. Arrays,
-emitted C, messages and columns of logs all have this order.
-"""
+emitted C, messages and columns of logs all have this order."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ class Limits:
     """Joint limits, infinite if the file gives none: rad, rad/s, N m, rad/s^2, rad/s^3 (m and N for prismatic joints).
 
     `plan` observes the limits of acceleration and jerk. A trajectory that exceeds the limits is refused. The firmware
-    on the board does not use these two limits.
-    """
+    on the board does not use these two limits."""
 
     lower: float = -np.inf
     upper: float = np.inf
@@ -106,8 +104,7 @@ class Drive:
     def half_turn(self) -> float:
         """Return the angle of the joint for half a turn of the drive's output, rad.
 
-        At power-up the position of the drive's output is only known modulo one turn.
-        """
+        At power-up the position of the drive's output is only known modulo one turn."""
         return math.pi / self.gear
 
 
@@ -156,8 +153,7 @@ class Beam:
     """A flexible link along its x axis: length m, EI N m^2 about y and z, GJ N m^2 or None, damping time s.
 
     GA_s: shear stiffness (shear modulus times shear area) in the planes of EI, N; infinite for a beam without shear
-    deformation.
-    """
+    deformation."""
 
     length: float
     EI: tuple[float, float]
@@ -194,8 +190,7 @@ class Link:
 class Mimic:
     """A joint whose position depends on the position of `joint`.
 
-    The follower's position is ratio times the leader's position plus offset.
-    """
+    The follower's position is ratio times the leader's position plus offset."""
 
     joint: str
     ratio: float = 1.0
@@ -205,8 +200,7 @@ class Mimic:
 @dataclass(frozen=True)
 class Joint:
     """A joint. xyz, rpy: origin and orientation of the joint frame in the parent link's frame. The frame of the child
-    link is the joint frame after the joint's motion. said: name in the URDF, if it differs.
-    """
+    link is the joint frame after the joint's motion. said: name in the URDF, if it differs."""
 
     name: str
     type: str  # revolute | continuous | prismatic | fixed
@@ -419,8 +413,7 @@ class Mechanism:
     def moving(self) -> tuple[Joint, ...]:
         """Return the joints that are neither fixed nor locked, in tree order.
 
-        FT_JOINTS in C is the number of these joints.
-        """
+        FT_JOINTS in C is the number of these joints."""
         return tuple(j for j in self.joints if j.type != "fixed" and j.name not in self.lock)
 
     @property
@@ -445,8 +438,7 @@ class Mechanism:
     def in_mode(self, name: str | None = None) -> Mechanism:
         """Return the mechanism in one mode, by default the first. The result has only the loops and payloads of this
         mode. The passive joints of this mode are not actuated. In the result, `modes` contains only this mode, or
-        nothing if the file has no modes.
-        """
+        nothing if the file has no modes."""
         if not self.modes:
             return self
         mode = self.modes[0] if name is None else self.mode(name)

@@ -21,8 +21,7 @@ Tables = Mapping[str, Mapping[str, float | int | str]]
 def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside: Tables | None = None) -> None:
     """Set keys of a joint's inline tables, as {"friction": {"viscous": 1e-3}}. comment: comment at the end of the first
     table's line. beside: further keys of a table that the file does not have yet. If the file is no TOML or lacks the
-    [[joint]], raise BadInput and leave the file unchanged.
-    """
+    [[joint]], raise BadInput and leave the file unchanged."""
     document = _parsed(path)
     table = _table(path, document, joint)
     for place, (name, changes) in enumerate(values.items()):
@@ -39,8 +38,7 @@ def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside:
 def set_solid(path: Path, name: str, values: Mapping[str, float | Sequence[float]], on: str | None = None) -> None:
     """Set mass, com and inertia of a link, or of a payload on the link `on`. Remove `rod`, because com and inertia
     replace it. For a link of a URDF, the function adds a table to the mechanism file, which overrides the URDF. If the
-    file is no TOML, raise BadInput and leave the file unchanged.
-    """
+    file is no TOML, raise BadInput and leave the file unchanged."""
     document = _parsed(path)
     kind = "link" if on is None else "payload"
     table = next((t for t in document.get(kind, []) if t.get("name") == name), None)

@@ -1,7 +1,6 @@
 """Mimic joints. The second finger of a gripper may follow the first finger, which may follow a third joint. Each
 follower is related directly to the driven joint at the end of its chain. If the driven joint is locked, its followers
-are locked too.
-"""
+are locked too."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,8 +17,7 @@ def resolved(joints: Sequence[Joint], lock: dict[str, float], fail: Fail,
              warn: Callable[[str], None]) -> tuple[tuple[Joint, ...], dict[str, float]]:
     """Return joints and locks after each mimic joint has been related to a driven joint.
 
-    The driven joint gets limits that all followers can satisfy. Raise BadInput.
-    """
+    The driven joint gets limits that all followers can satisfy. Raise BadInput."""
     by_name = {joint.name: joint for joint in joints}
     followed: dict[str, list[Joint]] = {}
     for joint in joints:
@@ -90,8 +88,7 @@ def _within(leader: Joint, followers: Sequence[Joint], fail: Fail, warn: Callabl
 
 def _half_turn(leader: Joint, lower: float, upper: float, followers: Sequence[Joint], fail: Fail) -> None:
     """Refuse a joint with a range of more than half a turn. A ratio is only defined for known whole turns, but the chip
-    knows positions only within one turn.
-    """
+    knows positions only within one turn."""
     for joint, ratio, offset in [(leader, 1.0, 0.0), *((f, f.mimic.ratio, f.mimic.offset) for f in followers
                                                        if f.mimic)]:
         ends = [ratio * end + offset + 0.0 for end in (lower, upper)]  # no -0

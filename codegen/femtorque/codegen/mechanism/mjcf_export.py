@@ -3,8 +3,7 @@ zeros of the mechanism file. A rotor's inertia becomes the joint's armature, and
 Loops and mimic joints become equality constraints, which are soft constraints in MuJoCo. Links are capsules that can
 collide with objects in a scene, but not with each other.
 
-Source: https://mujoco.readthedocs.io/en/stable/XMLreference.html
-"""
+Source: https://mujoco.readthedocs.io/en/stable/XMLreference.html"""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
@@ -24,8 +23,7 @@ STIFF = "0.002 1"  # solref of equality constraints: time constant, s (at least 
 def mjcf(mechanism: Mechanism) -> str:
     """Return the text of the MJCF file.
 
-    Raise BadInput for flexible links, modes and c_mot, because MJCF cannot express them.
-    """
+    Raise BadInput for flexible links, modes and c_mot, because MJCF cannot express them."""
     _supported(mechanism)
     root = ET.Element("mujoco", model=mechanism.name)
     ET.SubElement(root, "compiler", angle="radian", eulerseq="XYZ", boundinertia=f"{LEAST_INERTIA:g}",
@@ -106,8 +104,7 @@ def _inertial(body: ET.Element, mass: float, com: ArrayLike, inertia: ArrayLike)
 def _ends(mechanism: Mechanism, link: Link) -> Sequence[np.ndarray]:
     """Return the ends of a link's capsules, which are the joints of its children.
 
-    A link without children has one end, at twice its centre of gravity.
-    """
+    A link without children has one end, at twice its centre of gravity."""
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name and joint.type != "fixed"]
     ends += [end.xyz for loop in mechanism.loops for end in (loop.a, loop.b) if end.link == link.name]
     return ends or [2.0 * link.com]

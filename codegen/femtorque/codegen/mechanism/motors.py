@@ -1,8 +1,7 @@
 """Commercial brushed motors and gear motors, with the makers' data, for new mechanism files.
 
 Each motor names the source of its values. If a data sheet lacks a value, it is computed from other values and named in
-`worked_out`, or must be measured (`femtorque identify`). SI units.
-"""
+`worked_out`, or must be measured (`femtorque identify`). SI units."""
 
 import math
 from dataclasses import dataclass
@@ -14,8 +13,7 @@ from femtorque.codegen.common import BadInput, hint
 class Sold:
     """A commercial motor. volts: nominal voltage. R ohm, L H, K N m/A and inertia kg m^2 refer to the motor shaft.
     continuous (A) and thermal_s have the meaning of a mechanism file's keys. continuous, thermal_s and inertia are None
-    if the data sheet lacks them.
-    """
+    if the data sheet lacks them."""
 
     name: str
     what: str
@@ -100,8 +98,7 @@ def named(name: str) -> Sold:
 
 def fitting(effort: float, velocity: float, volts: float) -> Sold | None:
     """Return the catalogue's motor with the lowest power that gives this torque, N m, and velocity, rad/s. Return None
-    if all motors of the catalogue are too weak.
-    """
+    if all motors of the catalogue are too weak."""
     good = [sold for sold in MOTORS if min(sold.stall(volts), sold.torque) >= effort
             and sold.no_load(volts) >= velocity and volts <= 1.1 * sold.volts]
     return min(good, key=lambda sold: sold.stall(volts) * sold.no_load(volts), default=None)

@@ -2,8 +2,7 @@
 of one line.
 
 `schema.py` checks each key separately. This module checks rules over several keys: names must exist, the links form a
-tree, inertias and efforts are physically possible, ticks fit the knots.
-"""
+tree, inertias and efforts are physically possible, ticks fit the knots."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -319,8 +318,7 @@ class _Reader:
     def _fail_cycle(self, joint: JointTable, carried: dict[str, JointTable]) -> NoReturn:
         """Raise BadInput that names the joints of a cycle.
 
-        Every link has a parent joint, so the path from `joint` towards the root ends in the cycle.
-        """
+        Every link has a parent joint, so the path from `joint` towards the root ends in the cycle."""
         passed = [joint]
         while (joint := carried[joint.parent]) not in passed:
             passed.append(joint)

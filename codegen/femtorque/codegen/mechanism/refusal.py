@@ -16,8 +16,7 @@ class Fail(Protocol):
 def in_radians(value: float, lower: float, upper: float) -> str:
     """Return a hint if a value is probably in degrees, else ''.
 
-    The hint applies to a value larger than a turn. As rad, the value must be outside the limits; as degrees, inside.
-    """
+    The hint applies to a value larger than a turn. As rad, the value must be outside the limits; as degrees, inside."""
     if abs(value) < math.tau or lower <= value <= upper or not lower <= math.radians(value) <= upper:
         return ""
     return f"angles are in rad: {value:g} degrees are {math.radians(value):.4g}"

@@ -1,6 +1,5 @@
 """The keys of a mechanism file: names, types, ranges, defaults and meanings. pydantic checks each key separately.
-reader.py checks rules over several keys. `first_fault` selects the finding that the user should correct first.
-"""
+reader.py checks rules over several keys. `first_fault` selects the finding that the user should correct first."""
 
 from __future__ import annotations
 
@@ -160,8 +159,7 @@ class SectionTable(Table):
 def _pair(value: Any) -> Any:
     """Return one EI or GA_s as two values (y, z).
 
-    If the value is one number, the link bends only about z. About y it is rigid (None).
-    """
+    If the value is one number, the link bends only about z. About y it is rigid (None)."""
     return [None, value] if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -202,8 +200,7 @@ class FrictionTable(Table):
 
     In closed loops the step compensates the friction of passive joints with torques of the driven joints. As in gears,
     friction decreases with velocity and increases with load: coulomb + stribeck / (1 + (velocity / stribeck_velocity)²)
-    + load · |torque of the links|.
-    """
+    + load · |torque of the links|."""
 
     viscous: NotNegative = key("at the joint, N m s/rad", Friction.viscous)
     coulomb: NotNegative = key("at the joint, N m", Friction.coulomb)
@@ -267,8 +264,7 @@ class DriveTable(Table):
     duty or a current. The table `motor` of a servo overrides the motor in the catalogue.
 
     The [catalogue](drives.md) gives the default ranges of each drive. The ranges in the drive's settings must equal the
-    ranges in the image. Ranges, `inertia` and `zero` refer to the drive's output, before `gear`.
-    """
+    ranges in the image. Ranges, `inertia` and `zero` refer to the drive's output, before `gear`."""
 
     type: str = key("of the catalogue, as `damiao-4340`", max_length=32)
     bus: Reference = key("a [[bus]]")
@@ -323,8 +319,7 @@ class HomeTable(Table):
 class ContactTable(Table):
     """Threshold for a contact, used if `[feel]` is present.
 
-    The board detects a contact when the external torque differs too much from its mean over half a second.
-    """
+    The board detects a contact when the external torque differs too much from its mean over half a second."""
 
     torque: Positive = key("N m or N, at rest")
     velocity: NotNegative = key("N m s/rad: added per velocity of the motion", Contact.velocity)
@@ -342,8 +337,7 @@ class MimicTable(Table):
 class JointTable(Table):
     """Gains, limits, springs, friction and torques refer to the joint.
 
-    R, L, K and the rotor's inertia refer to the motor shaft. Positive torque moves the joint along its axis.
-    """
+    R, L, K and the rotor's inertia refer to the motor shaft. Positive torque moves the joint along its axis."""
 
     name: Name
     type: Literal["revolute", "continuous", "prismatic", "fixed"] = key("continuous: revolute without limits")
@@ -397,8 +391,7 @@ class LoopTable(Table):
 class ModeTable(Table):
     """The closed loops and attached payloads of one mode.
 
-    Without modes, all loops are closed and all payloads are attached.
-    """
+    Without modes, all loops are closed and all payloads are attached."""
 
     name: Name
     loops: list[Reference] = key("closed loops", [])
@@ -445,8 +438,7 @@ class Fault:
 def first_fault(error: ValidationError, top: type[BaseModel] = MechanismTable) -> Fault:
     """Return the finding that the user should correct first.
 
-    An unknown key comes first, because it may be a misspelled required key.
-    """
+    An unknown key comes first, because it may be a misspelled required key."""
     findings = error.errors(include_url=False)
     finding = next((f for f in findings if f["type"] == "extra_forbidden"), findings[0])
     where, value, kind = finding["loc"], finding["input"], finding["type"]

@@ -7,8 +7,7 @@ the first end acts as a hinge: 0 is a pin, 1 is rigid.
 
 A link consists of two elements: from its joint to its centre of gravity, and from there to the next joint. The
 integration point of both elements is at the centre of gravity. All mass of the link is lumped there, and each joint is
-a hinge at an element's end.
-"""
+a hinge at an element's end."""
 
 from dataclasses import dataclass
 
@@ -70,16 +69,14 @@ def stiffness(element: Element) -> Array:
 
 def node_masses(model: Model) -> tuple[Array, Array]:
     """Return masses and inertias (n, 3, 3) of the nodes at the centres of gravity, in link axes. The nodes' masses and
-    inertias equal those of the links.
-    """
+    inertias equal those of the links."""
     return np.array([body.mass * np.eye(3) for body in model.bodies]), np.array([body.inertia for body in model.bodies])
 
 
 def joint_element(model: Model, i: int) -> Element:
     """Return the element from joint i to the centre of gravity of link i, hinged at the joint.
 
-    Raise BadInput if the link has no section, or if its centre of gravity is at the joint.
-    """
+    Raise BadInput if the link has no section, or if its centre of gravity is at the joint."""
     body = model.bodies[i]
     link = model.mechanism.link(body.joint.child)
     length = float(norm(body.com))
@@ -102,8 +99,7 @@ def first_element(body: Body, section: Section) -> Element:
 def second_element(body: Body, far_end: Vector, section: Section) -> Element:
     """Return the element from a body's centre of gravity to `far_end` (3,), m, in the body frame.
 
-    Both ends of the element are rigid, and s1 = -1.
-    """
+    Both ends of the element are rigid, and s1 = -1."""
     return _element(far_end - body.com, section, -1.0, 1.0)
 
 
@@ -118,8 +114,7 @@ def _element(along: Vector, section: Section, s1: float, c_mot: float) -> Elemen
 def element_axes(along: Vector) -> Array:
     """Return the rotation (3, 3) from element axes to the axes of the given vector (3,).
 
-    The element's z is along this vector.
-    """
+    The element's z is along this vector."""
     z = along / norm(along)
     other = np.eye(3)[np.argmin(np.abs(z))]
     x = np.cross(other, z)

@@ -2,8 +2,7 @@
 
 Links that are fixed to each other (by fixed joints, locked joints, payloads) form one body, so each moving joint has
 one body. Joint j moves body j. The index j is the index in `Mechanism.moving`. Links fixed to the ground take no part
-in the dynamics.
-"""
+in the dynamics."""
 
 from __future__ import annotations
 
@@ -123,8 +122,7 @@ def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, M
 def placed_links(mechanism: Mechanism) -> dict[str, tuple[int, Matrix, Vector]]:
     """Return {link's name: (body, R, p)}.
 
-    The body carries the link (GROUND: the base), and R, p are the link's frame in the body frame.
-    """
+    The body carries the link (GROUND: the base), and R, p are the link's frame in the body frame."""
     return _place(mechanism)[0]
 
 

@@ -5,8 +5,7 @@
 Friction at rest exceeds friction in motion by f_s (Stribeck). At the velocity v_s half of f_s is left (Hess and Soom,
 J. Tribology 112(1), 1990; their curve needs no exponential function). mu is the fraction of the links' torque that the
 gear adds as friction, because its teeth press on each other. A file contains f_s and mu only if they have been
-measured.
-"""
+measured."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ class DrivenFriction:
     def torque(self, qd: Array, tau: Array) -> Array:
         """Return the torque (..., n) that overcomes friction.
 
-        At rest friction is undetermined, and the function returns 0.
-        """
+        At rest friction is undetermined, and the function returns 0."""
         return self.viscous * qd + np.sign(qd) * self.dry(qd, tau)
 
     def slopes(self, qd: Array, tau: Array) -> tuple[Array, Array]:

@@ -20,8 +20,7 @@ moves its points towards the root by
     u(x) = 1/2 integral of w'^2 from 0 to x.
 
 Tension, gravity along the link and rotation do work on u. Three constant matrices describe this work (`Shortening`).
-The rotary inertia of the cross-section rotates with the hub.
-"""
+The rotary inertia of the cross-section rotates with the hub."""
 
 from __future__ import annotations
 
@@ -49,8 +48,7 @@ class Elements:
     """Matrices of a free beam with E equal elements.
 
     The 2 (E + 1) freedoms are deflection and slope of the section at each node, from the root on. M (2E+2, 2E+2):
-    consistent mass. K: stiffness matrix for EI = 1.
-    """
+    consistent mass. K: stiffness matrix for EI = 1."""
 
     M: Array
     K: Array
@@ -63,8 +61,7 @@ def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0)
 
     The shapes are exact if loads act only at the nodes. Deflection is cubic and slope quadratic in x, with phi = 12 EI
     / (GA_s l^2) between them (Przemieniecki, 1968, section 5.6). The mass matrix is that of Friedman and Kosmatka,
-    1993, without rotary inertia. phi = 0 gives Hermite's element.
-    """
+    1993, without rotary inertia. phi = 0 gives Hermite's element."""
     l, m = length / elements, mass / elements
     ll = l * l
     phi = 12.0 * shear / ll
@@ -112,8 +109,7 @@ def beam_shortening(length: float, mass: float, elements: int, shear: float = 0.
     """Return the shortening in the coordinates of `beam_elements`.
 
     The displacement of a point depends on the slopes between the root and the point. A slope at s is therefore weighted
-    with the mass beyond s, (L - s) rho, and with the first moment of this mass, (L^2 - s^2) rho / 2.
-    """
+    with the mass beyond s, (L - s) rho, and with the first moment of this mass, (L^2 - s^2) rho / 2."""
     l, rho = length / elements, mass / length
     phi = 12.0 * shear / square(l)
     s, weights = 0.5 * (1.0 + GAUSS[0]), 0.5 * l * GAUSS[1]
@@ -161,8 +157,7 @@ class ModalLink:
 
     def farther(self, moment: T) -> T:
         """Return the equivalent tip mass, kg, by which a first moment (kg m) beyond the tip resists the shortening u:
-        15/7 / L times the moment.
-        """
+        15/7 / L times the moment."""
         return moment * (15.0 / 7.0 / self.length)
 
     def curved(self, mass: float) -> tuple[float, float, float]:
@@ -181,8 +176,7 @@ class ModalLink:
 def modal_link(mechanism: Mechanism, link: Link) -> ModalLink:
     """Return the modes of a link that has a `beam`.
 
-    Raise BadInput if the link is not a uniform beam, or cannot bend in any plane.
-    """
+    Raise BadInput if the link is not a uniform beam, or cannot bend in any plane."""
     beam = link.beam
     assert beam is not None
     source, key = mechanism.source or mechanism.name, f"link.{link.name}"

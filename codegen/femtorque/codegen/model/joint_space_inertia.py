@@ -13,8 +13,7 @@ Array = NDArray[np.float64]
 def mass_matrix(model: Model, q: ArrayLike, rotors: bool = True) -> Array:
     """Return M (..., n, n) at positions q (..., n), the sum of m Jv'Jv + Jw' J Jw over the bodies, kg m^2, kg m or kg.
     rotors: add gear^2 J of every motor to the diagonal. Like Eq. 19, the function neglects the gyroscopic coupling of
-    the rotors.
-    """
+    the rotors."""
     at = pose(model, q)
     carried = descendants(model)
     result = np.zeros((*np.asarray(q).shape, model.n))

@@ -12,8 +12,7 @@ vectors are in the link's frame. Then
 
 gives the moment about joint i of the loads on link i alone. [T_Lambda] adds the moments of all descendants, turned into
 link i's frame. The functions in this module return dense matrices, because they document the theory and serve for
-comparison.
-"""
+comparison."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -136,8 +135,7 @@ def transformation(model: Model, R: Array) -> Array:
     """Return [T] (Eqs 8-10), which rotates {P} from global axes to link axes.
 
     R (n, 3, 3). [T] is square and block diagonal. All vectors are in right-handed axes here, so the sign matrix [h] of
-    the paper is the identity.
-    """
+    the paper is the identity."""
     size = offsets(model)[-1].stop
     T = np.zeros((size, size))
     for i, rows in enumerate(offsets(model)):
@@ -172,8 +170,7 @@ def length_matrix(model: Model, R: Array, arms: Levers) -> Array:
 
 def force_matrix(model: Model) -> Array:
     """Return [Sigma], (3 n, size of {P}), which maps [T]{P} to the forces S_i through all joints. Prismatic joints need
-    these forces. A joint's block of {P} contains all forces that the joint transmits: F_i and the distal sums.
-    """
+    these forces. A joint's block of {P} contains all forces that the joint transmits: F_i and the distal sums."""
     blocks = offsets(model)
     result = np.zeros((3 * model.n, blocks[-1].stop))
     for i, body in enumerate(model.bodies):
@@ -203,8 +200,7 @@ def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
 
         N_i = Phi_i + c_i x F_i + sum over children (N_k + l_k x S_k),  S_i = F_i + sum over children S_k.
 
-    R (..., n, 3, 3), F and Phi (..., n, 3), torques (..., n).
-    """
+    R (..., n, 3, 3), F and Phi (..., n, 3), torques (..., n)."""
     S, N = carried(model, arms, F, Phi)
     tau = np.empty(F.shape[:-1])
     for i, body in enumerate(model.bodies):
@@ -216,8 +212,7 @@ def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
 def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Array]:
     """Return S_i and N_i (..., n, 3): sums over body i and the bodies that it carries, with N_i about joint i.
 
-    Momenta are summed in the same way as forces.
-    """
+    Momenta are summed in the same way as forces."""
     S, N = F.copy(), Phi + cross(arms.com, F)
     for i in reversed(range(model.n)):
         parent = model.bodies[i].parent

@@ -4,8 +4,7 @@ Some equations of opened loops and couplings (`femtorque.codegen.model.loop_cons
 equations. The rank of the Jacobian at the assembled pose and near this pose shows which equations follow from other
 equations. The equations that follow from other equations are dropped. The mobility is the number of *independent*
 joints. All independent joints are actuated. All remaining joints, passive or redundantly actuated, *depend* on the
-independent joints: J_d dq_d = -J_i dq_i.
-"""
+independent joints: J_d dq_d = -J_i dq_i."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -109,8 +108,7 @@ class Assembly:
 
         A margin of SINGULAR or less is a fault. q (..., n). This distance is the smallest sine between the J_c column
         of a dependent joint and the columns that are eliminated before it. The constraint forces grow as the inverse of
-        this distance.
-        """
+        this distance."""
         return self._margin(self.jacobian(q)) if self.dependent else np.ones(np.shape(q)[:-1])
 
     def _margin(self, J: Array) -> Array:
@@ -119,8 +117,7 @@ class Assembly:
     def condition(self, q: ArrayLike) -> tuple[float, tuple[int, ...]]:
         """Return the condition number of the loop equations for the dependent joints at a pose q (n,), and the loose
         joints. Each joint's column is divided by its norm at the start. If the condition number becomes infinite, the
-        loose joints are the joints that can move most.
-        """
+        loose joints are the joints that can move most."""
         if not self.dependent:
             return 1.0, ()
         _, sizes, V = np.linalg.svd(self._columns(self.jacobian(q)) / self.scale)
@@ -136,8 +133,7 @@ class Assembly:
     # ---- motion
     def close(self, q: ArrayLike, iterations: int = 20) -> Array:
         """Return closed positions (..., n). Newton's method solves for the dependent joints, with the independent
-        joints fixed. q (..., n): near a closed pose. Raise numpy.linalg.LinAlgError if Newton does not converge.
-        """
+        joints fixed. q (..., n): near a closed pose. Raise numpy.linalg.LinAlgError if Newton does not converge."""
         q = np.array(q, float)
         for _ in range(iterations):
             away = self.residual(q)
@@ -198,8 +194,7 @@ class Assembly:
     def _closed_at(self, q: Array, target: Array) -> Array | None:
         """Return the closed pose with the independent joints at `target`. q: the pose from which the path starts.
 
-        Return None for a singular or unreachable pose.
-        """
+        Return None for a singular or unreachable pose."""
         free, bound = list(self.independent), list(self.dependent)
         x = q.copy()
         x[free] = target
@@ -215,8 +210,7 @@ class Assembly:
         possible.
 
         The path from the assembled pose to each target is a straight line. The path ends before a singular pose is
-        near.
-        """
+        near."""
         free, bound, wanted = list(self.independent), list(self.dependent), np.atleast_2d(np.asarray(wanted, float))
         q = np.tile(self.start, (len(wanted), 1))
         if not bound:
@@ -288,8 +282,7 @@ class Assembly:
     def conversion(self, convert: Conversion) -> Conversion:
         """Return a conversion from nodal forces to joint torques for closed loops. convert: the conversion of the tree.
         The function first computes the constraint forces from the tree's torques. The function adds the constraint
-        forces to {P} and converts the sum. Couplings transmit torques directly from joint to joint.
-        """
+        forces to {P} and converts the sum. Couplings transmit torques directly from joint to joint."""
         coupled = self.equations.coupled
 
         def closed(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
@@ -318,8 +311,7 @@ class ClosedMotion:
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return position, velocity, acceleration, (N, n) each, at increasing times t (N,).
 
-        Raise Refused at a singular pose.
-        """
+        Raise Refused at a singular pose."""
         return self.assembly.whole(*self.motion.at(t))
 
     def middles(self, ticks: int, dt: float) -> Array:
@@ -338,8 +330,7 @@ def _between(a: Array, b: Array) -> Array:
 
 def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
     """Close the loops, beginning from the joints' `start`, and find the independent joints. near: positions of some
-    joints that replace `start`. Raise BadInput that gives the residual or another reason.
-    """
+    joints that replace `start`. Raise BadInput that gives the residual or another reason."""
     return _assemble(model, near) if near else _from_the_start(model)
 
 
@@ -391,8 +382,7 @@ def _names(model: Model, joints: ArrayLike) -> str:
 def _assembled(model: Model, found: Equations, guess: Array) -> Array:
     """Return a closed pose near the guess.
 
-    The order begins with the passive joints. Raise BadInput that gives the residual if no closed pose is found.
-    """
+    The order begins with the passive joints. Raise BadInput that gives the residual if no closed pose is found."""
     moves = np.array([1.0 if not body.joint.actuated else 1e-2 for body in model.bodies])
     q = guess.copy()
     for _ in range(ITERATIONS):
@@ -425,8 +415,7 @@ def _length(model: Model) -> float:
 def _elimination_order(J: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
     """Return an order of the joints for which the elimination keeps J_d (m, n) sparse.
 
-    Each step chooses the joint that occurs in the fewest remaining equations.
-    """
+    Each step chooses the joint that occurs in the fewest remaining equations."""
     rows = [set(np.flatnonzero(np.abs(row) > RANK * np.max(np.abs(J))).tolist()) & set(joints) for row in J]
     order: list[int] = []
     while len(order) < len(joints):
@@ -449,8 +438,7 @@ def _scaled(model: Model, J: Array) -> Array:
 def _independent_rows(model: Model, found: Equations,
                       q: Array) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
     """Return the numbers of the independent equations and of the dropped equations. The rank at the assembled pose q
-    (n,) and near it decides which equations are dropped. Raise BadInput.
-    """
+    (n,) and near it decides which equations are dropped. Raise BadInput."""
     rows = found.rows
     if not rows:
         return (), ()
@@ -495,8 +483,7 @@ def _poses_beside(found: Equations, q: Array) -> list[Array]:
 def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple[int, ...]) -> tuple[int, ...]:
     """Return the redundant actuated joints. This choice gives J_d the best condition number.
 
-    Raise BadInput if the actuated joints do not determine the motion of the mechanism.
-    """
+    Raise BadInput if the actuated joints do not determine the motion of the mechanism."""
     m, mobility = len(J), model.n - len(J)
     if len(actuated) < mobility:
         _refuse(model.mechanism, "joint", f"the loops leave {mobility} ways to move, and {len(actuated)} joints are "

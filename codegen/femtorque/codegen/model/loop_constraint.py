@@ -11,8 +11,7 @@ this body then does not change which equations are independent:
 
 The constraint forces lambda are opposite at the two anchors. As nodal forces, the constraint forces belong to the
 blocks of their links in {P}. [L][T] converts them to joint torques J_c' lambda. For unit forces the same code gives the
-Jacobian J_c.
-"""
+Jacobian J_c."""
 
 from __future__ import annotations
 
@@ -107,8 +106,7 @@ def cuts(model: Model) -> tuple[Cut, ...]:
 def _plane(model: Model, side: Side) -> Array | None:
     """Return the axes x and y of an anchor, if all joints between the anchor and the common body are at zero.
 
-    Return None if a joint on this path tilts the anchor's z axis.
-    """
+    Return None if a joint on this path tilts the anchor's z axis."""
     R = side.R
     for j in reversed(side.path):
         body = model.bodies[j]
@@ -149,8 +147,7 @@ def frames(at: Pose, cut: Cut) -> Frames:
 def residual(model: Model, cut: Cut, at: Pose) -> Array:
     """Return the cut's residual (..., rows), in m for points and without unit for directions.
 
-    A closed cut has the residual 0.
-    """
+    A closed cut has the residual 0."""
     f = frames(at, cut)
     apart = f.b - f.a
     if cut.loop.type in ALONG:
@@ -201,8 +198,7 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
 
     R (..., n, 3, 3). The force of a row acts on anchor b, and the opposite force on anchor a. A force that does not act
     at the centre of gravity has a moment about it. apart (..., 3): vector from anchor a to anchor b in axes of the
-    common body, zero for a closed cut.
-    """
+    common body, zero for a closed cut."""
     back = np.swapaxes(R[..., cut.common, :, :], -1, -2) if cut.common != GROUND else np.eye(3)
     A, B = (side.R if side.body == GROUND else product(R[..., side.body, :, :], side.R) for side in (cut.a, cut.b))
     F = np.zeros((*R.shape[:-3], len(cut.rows), model.n, 3))
@@ -237,8 +233,7 @@ def jacobian(model: Model, cut: Cut, at: Pose, arms: Levers) -> Array:
 
     If the anchors are apart, opposite forces on them have a moment. This moment would also load the joints from the
     ground to `common`, which move both sides and the axes together. The function therefore sets the columns of these
-    joints to zero.
-    """
+    joints to zero."""
     f = frames(at, cut)
     J = load_torques(model, at.R, arms, *unit_loads(model, cut, at.R, f.b - f.a))
     J[..., [i for i in range(model.n) if i not in (*cut.a.path, *cut.b.path)]] = 0.0

@@ -2,8 +2,7 @@
 
 A mode closes some loops, attaches some payloads and makes some joints passive. A mode may also change the link that is
 fixed to the ground. In all modes the serial protocol and the control law use the same streamed joints in the same
-order.
-"""
+order."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -28,8 +27,7 @@ def has_modes(mechanism: Mechanism) -> bool:
 def in_mode(mechanism: Mechanism, name: str | None = None) -> Mechanism:
     """Return the mechanism in one mode, by default the first, with the root link of this mode.
 
-    Raise BadInput if the mechanism cannot have this root.
-    """
+    Raise BadInput if the mechanism cannot have this root."""
     if not mechanism.modes:
         return mechanism
     alone = mechanism.in_mode(name)
@@ -91,8 +89,7 @@ def rpy_of(R: Array) -> Array:
 @dataclass(frozen=True)
 class Stretch:
     """A section of a motion in one mode. places: index of each streamed joint of the mode's model among the streamed
-    joints of the whole mechanism.
-    """
+    joints of the whole mechanism."""
 
     mode: str
     first: int
@@ -135,8 +132,7 @@ def stretches(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks:
 def ramp(mechanism: Mechanism, mode: str) -> int:
     """Return the number of ticks in which a mode's constraint forces rise and fall.
 
-    The number is 0 if passive joints need the full constraint forces immediately.
-    """
+    The number is 0 if passive joints need the full constraint forces immediately."""
     alone = in_mode(mechanism, mode)
     if not alone.constrained or any(not joint.actuated for joint in alone.moving):
         return 0
@@ -146,8 +142,7 @@ def ramp(mechanism: Mechanism, mode: str) -> int:
 def shares(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> Array:
     """Return the fraction of the constraint forces (ticks,) in every tick.
 
-    The fraction rises from 0 to 1 after the beginning of a mode, and falls to 0 before the next mode.
-    """
+    The fraction rises from 0 to 1 after the beginning of a mode, and falls to 0 before the next mode."""
     share = np.ones(ticks)
     for part in stretches(mechanism, modes, ticks):
         length = ramp(mechanism, part.mode)

@@ -2,8 +2,7 @@
 
 In closed loops and at mimic joints, the driven joints must overcome this friction. Like a spring, friction is a load in
 {P}: equal and opposite moments on a joint's two links. For joints with motors, the control law compensates friction by
-feed-forward from the streamed velocities (Eq. 19).
-"""
+feed-forward from the streamed velocities (Eq. 19)."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ class PassiveFriction:
     def of(model: Model) -> PassiveFriction:
         """Return the friction of a rigid mechanism.
 
-        The model of a flexible mechanism has the damping of its springs.
-        """
+        The model of a flexible mechanism has the damping of its springs."""
         closed = model.mechanism.constrained
         given = [body.joint.friction if closed and is_passive(body.joint) else None for body in model.bodies]
         return PassiveFriction(np.array([f.viscous if f else 0.0 for f in given]),
@@ -52,6 +50,5 @@ class PassiveFriction:
 def is_passive(joint: Joint) -> bool:
     """Return True if a joint has no motor.
 
-    If a mode makes a joint passive, the joint keeps its motor, and the control law compensates its friction.
-    """
+    If a mode makes a joint passive, the joint keeps its motor, and the control law compensates its friction."""
     return not joint.actuated and joint.motor is None and joint.drive is None

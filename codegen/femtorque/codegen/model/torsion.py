@@ -4,8 +4,7 @@ Under a moment M about x, a Saint-Venant element from root to tip twists by M L 
 the tip causes the same rotation. A link with `GJ` therefore becomes a link without `GJ`, and a joint about x at its end
 whose only torque comes from this spring. Bodies that were fixed to the tip are then fixed to this joint. The tip
 carries a third of the section's inertia about x (the element's consistent mass). Damping is proportional to the rate of
-strain, as in bending.
-"""
+strain, as in bending."""
 
 from dataclasses import replace
 

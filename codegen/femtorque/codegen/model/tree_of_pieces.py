@@ -52,8 +52,7 @@ class Piece:
 class FlexibleTree:
     """Pieces in tree order, parents before their children.
 
-    Every flexible link has a piece at its tip. The piece of a tip without load has no mass.
-    """
+    Every flexible link has a piece at its tip. The piece of a tip without load has no mass."""
 
     mechanism: Mechanism
     pieces: tuple[Piece, ...]
@@ -83,8 +82,7 @@ class FlexibleTree:
     def twists(self, i: int) -> bool:
         """Return True if the rotation of a tip (piece i) about the axis of its flexible link has an effect.
 
-        The link then bends in both planes, and the inertia of its load depends on the direction.
-        """
+        The link then bends in both planes, and the inertia of its load depends on the direction."""
         piece = self.pieces[i]
         if len(piece.tip.planes) < 2 or any(other.parent == i for other in self.pieces):
             return len(piece.tip.planes) == 2
@@ -97,8 +95,7 @@ class FlexibleTree:
         """Return True if nothing at the tip of a flexible link, piece i, can move along the link by bending or through
         a spring.
 
-        Torsion does not.
-        """
+        Torsion does not."""
         def stiff(piece: Piece) -> bool:
             around = abs(float(product(piece.R0, piece.axis)[0])) > 1.0 - SAME and not piece.prismatic
             return piece.link is None and (piece.joint not in self.springs or piece.parent == i and around)

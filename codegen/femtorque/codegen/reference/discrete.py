@@ -12,8 +12,7 @@ Mechanisms with closed loops (`Closed`) can use both forms. The constraint gives
 dependent joints.
 
 tests/codegen/reference/test_discrete.py shows that both forms converge to Newton-Euler as dt^2. Tests compare the
-emitted C in double precision with this module.
-"""
+emitted C in double precision with this module."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,8 +39,7 @@ PASSES, SETTLED = 30, 1e-12  # maximum number of passes over a motion; change af
 class Closed:
     """Both forms for closed loops. qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd. The transpose of the velocity
     matrix G maps the dependent joints' torques to the independent joints. In each tick, positions change by velocity
-    and acceleration, and by the loop correction of the previous pose.
-    """
+    and acceleration, and by the loop correction of the previous pose."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.assembly = model, assemble(model)
@@ -53,8 +51,7 @@ class Closed:
         """Return torques (N, J) of the actuated joints. Raise Refused at a singular pose.
 
         The C predicts each pose from the previous pose. This reference iterates instead: in every pass it predicts all
-        poses from the poses of the last pass, until the poses no longer change.
-        """
+        poses from the poses of the last pass, until the poses no longer change."""
         a, u = self.assembly, u[:, self.places]
         at, before, far = a.follow(positions[:-1]), np.concatenate([np.zeros_like(u[:1]), u[:-1]]), np.inf
         for _ in range(PASSES):
@@ -84,8 +81,7 @@ class Closed:
     def _tree(self, q: Joints, qd: Joints, qdd: Joints) -> Joints:
         """Return torques of the open tree.
 
-        The printed form needs half increments, which are computed from velocity and acceleration.
-        """
+        The printed form needs half increments, which are computed from velocity and acceleration."""
         if self.model.scheme != "printed":
             return newton_euler(self.model, q, qd, qdd)
         mean, change = 0.5 * self.model.dt * qd, 0.25 * square(self.model.dt) * qdd
@@ -113,8 +109,7 @@ def emitted_torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     """Return torques (N, J), N m or N, at s_0..s_N-1. positions (N+2, J), rad or m: samples of a motion at s_-1..s_N.
 
     The first increment gives the initial state, so the torques of a motion that starts with a velocity are correct from
-    the first sample on.
-    """
+    the first sample on."""
     positions = np.asarray(positions, float)
     u = 0.5 * np.diff(positions, axis=0)
     if model.mechanism.flexible:

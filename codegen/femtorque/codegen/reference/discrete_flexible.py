@@ -18,8 +18,7 @@ corrects the prediction. Two forces keep their predicted values: velocity-depend
 shortening of bent links (`Dynamics.drawn`). This module assembles the matrix and solves the system of equations
 directly. The emitted step uses its structure: the matrix is diagonal in the modes, except for the contribution of the
 bodies that hang on the links (step/flexible.py). By the Woodbury identity both solutions are equal. The emitted step
-solves the equations once per tick. `Flexible` can iterate, so that z' agrees with the solution (`iterations`).
-"""
+solves the equations once per tick. `Flexible` can iterate, so that z' agrees with the solution (`iterations`)."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ EX, EY, EZ = np.eye(3)
 @dataclass(frozen=True)
 class Layout:
     """Positions of the flexible links' planes in the vectors: modes[i][plane] and tips[i][plane], where i is the piece
-    at the tip. A tip has two coordinates per plane: deflection and slope.
-    """
+    at the tip. A tip has two coordinates per plane: deflection and slope."""
 
     modes: dict[int, dict[str, slice]]
     tips: dict[int, dict[str, slice]]
@@ -78,8 +76,7 @@ class ModalMotion:
 @dataclass(frozen=True)
 class Forces:
     """Generalised forces of a motion, without stiffness and damping. The forces come from the links and from all bodies
-    that the links carry. joints (..., n); modes (..., N).
-    """
+    that the links carry. joints (..., n); modes (..., N)."""
 
     joints: Array
     modes: Array
@@ -201,8 +198,7 @@ class Dynamics:
         """Return the forces that result from the constant length of bent links (THEORY.md section 8).
 
         The force on the modes comes from the tension of the straight link, and is of first order in the deflections.
-        The force on the joints is the pull of link and load towards the root, and is of second order.
-        """
+        The force on the joints is the pull of link and load towards the root, and is of second order."""
         walk, straight, pieces = self._walk(x, weight), self._walk(self._straight(x), weight), self.tree.pieces
         found = Forces(np.zeros_like(walk.found.joints), np.zeros_like(walk.found.modes))
         still = np.zeros((*found.joints.shape[:-1], 3))
@@ -250,8 +246,7 @@ class Dynamics:
 
     def _straight(self, x: ModalMotion) -> ModalMotion:
         """Return the motion with straight links and with springs at constant velocity. The motion with straight links
-        gives the whole tension, because bending alone adds none.
-        """
+        gives the whole tension, because bending alone adds none."""
         accelerations = x.accelerations.copy()
         accelerations[..., list(self.tree.springs)] = 0.0
         return ModalMotion(x.q, x.velocities, accelerations, 0.0 * x.xi, 0.0 * x.xi, 0.0 * x.xi)
@@ -268,8 +263,7 @@ class Dynamics:
     def _beam_drawn(self, i: int, root: Moving, x: ModalMotion, push: Array,
                     force: Array) -> tuple[Array, Array, Array]:
         """Return force and moment (..., 3) at a link's root that result from shortening, and the first moment, in link
-        axes. push: force of the tip on the load. The function also stores the forces on the link's modes in `force`.
-        """
+        axes. push: force of the tip on the load. The function also stores the forces on the link's modes in `force`."""
         link = self.tree.pieces[i].tip
         w, e, a = (rotate_back(root.R, v) for v in (root.w, root.e, root.a))
         across = w * [0.0, 1.0, 1.0]
@@ -288,8 +282,7 @@ class Dynamics:
         """Return forces (..., T) on the tips' coordinates that result from the coordinates' accelerations.
 
         A load beside the axis of a tip moves along the axis, because of the shortening and because of the tip's
-        rotation. moment (..., 3): first moment about the tip, in the tip's frame.
-        """
+        rotation. moment (..., 3): first moment about the tip, in the tip's frame."""
         link = self.tree.pieces[i].tip
         at, accelerations = self._bend(i, tip[0]), self._bend(i, tip[2])
         by, beside = drawn_by(link.length, at), moved_by(moment)
@@ -299,8 +292,7 @@ class Dynamics:
 
     def _moment(self, i: int, here: Moving, first: Array) -> Array:
         """Return the first moment (..., 3) of a tip's load about the tip, in the tip's frame. If the load can bend or
-        move along the link, only the component along the link is not zero.
-        """
+        move along the link, only the component along the link is not zero."""
         moment = rotate_back(here.R, first)
         return moment if self.tree.stiff_beyond(i) else moment * [1.0, 0.0, 0.0]
 
@@ -310,8 +302,7 @@ class Dynamics:
 
         The third-order terms come from deflections that rotate around the link's axis, and from velocities in
         `_beside`. mass, moment (..., 3): mass, kg, of the tip's load, and its first moment about the tip, kg m, in the
-        tip's frame.
-        """
+        tip's frame."""
         link = self.tree.pieces[i].tip
         at, velocity = (self._bend(i, part @ self.phi.T) for part in (x.xi, x.xi_velocities))
         (wx, wy, wz), (ex, ey, ez) = (np.moveaxis(rotate_back(root.R, v), -1, 0) for v in (root.w, root.e))
@@ -354,8 +345,7 @@ class Dynamics:
               force: Array) -> tuple[Array, Array, Array]:
         """Return force and moment (..., 3) of a flexible link at its root, and its first moment, in link axes.
 
-        The function also stores the forces on the link's modes in `force`.
-        """
+        The function also stores the forces on the link's modes in `force`."""
         modes = self.layout.modes[i]
 
         def planes(part: Array) -> tuple[Array, Array]:
@@ -399,8 +389,7 @@ def drawn_by(length: float, bend: Array) -> Array:
 
 def moved_by(moment: Array) -> Array:
     """Return how a tip's coordinates move a load beside the tip's axis along this axis: first moment (..., 4), one
-    value per coordinate. moment (..., 3): first moment of the load in the tip's frame.
-    """
+    value per coordinate. moment (..., 3): first moment of the load in the tip's frame."""
     none = 0.0 * moment[..., 1]
     return np.stack([none, -moment[..., 1], none, -moment[..., 2]], axis=-1)
 
@@ -470,8 +459,7 @@ def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: 
 class Flexible:
     """The step of a tree with flexible links and joints on springs. z (Z,): unknowns at s_k; first positions of the
     joints on springs, rad or m, then modal coordinates, m sqrt(kg). u: half increments of z in the last tick. d,
-    d_before: half of the change of u in the last tick and in the tick before it.
-    """
+    d_before: half of the change of u in the last tick and in the tick before it."""
 
     def __init__(self, model: Model, iterations: int = 1) -> None:
         self.model, self.dt, self.iterations = model, model.dt, iterations

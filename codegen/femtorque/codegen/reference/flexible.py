@@ -2,8 +2,7 @@
 follow the motion, and the flexible links are integrated forwards in time from the static sag. The torques of the joints
 are the reactions (discrete_flexible.py, iterated until the result no longer changes). The emitted step solves the
 equations only once per tick, which causes an error of third order in the tick. The integration rule causes an error of
-second order. `exact` divides each tick by three, which makes both errors visible.
-"""
+second order. `exact` divides each tick by three, which makes both errors visible."""
 
 from dataclasses import dataclass, replace
 
@@ -68,8 +67,7 @@ def bends(step: Flexible, z: Array) -> list[Bent]:
 def shapes(model: Model, motion: Motion, ticks: int) -> tuple[Array, dict[str, Array], dict[str, Array]]:
     """Return times (T,), s, from 0 on, the bends of flexible links, and the positions of joints on springs, in a motion
     from rest. The bend of a link is (T, 4): deflection of the tip, m, and its slope, first in y, then in z. The
-    positions of a joint are (T,), rad or m.
-    """
+    positions of a joint are (T,), rad or m."""
     step, z = marched(model, motion, ticks)
     t, count = (np.arange(len(z)) - 0.5) * model.dt, len(step.springs)
     tips, links = z[:, count:] @ step.dynamics.phi.T, {}

@@ -1,8 +1,7 @@
 """Torques at single instants, without a motion, computed by the reference: tau(q, q', q''), and the torque that holds
 the weight. Many states can be computed together. With closed loops a state contains only the actuated joints. The
 positions of the dependent joints are found along a straight line from the assembled pose. If this search fails, each
-state begins at the previous state.
-"""
+state begins at the previous state."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,8 +42,7 @@ def mass_matrix(mechanism: Mechanism, q: ArrayLike, mode: str | None = None, rot
     """Return the mass matrix (..., J, J) of the streamed joints at positions (..., J), kg m^2, kg m or kg. rotors:
     include the motors' rotors, reflected to the joints. With closed loops the matrix is G' M G, which includes all
     bodies that the joints move. Joints that the mode does not have get rows and columns of zeros. Raise the errors of
-    inverse_dynamics, and Refused if the driven joints are more than the degrees of freedom.
-    """
+    inverse_dynamics, and Refused if the driven joints are more than the degrees of freedom."""
     alone = in_one_mode(mechanism, mode)
     (rows,), shape = rows_of(mechanism, q)
     places, model = places_of(mechanism, alone), Model.of(alone)

@@ -1,7 +1,6 @@
 """The paper's time integration by Newmark's method, in which increments of the nodes' kinematics update {P} (Eq. 18).
 The torque refers to the sampling instants. No C is emitted for this scheme, because it is unstable with the paper's
-beta and gamma.
-"""
+beta and gamma."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,8 +24,7 @@ def newmark_growth(beta: float, gamma: float) -> float:
     """Return the largest |eigenvalue| of the method with prescribed displacements.
 
     Errors decay only if this value is below 1. For the paper's beta = 1/4, gamma = 1/2 the matrix has the double
-    eigenvalue -1 with one eigenvector, so errors grow in proportion to time.
-    """
+    eigenvalue -1 with one eigenvector, so errors grow in proportion to time."""
     A = newmark_matrix(beta, gamma)
     half_trace, determinant = np.trace(A) / 2.0, 1.0 + (0.5 - gamma) / beta
     # the quadratic formula, because numerical eigenvalues of a defective matrix lose half of their digits
@@ -71,8 +69,7 @@ def nodal_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
     """Return the increments of the centre-of-gravity nodes, both (n, 3), without differences of positions.
 
     The increments are the displacement in global axes, m, and the rotation vector in link axes, rad. The vector has
-    equal components in the link axes before and after the rotation.
-    """
+    equal components in the link axes before and after the rotation."""
     shift, r = node_increments(model, old, u)
     size = np.linalg.norm(r, axis=1)
     half = np.divide(np.arctan(size), size, out=np.ones(model.n), where=size > 0.0)

@@ -1,7 +1,6 @@
 """Inverse dynamics by Pinocchio, an independent check. The Pinocchio model is built only from links and joints.
 Pinocchio itself merges links that are fixed to each other, so it reveals errors in codegen/model/bodies.py. Pinocchio
-is optional, and only this module imports it.
-"""
+is optional, and only this module imports it."""
 
 from importlib.util import find_spec
 from typing import Any

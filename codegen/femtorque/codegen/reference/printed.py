@@ -14,8 +14,7 @@ momenta, less the weight:
 
 {P} is updated by {P} <- {P} + {dp} (Eqs 17, 18), and [L][T] at s_k converts {P} to torques (Eqs 5 to 15). The scheme
 follows from a discrete Lagrangian, in which all points of the links move along chords during a tick. Errors do not
-accumulate, and the scheme adds no damping.
-"""
+accumulate, and the scheme adds no damping."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +32,7 @@ def node_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
 
     The increments are (..., n, 3), global axes: displacement, m, and Rodrigues' vector r of the rotation. The
     increments are computed without differences of positions. This rotation changes a vector x by 2 / (1 + r.r) r x (x +
-    r x x).
-    """
+    r x x)."""
     arms, axes = levers(model, old), joint_axes(model, old)
     r, shift = np.zeros_like(axes), np.zeros_like(axes)
     for i, body in enumerate(model.bodies):
@@ -69,8 +67,7 @@ def tick_momenta(model: Model, at: Pose, u: Array) -> tuple[Array, Array]:
 def between(model: Model, q: ArrayLike, before: Array, after: Array, convert: Conversion = recursion) -> Array:
     """Return torques (..., n) at positions q (..., n), computed from the half increments of the ticks before and after.
 
-    For the tick before, the same function is used with time reversed: increments and momenta change sign.
-    """
+    For the tick before, the same function is used with time reversed: increments and momenta change sign."""
     q = np.asarray(q, float)
     at = pose(model, q)
     (p, h), (p_back, h_back) = tick_momenta(model, at, after), tick_momenta(model, at, -before)

@@ -3,8 +3,7 @@
 {P} contains nodal forces F_i and moments Phi_i. These are increments of momentum over one tick (`incremental_torque`),
 or inertial forces computed without increments (`newton_euler`). Both functions use one conversion {tau} = [L][T]{P}
 (codegen/model/kinematics.py). In every tick the distal sums are recomputed from the nodal forces. The paper's time
-integration is in codegen/reference/newmark.py.
-"""
+integration is in codegen/reference/newmark.py."""
 
 from dataclasses import dataclass
 

@@ -19,8 +19,7 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
     """Return t and the feed-forward torque tau of the first `ticks` ticks of a motion, in the mechanism's scheme. t
     (ticks,): the middles (k + 1/2) dt of the ticks, s. tau (ticks, J): torques of the streamed joints, N m or N. If the
     mechanism has modes, the motion (a Trajectory) says when they change. Raise Refused if closed loops reach a singular
-    pose.
-    """
+    pose."""
     if has_modes(model.mechanism):
         tau = _through_modes(model, motion, ticks, lambda part, own: torque(part, own[0], own[1], convert)[1])
         return (np.arange(ticks, dtype=float) + 0.5) * model.dt, tau
@@ -37,8 +36,7 @@ def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
     """Return torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments.
 
     With flexible links or modes, t must be the middles of the first N ticks. For flexible links the integration has
-    finer ticks.
-    """
+    finer ticks."""
     if has_modes(model.mechanism):
         return _through_modes(model, motion, len(np.asarray(t)), lambda part, own: exact(
             part, own[0], (np.arange(own[1]) + 0.5) * part.dt))
@@ -61,8 +59,7 @@ def _through_modes(model: Model, motion: Motion, ticks: int,
 
     Passive joints get 0. At a change of mode, the constraint forces rise and fall gradually
     (`femtorque.codegen.model.modes.shares`). If all joints are actuated, any weighted mean of the torques with and
-    without constraint forces is exact.
-    """
+    without constraint forces is exact."""
     mechanism = model.mechanism
     switches = getattr(motion, "modes", ())
     tau, given = np.zeros((ticks, len(mechanism.streamed))), shares(mechanism, switches, ticks)

@@ -1,8 +1,7 @@
 """An external wrench on one link, and the joint torques that balance it.
 
 Force, N, and moment, N m, act *on* the link, in global axes. The force acts at the origin of the link's frame, and the
-moment is about this origin. Any link is allowed, even a link on a fixed or locked joint.
-"""
+moment is about this origin. Any link is allowed, even a link on a fixed or locked joint."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ def wrench_torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversio
     """Return torques (..., n) that a wrench adds at positions q (..., n). The wrench is a load on a node of {P}, Eqs
     5-15.
 
-    Raise BadInput if the link is unknown or does not move.
-    """
+    Raise BadInput if the link is unknown or does not move."""
     body, at_link = place(model.mechanism, wrench.link)
     at = pose(model, q)
     F, Phi = np.zeros(at.origin.shape), np.zeros(at.origin.shape)
@@ -56,8 +54,7 @@ def wrench_torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversio
 def place(mechanism: Mechanism, link: str) -> tuple[int, Vector]:
     """Return the body that carries a link, and the origin of the link's frame in the body's frame.
 
-    Raise BadInput if the link is unknown or does not move.
-    """
+    Raise BadInput if the link is unknown or does not move."""
     source, places = mechanism.source or mechanism.name, placed_links(mechanism)
     if link not in places:
         raise BadInput(source, "--wrench", link, "no such link", hint(link, [x for x in places if x != BASE], "links"))

@@ -13,8 +13,7 @@ kappa about the two axes perpendicular to it. The needle moves equally whether i
 The mass mu, first moment nu and inertia kappa can therefore be shifted from each body to its parent until three of the
 body's inertial parameters are zero. At the ground the quantities disappear (Khalil, Bennis and Gautier's regrouping,
 computed numerically). A prismatic joint does not rotate its body, so the whole inertia of its body is shifted to the
-parent.
-"""
+parent."""
 
 from dataclasses import dataclass, replace
 
@@ -261,8 +260,7 @@ def _cross(a: Vector, b: Vector) -> Vector:
 def _normal(a: Vector, b: Vector) -> Vector:
     """Return a x b of unit vectors.
 
-    The result is perpendicular to both vectors up to rounding, even if they are nearly parallel.
-    """
+    The result is perpendicular to both vectors up to rounding, even if they are nearly parallel."""
     return _cross(a - b if product(a, b) > 0.0 else a + b, b)
 
 

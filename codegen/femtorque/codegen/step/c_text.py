@@ -1,7 +1,6 @@
 """Conversion of a graph of expressions to C: one statement per named live value, block by block.
 
-Only this module knows how a node is written in C: names of arrays and frames, units of positions, signs, literals.
-"""
+Only this module knows how a node is written in C: names of arrays and frames, units of positions, signs, literals."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -198,8 +197,7 @@ def _atom(text: str, kind: str) -> str:
 def literal(value: float) -> str:
     """Return a literal with 14 digits, in the selected precision.
 
-    If a shorter number differs from it only by rounding, this number replaces it.
-    """
+    If a shorter number differs from it only by rounding, this number replaces it."""
     size = abs(float(value))
     short = float(f"{size:.{SHORT}g}")
     shown = repr(short if short == float(f"{size:.{AGREEING}g}") else float(f"{size:.{DIGITS}g}"))

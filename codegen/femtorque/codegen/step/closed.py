@@ -15,8 +15,7 @@ With the velocities, a second inward recursion over the anchors follows. The res
 anchors' acceleration at constant joint velocities, b = dJ_c/dt qd. These rotations and this back-substitution also give
 qdd_d = G qdd_i - J_d^-1 b. All velocities and accelerations are therefore sums of products of the independent joints'
 velocities and accelerations. Differences of rounded positions would have errors of 1e-7 / dt^2, differences of rounded
-increments 1e-7 qd / dt.
-"""
+increments 1e-7 qd / dt."""
 
 from __future__ import annotations
 
@@ -48,8 +47,7 @@ class Angle:
 @dataclass
 class Carried:
     """A vector of the inward recursion, with its derivatives with respect to the joints' positions. path: maps from the
-    tip to the present frame, which later transform the vector's velocity.
-    """
+    tip to the present frame, which later transform the vector's velocity."""
 
     now: Vec3
     columns: dict[int, Vec3]
@@ -122,8 +120,7 @@ class LoopStep:
 
     Inputs by name: r[i] (cosine and sine of angle i), p[j] (integer position), velocity[j], acceleration[j] (of
     independent joints, with half a tick as the unit of time). Outputs: x[d], G[e], velocity[d], acceleration[d],
-    margin[d] (positive in regular poses).
-    """
+    margin[d] (positive in regular poses)."""
 
     assembly: Assembly
     graph: Graph = field(default_factory=Graph)
@@ -187,8 +184,7 @@ class LoopStep:
         """Return the equations of mimic joints, in the units of the cuts' equations.
 
         Only the residual of these equations depends on integer positions. The rounding error of this residual is
-        harmless, because it affects only sines and cosines.
-        """
+        harmless, because it affects only sines and cosines."""
         equations, rows = self.assembly.equations, list[Row]()
         for number, c in enumerate(equations.couplings):
             place = (len(equations.cuts) + number, 0)
@@ -462,8 +458,7 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, 
     velocities. Friction of passive joints is added to their torques. Independent and redundant joints together must
     produce Q = tau_i + G' tau_d. The redundant joints' torques solve (W_r + G_r W_i G_r') tau_r = G_r W_i Q, with tau_i
     = Q - G_r' tau_r. The solution minimises tau_a' W tau_a, while every passive row is zero. partition: return the open
-    tree's torques unchanged.
-    """
+    tree's torques unchanged."""
     graph = Graph()
     free, bound, places = assembly.independent, assembly.dependent, {i: k for k, i in enumerate(assembly.actuated)}
     names = [body.joint.name for body in assembly.model.bodies]

@@ -8,8 +8,7 @@ fewer instructions is taken. m is symmetric, so only half of m is swept, from th
 
 Mimic joints and closed loops have G: velocities G v of all joints follow from the velocities v of the streamed joints,
 and G' tau are the streamed joints' torques. G is constant for mimic joints. In closed loops G varies with the pose, and
-m = G' m_tree G needs no derivative of G. jq and jv would need this derivative. They are left out with closed loops.
-"""
+m = G' m_tree G needs no derivative of G. jq and jv would need this derivative. They are left out with closed loops."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,8 +35,7 @@ class Torques:
     """Torques of a graph before derivatives are added.
 
     nodes: operands stand before their results. tau: torques of all joints. calls: for the result of a call, by its
-    index, the argument and the derivative by the argument.
-    """
+    index, the argument and the derivative by the argument."""
 
     graph: Graph
     nodes: tuple[Expr, ...]

@@ -7,8 +7,7 @@ are in N m (N). Modal coordinates are multiplied by 2 / dt, which makes their in
 
 The C of ft_flexible.c (emit/flexible.py) computes the modes of a flexible link. In each tick, the step calls this C
 five times: for the tip's motion, the link's shortening, the tip's motion without a load, the correction of this motion,
-and the load on the hub.
-"""
+and the load on the hub."""
 
 from __future__ import annotations
 
@@ -770,8 +769,7 @@ class FlexibleLink(Node):
     def _led(self, drawn: Drawn, tip: Load | None) -> SpatialForce:
         """Compute the force at the link's root that results from the link's constant length, for driven joints.
 
-        Increase the forces of the driven joints that the link carries too.
-        """
+        Increase the forces of the driven joints that the link carries too."""
         n, zero, calm = self.n, self.graph.const(0.0), self.calm_root
         x = Vec3(self.graph.const(1.0), zero, zero)
         by, velocity = drawn.second
@@ -826,8 +824,7 @@ class FlexibleLink(Node):
                  beyond: bool) -> tuple[dict[str, tuple[Expr, ...]], Load]:
         """Solve for the coupled motion of the tip and the carried links. Return the forces on the tip's coordinates,
         and the load including the effect of this motion. beyond: true if the link is on a component that bends. The
-        function then also corrects the pieces that the tip carries.
-        """
+        function then also corrects the pieces that the tip carries."""
         graph, n, name, none, one = self.graph, self.n, self.name, self.step.zero(), self.graph.const(1.0)
         zero, places = graph.const(0.0), range(len(self.coordinates))
         y, z = Vec3(zero, one, zero), Vec3(zero, zero, one)
@@ -892,8 +889,7 @@ class FlexibleLink(Node):
     def _beside(self) -> Vec4:
         """Return how far each deflection or slope moves the load's first moment along the axis.
 
-        The value is zero if a component beyond the tip bends.
-        """
+        The value is zero if a component beyond the tip bends."""
         none = self.graph.const(0.0)
         stiff = self.step.tree.stiff_beyond(self.i)
         return Vec4(none, -self.moment.y if stiff else none, none, -self.moment.z if stiff else none)
@@ -923,8 +919,7 @@ class FlexibleLink(Node):
     def _off_the_end(self) -> Vec4:
         """Return the forces of a load beside the tip's axis or beyond its end.
 
-        Two effects move this load along the link.
-        """
+        Two effects move this load along the link."""
         graph, n, bends, whirl = self.graph, self.n, self._bends(), self.whirl
         by, by_velocity, beside = self._drawn_by("at"), self._drawn_by("velocity"), self._beside()
         at, velocity, d = (Vec4(*(getattr(bend, name) for bend in bends for name in names))
@@ -994,8 +989,7 @@ class FlexibleLink(Node):
     def _root_response(self) -> tuple[list[list[Expr]], list[list[Expr]]]:
         """Return c'A^-1 c (6, 6) and phi A^-1 c (T, 6) for the root's accelerations (a, e).
 
-        If the link bends in one plane, e about its axis moves the modes of the second plane.
-        """
+        If the link bends in one plane, e about its axis moves the modes of the second plane."""
         graph, link, unit, zero = self.graph, self.link, self.step.unit, self.graph.const(0.0)
         A = [[zero] * 6 for _ in range(6)]
         B: list[list[Expr]] = []

@@ -1,8 +1,7 @@
 """Code that the steps of all trees share: rotating frames, vectors of expressions in them, positions of prismatic
 joints. base_parameters.py computes the frames and inertial parameters. Joints with parallel axes share one frame, which
 does not rotate with these joints. The frame of a body is the shared frame, rotated about z. The body's cosine and sine
-give the angle.
-"""
+give the angle."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -23,8 +22,7 @@ class FrameStep(ABC):
     """The graph of one step of a tree, in which the cosine and sine of every frame rotate with the frame. turn: the C
     function that rotates a cosine and sine by an angle and returns the values before the rotation. increment: the input
     with half of a joint's displacement in the tick. In closed mechanisms this displacement includes corrections of
-    positions, unlike u.
-    """
+    positions, unlike u."""
 
     turn = Function("ft_turn_on", "ft_pair", ("c", "s"), cost=11)
     carry = Function("ft_carry", "void", cost=4)
@@ -96,8 +94,7 @@ class FrameStep(ABC):
     def _shared(self, j: int) -> Pair | None:
         """Return the cosine and sine of a shared angle, rotated by the constant angle between the two frames.
 
-        Return None if no shared angle belongs to this frame.
-        """
+        Return None if no shared angle belongs to this frame."""
         b = self.tree.bodies[j]
         members = {i: int(self.tree.bodies[i].sign) for i in self.tree.members(j)}
         for k, angle in enumerate(self.shared):

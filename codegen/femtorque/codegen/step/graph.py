@@ -4,8 +4,7 @@ not printed.
 A `Graph` owns its expressions. Equal expressions are one object (hash-consing), so common subexpressions are computed
 once. Multiplication by 0 and 1 and addition of 0 are removed when the expression is formed. Negative signs move
 outwards and end in a subtraction. A named expression becomes a C statement if a live value depends on it. Nodes contain
-no C text: only c_text.py knows the names in C.
-"""
+no C text: only c_text.py knows the names in C."""
 
 from __future__ import annotations
 
@@ -309,8 +308,7 @@ class Graph:
 
         If the expression is a copy or negative of a named expression, the old name remains. A difference is reversed if
         this gives it the sign of the name. If a change of sign would cost an instruction, the expression keeps its
-        sign, and the name says that the value is negated.
-        """
+        sign, and the name says that the value is negated."""
         minus = expr.minus
         inner = minus or expr
         if isinstance(inner, Op) and not inner.name:

@@ -1,8 +1,7 @@
 """Torques at one instant, from positions, velocities and accelerations, as a graph without ticks. The recursion is that
 of nodal.py, with a half tick of one second. Increments then equal velocities and accelerations, and base parameters
 need no factor. There is no state between two calls. Every rotating frame has its exact sine and cosine. Sine and cosine
-are the caller's `turn`, or in closed mechanisms the shared values of the loops.
-"""
+are the caller's `turn`, or in closed mechanisms the shared values of the loops."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,8 +20,7 @@ class InstantTorque(NodalStep):
     """The graph of torques at one instant.
 
     Inputs by name: q[j] of prismatic joints and springs (rad or m), qd[j], qdd[j], turn[j] (cosine and sine of
-    theta_j).
-    """
+    theta_j)."""
 
     at_rest = incremental = False
 

@@ -1,8 +1,7 @@
 """Derivatives of torques at any states in float64, and the linear system of a state.
 
 Rotors and friction of the motors (Eq. 19) can be included. Rotors add to M, and friction adds to dtau/dq'. Friction
-that rises with the load multiplies rows of all matrices.
-"""
+that rises with the load multiplies rows of all matrices."""
 
 from typing import NamedTuple
 

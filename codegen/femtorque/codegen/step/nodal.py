@@ -12,8 +12,7 @@ increments. All values in the step are smaller than the forces, so the noise of 
 rate.
 
 Inertias are divided by dt^2 / 4, so results are torques. The unit of length is one of the mechanism's offsets, because
-products with this offset then disappear.
-"""
+products with this offset then disappear."""
 
 from collections.abc import Sequence
 
@@ -137,8 +136,7 @@ class NodalStep(FrameStep):
         """Return the offset from the parent's origin.
 
         If j continues a group, the offset is in the group's frame. If j begins a group, the offset is in the body
-        frame.
-        """
+        frame."""
         b = self.tree.bodies[j]
         if b.continues:
             fixed = Vec3.of(self.graph, b.offset / (self.length * self.reach[b.parent]))
@@ -249,8 +247,7 @@ class NodalStep(FrameStep):
     def _moment(self, b: ReducedBody, frame: str) -> Vec3:
         """Return the sum of m p x A p over the points p of a link.
 
-        The sum equals J e + w x J w, or an expression in G, the sum of m p p'.
-        """
+        The sum equals J e + w x J w, or an expression in G, the sum of m p p'."""
         j, unit = b.joint, self.inertia_unit
         if self.tree.choices[j].kappa != "zz" or self.tree.is_upright(j):
             J, (w, e) = b.inertia * unit, (self._in(frame, s, j) for s in "we")

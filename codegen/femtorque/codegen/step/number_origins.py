@@ -2,8 +2,7 @@
 
 A step uses base parameters instead of the links' masses (base_parameters.py). Base parameters are sums over a link and
 its load, in units in which most factors are one. This module returns each parameter's name, value, links, and number in
-the C. The printed step uses the links' original parameters.
-"""
+the C. The printed step uses the links' original parameters."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -115,8 +114,7 @@ def _tensor(name: str, J: Array, origin: tuple[str, ...], scale: float) -> Itera
 
 def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
     """Return the parameters of a step with flexible links, by piece: those of rigid pieces in the joint's axes, and
-    mass and length of bending pieces.
-    """
+    mass and length of bending pieces."""
     live, found = _constants(step.graph), []
     for piece, axes in zip(step.tree.pieces, step.axes, strict=True):
         name, com = (piece.name,), product(axes.T, piece.com)

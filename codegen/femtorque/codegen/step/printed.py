@@ -10,8 +10,7 @@ their momenta, are then no differences of large numbers. Apart from factors of c
 
     A = d x + sum of e (e x, over both ticks,   a_child = a + A l,   F = M (a + A c),   Phi = J d + sum of e x J e.
 
-a and A are half of second differences. M and J are multiplied by 2 / dt^2.
-"""
+a and A are half of second differences. M and J are multiplied by 2 / dt^2."""
 
 from __future__ import annotations
 
@@ -79,8 +78,7 @@ def as_tree(model: Model, found: Sequence[Link]) -> Tree:
 @dataclass(frozen=True)
 class Turn:
     """The rotation of a link over the two ticks around s_k: e with its cosine w in the tick after s_k, and their
-    changes d and dw since the tick before.
-    """
+    changes d and dw since the tick before."""
 
     e: Vec3
     w: Expr

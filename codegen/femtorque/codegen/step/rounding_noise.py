@@ -19,8 +19,7 @@ rounded several times. Near a singular pose, the solution amplifies rounding err
 maps the dependent joints' torques, and their noise, to the independent joints.
 
 The floor does not grow with the tick rate or with the motion's duration. Relative to the torque, the floor is highest
-for small torques, as in slow motions, without gravity, or at a wrist.
-"""
+for small torques, as in slow motions, without gravity, or at a wrist."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,8 +78,7 @@ def _turning_path(tree: Tree, j: int) -> list[int]:
 
 def _absolute(tree: Tree, accelerations: Joints, slid: Joints, base: NDArray[np.float64]) -> Joints:
     """Return the forces of every joint (J, N) from accelerations (J, N), with absolute values of all terms. slid (J,
-    N): positions of prismatic joints. base (N,): acceleration of the ground that replaces gravity.
-    """
+    N): positions of prismatic joints. base (N,): acceleration of the ground that replaces gravity."""
     arm = [np.linalg.norm(b.offset) + slid[b.joint] for b in tree.bodies]
     W, V = np.zeros_like(accelerations), np.zeros_like(accelerations)
     for j, b in enumerate(tree.bodies):

@@ -6,8 +6,7 @@ because the first links and the last link need the fewest instructions. assuranc
 the totals.
 
 Two options gave no advantage. The compiler's scheduling flags did not save instructions. Common normals of nearly
-parallel axes are far away, and the noise of single precision increases with these lever arms.
-"""
+parallel axes are far away, and the noise of single precision increases with these lever arms."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -74,8 +73,7 @@ def _found_before(model: Model, what: str, shared: Sequence[Members], make: Call
                   search: Callable[[], Form]) -> Form:
     """Return the result of a search.
 
-    The user's cache stores the result. The key of the result covers the mechanism and the code of the search.
-    """
+    The user's cache stores the result. The key of the result covers the mechanism and the code of the search."""
     key = key_of("step", what, canonical(model.mechanism), str(EFFORT), repr([list(map(tuple, m)) for m in shared]),
                  np.__version__, *sources(Path(codegen.__file__).parent, "*.py"))
 
@@ -106,8 +104,7 @@ def cheapest(model: Model, first: Form, make: Callable[[Tree], Form]) -> Form:
 
     The search tries the choices one at a time, joint by joint. The search keeps a choice if the graph has fewer
     instructions. The search then tries the mechanism's offsets as the unit of length, because products with the chosen
-    offset then disappear.
-    """
+    offset then disappear."""
     best, choices, length = first, first.tree.choices, first.tree.length
     cost, effort = best.graph.cost(), model.n
 

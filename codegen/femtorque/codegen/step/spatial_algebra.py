@@ -1,8 +1,7 @@
 """Vectors, forces and matrices of expressions, for the recursions in all forms of the step.
 
 The components are nodes of one graph. Operations with zeros and ones are removed when the expression is formed
-(graph.py).
-"""
+(graph.py)."""
 
 from __future__ import annotations
 
@@ -293,8 +292,7 @@ class ArticulatedInertia:
 
     def reduce(self, response: SpatialForce, of: SpatialForce) -> ArticulatedInertia:
         """Return the inertia of a load with a coordinate that deflects. of: force and moment per unit of the
-        coordinate. response: `of` divided by the coordinate's effective inertia.
-        """
+        coordinate. response: `of` divided by the coordinate's effective inertia."""
         L, N, I = self.general().full
         L, N, I = (Mat3.of(lambda r, c, A=A, x=x, y=y: A[r][c] - x[r] * y[c])  # type: ignore[misc]
                    for A, x, y in ((L, response.f, of.f), (N, response.f, of.n), (I, response.n, of.n)))

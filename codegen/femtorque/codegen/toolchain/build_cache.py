@@ -1,7 +1,6 @@
 """Cache of earlier results of `build`. With equal input, it saves emission, compilation and measurement. The key of a
 result covers the mechanism and every program file that may affect the result. An image in its folder counts only if all
-sources of its build are unchanged there.
-"""
+sources of its build are unchanged there."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The C compiler of this computer, for libraries that cffi loads. Compiler flags that affect results are the same as
 for the chip (-ffp-contract=off; optimisation levels have no effect). In single precision, the results are therefore
-bit-identical to the chip's results. The user's cache stores libraries under the hash of sources and flags.
-"""
+bit-identical to the chip's results. The user's cache stores libraries under the hash of sources and flags."""
 
 import os
 import platform
@@ -43,8 +42,7 @@ def precision_flags(precision: Precision) -> tuple[str, ...]:
 def library(sources: dict[str, str], precision: Precision = "single", flags: tuple[str, ...] = ("-O2",),
             below: tuple[Path, ...] = ()) -> Path:
     """Compile C files {name: text} with their headers to one shared library, and return its path in the cache. below:
-    libraries whose functions the files call. Raise Refused that quotes the compiler's first error.
-    """
+    libraries whose functions the files call. Raise Refused that quotes the compiler's first error."""
     options = (*flags, *ARITHMETIC, *WARNINGS, *precision_flags(precision), "-fPIC", "-shared")
     texts = (text for item in sorted(sources.items()) for text in item)
     key = key_of(program(compiler()), platform.machine(), *options, *map(str, below), *texts)
@@ -55,8 +53,7 @@ def build(
     sources: dict[str, str], cdef: str, precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
 ) -> tuple[cffi.FFI, Any]:
     """Compile C files as `library` does, and load them. Return (ffi, lib) with the declarations `cdef`. Raise Refused
-    also if a header defines a struct of `cdef` with a different layout.
-    """
+    also if a header defines a struct of `cdef` with a different layout."""
     ffi = cffi.FFI()
     ffi.cdef(cdef)
     return ffi, ffi.dlopen(str(library(sources | {LAYOUTS: layouts(ffi, sources)}, precision, flags)))
@@ -110,8 +107,7 @@ def layouts(ffi: cffi.FFI, sources: dict[str, str]) -> str:
     """Return C that compiles only if every struct of a header has the layout that `ffi` assumes.
 
     Python and C then agree on the offset and size of each member. Raise ValueError if no header defines one of the
-    structs.
-    """
+    structs."""
     headers = {name: text for name, text in sorted(sources.items()) if name.endswith(".h")}
     included: list[str] = []
     checks: list[str] = []

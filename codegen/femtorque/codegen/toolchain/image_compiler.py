@@ -2,8 +2,7 @@
 the build time. The inputs are those of PlatformIO: platformio.ini and the project's scripts flags.py, libraries.py and
 stamp.py. The scripts run with a replacement for SCons's environment. The replacement provides the functions that the
 scripts use. If a text was compiled earlier, its object comes from the cache. tests/codegen/toolchain/test_platformio.py
-compares the bytes with PlatformIO's.
-"""
+compares the bytes with PlatformIO's."""
 
 from __future__ import annotations
 

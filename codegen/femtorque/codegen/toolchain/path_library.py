@@ -1,7 +1,6 @@
 """The image's C for streamed motions, on this computer: knots -> ring buffer -> quintic polynomial -> ft_step. The
 library contains the trajectory functions of the application and the emitted step, but no control law and no link. Input
-and output of this C are arrays.
-"""
+and output of this C are arrays."""
 
 from typing import Any
 
@@ -155,8 +154,7 @@ class CompiledPath:
         m, and s. held: number of ticks at rest at the first knot before the motion, as on a board in HOLD; -1 to start
         half a tick before the first knot. mode (K,): mode from each knot on. state: state of a board's step, from which
         the run continues; single precision. u: half of the travel from each tick's middle to the next, rad or m.
-        target: integer positions at the ticks' ends. Raise Refused if closed loops or modes stop the motion.
-        """
+        target: integer positions at the ticks' ends. Raise Refused if closed loops or modes stop the motion."""
         if state is not None and len(state) != self.lib.ft_path_state_bytes():
             raise AssertionError("the board's step keeps other things than this one")
         integer, real = self.turns.integer, self.turns.real

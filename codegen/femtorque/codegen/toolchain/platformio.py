@@ -1,8 +1,7 @@
 """Flash image of a mechanism. The image is built from a self-contained PlatformIO project in a folder, and examined.
 The folder contains all sources (application, chip folder, emitted C), platformio.ini, and a development platform that
 uses arm-none-eabi-gcc from PATH. Users can therefore call `pio run` in this folder, without a network. Without
-platformio.local.ini, the project uses the platform and toolchain of PlatformIO's registry.
-"""
+platformio.local.ini, the project uses the platform and toolchain of PlatformIO's registry."""
 
 import json
 import os
@@ -129,8 +128,7 @@ def _write(out: Path, files: dict[str, bytes]) -> None:
     """Write changed files.
 
     The file that marks the folder as a project is written first. Remove source files that no longer belong to the
-    project.
-    """
+    project."""
     for name, content in sorted(files.items(), key=lambda file: file[0] != "platformio.ini"):
         path = out / name
         if not path.is_file() or path.read_bytes() != content:
@@ -165,8 +163,7 @@ def _offline() -> dict[str, bytes]:
     """Return platformio.local.ini and a PlatformIO core folder with which PlatformIO needs no registry.
 
     Without SCons there are no such files, and PlatformIO uses its registry. PlatformIO's core requires its SCons
-    package to have an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
-    """
+    package to have an encoded version (4.11.1 is 4.41101.0) and a .piopm record."""
     try:
         major, minor, patch = (*(int(n) for n in version("scons").split(".")[:3]), 0, 0)[:3]
     except PackageNotFoundError:
@@ -196,8 +193,7 @@ def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = Non
     runs only if environment variables (PLATFORMIO_...) change its options. An image of this configuration is taken from
     the folder or the cache. Without a compiler, the image comes from this installation, with a warning. Raise Refused
     if a tool is missing, the compiler reports an error, the image does not fit the chip, or it contains forbidden
-    symbols.
-    """
+    symbols."""
     wanted = project(mechanism, feedforward, pil)
     brought = _brought(wanted)
     if brought is None:
@@ -241,8 +237,7 @@ def brought_in(digest: str) -> Path:
 def _brought(wanted: Project) -> Path | None:
     """Return the folder of this installation's image, for a computer without a compiler.
 
-    Return None if the image is incomplete or has a different configuration.
-    """
+    Return None if the image is incomplete or has a different configuration."""
     folder = brought_in(wanted.digest)
     if shutil.which(COMPILER) is not None or existing(folder, wanted.digest) is None:
         return None

@@ -1,8 +1,7 @@
 """Images of the examples in a wheel, so that a new user needs no compiler for the chip.
 
 `make wheel` calls `python -m femtorque.codegen.toolchain.prebuilt`, which builds these images. The images are not in
-the repository. An image serves only the configuration of its digest, and only if there is no compiler.
-"""
+the repository. An image serves only the configuration of its digest, and only if there is no compiler."""
 
 import shutil
 import subprocess

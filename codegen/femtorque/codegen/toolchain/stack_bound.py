@@ -2,8 +2,7 @@
 
 `-fcallgraph-info=su` writes one .ci file (VCG text) per compilation. A whole image is one compilation. Nodes are
 functions with their frame sizes, edges are calls, and inlined code belongs to its caller. This module adds stack sizes
-that GCC does not report: exception frames of the processor, and frames of a few libgcc functions.
-"""
+that GCC does not report: exception frames of the processor, and frames of a few libgcc functions."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -52,8 +51,7 @@ def read_stack(files: Iterable[Path]) -> CallGraph:
 def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
     """Return the graph with one common name for functions with identical code. The image contains only one of these
     functions, and GCC reports only the frame of this function. addresses: addresses of all functions in the image, by
-    names without files.
-    """
+    names without files."""
     kept = {addresses[_plain(name)]: name for name in graph.frames if _plain(name) in addresses}
 
     def own(name: str) -> str:
@@ -66,8 +64,7 @@ def stack_depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
     """Return (bytes, path) of the deepest chain of calls that begins at `root`.
 
     A call through a pointer may reach any function that no function calls by name, except ENTRIES and functions on the
-    path. Raise Refused if the graph has recursion, dynamic frames or functions without a stack size.
-    """
+    path. Raise Refused if the graph has recursion, dynamic frames or functions without a stack size."""
     called = {callee for callees in graph.calls.values() for callee in callees}
     pointed = {name for name in graph.frames if name not in called and name not in ENTRIES
                and not name.endswith(INTERRUPT)}
@@ -115,8 +112,7 @@ def bound(graph: CallGraph, main: str = "ft_reset") -> StackBound:
     `..._interrupt`).
 
     All interrupts have different priorities, so each interrupt can interrupt each other interrupt once. Fault handlers
-    use a separate stack.
-    """
+    use a separate stack."""
     size, path = stack_depth(graph, main)
     for name in sorted(name for name in graph.frames if name.endswith(INTERRUPT)):
         above, deepest = stack_depth(graph, name)

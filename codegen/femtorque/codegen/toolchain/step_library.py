@@ -1,7 +1,6 @@
 """The emitted step, compiled with the host's C compiler.
 
-In single precision its results are bit-identical to the chip's results.
-"""
+In single precision its results are bit-identical to the chip's results."""
 
 from typing import Any
 
@@ -157,8 +156,7 @@ class Turns:
 
     def samples(self, positions: ArrayLike) -> NDArray[Any]:
         """Return ft_sample (N-1,) of a motion that begins at rest. positions (N, J), rad or m, one row per tick. u and
-        du are computed in double precision and then rounded.
-        """
+        du are computed in double precision and then rounded."""
         positions = np.asarray(positions, np.float64)
         u = 0.5 * np.diff(positions, axis=0)
         made = np.empty(len(u), self.sample)
@@ -192,8 +190,7 @@ class CompiledStep:
     def run(self, samples: NDArray[Any], modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
         """Return torques (N, J), N m or N, of N steps, one per sample (N,) of Turns.samples. modes (N, 2): modes as
         `schedule` returns them. Raise Refused if closed loops reach a singular pose, or a mode's constraints contradict
-        the motion.
-        """
+        the motion."""
         tau: NDArray[Any] = np.empty((len(samples), len(self.turns.units)), self.turns.real)
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))
         if modes is None:  # the first mode throughout
@@ -208,8 +205,7 @@ class CompiledStep:
 
     def torque(self, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
         """Return torques (N, J), N m or N, at s_0..s_N-1. positions (N+2, J), rad or m: samples of a motion at
-        s_-1..s_N. modes (N+1, 2): modes as femtorque.codegen.model.modes.schedule returns them.
-        """
+        s_-1..s_N. modes (N+1, 2): modes as femtorque.codegen.model.modes.schedule returns them."""
         positions = np.asarray(positions, np.float64)
         self.start(positions[0])
         return self.run(self.turns.samples(positions), modes)[1:]
@@ -217,8 +213,7 @@ class CompiledStep:
     def bent(self, positions: ArrayLike) -> NDArray[Any]:
         """Return the bending coordinates (N+2, Z) of flexible links and springs at s_-1..s_N of a motion, given as for
         `torque`. The columns begin with the stretches of springs from rest, rad or m. Modal coordinates follow, m
-        sqrt(kg), in the order of the C.
-        """
+        sqrt(kg), in the order of the C."""
         positions, tree = np.asarray(positions, np.float64), flexible_tree(self.model.mechanism)
         links = [tree.pieces[i].tip for i in tree.beams]
         springs, modes = len(tree.springs), sum(link.modes * len(link.planes) for link in links)

@@ -28,8 +28,7 @@ def emitted_wrench_torque(model: Model, q: ArrayLike, wrench: Wrench,
                           precision: Precision = "single") -> NDArray[np.float64]:
     """Return torques (N, n), N m or N, at positions q (N, n), rad or m.
 
-    Raise BadInput under the same conditions as femtorque.codegen.reference.wrench.torque.
-    """
+    Raise BadInput under the same conditions as femtorque.codegen.reference.wrench.torque."""
     place(model.mechanism, wrench.link)
     real, bits = ("double", 64) if precision == "double" else ("float", 32)
     ffi, lib = build(sources(model), CDEF.format(real=real, bits=bits), precision, LIGHTLY)

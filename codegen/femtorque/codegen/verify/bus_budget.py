@@ -27,8 +27,7 @@ class BusLoad:
         command.
 
         The board sends the command at the beginning of the next tick. The first drive receives its command after the
-        minimum time, the last drive after the maximum.
-        """
+        minimum time, the last drive after the maximum."""
         first, last = self.load.there
         return self.period + first, self.period + last
 

@@ -31,8 +31,7 @@ def blank(width: float, height: float) -> Figure:
 def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None:
     """Draw three panels with one curve per joint: the Newton-Euler torque, the torque `computed`, and their difference.
 
-    The axes are N m or N over s. Raise BadInput if the suffix belongs to no picture format.
-    """
+    The axes are N m or N over s. Raise BadInput if the suffix belongs to no picture format."""
     import matplotlib  # noqa: PLC0415 (an extra)
 
     check_format(path)

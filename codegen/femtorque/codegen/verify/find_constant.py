@@ -2,8 +2,7 @@
 four types of numbers. The first type is one parameter of a link, possibly times a simple factor. The second type is a
 product or quotient of two parameters, which the report shows as one item. The third type belongs to a template and does
 not depend on the mechanism. A number of the fourth type is a sum of several parameters. The position of the number
-names the links of these parameters. Literals have 14 digits, so equal numbers are equal literals.
-"""
+names the links of these parameters. Literals have 14 digits, so equal numbers are equal literals."""
 
 from __future__ import annotations
 
@@ -133,8 +132,7 @@ class Search:
     def _alone(self, literal: str) -> tuple[Made, ...]:
         """Return the single parameters that equal a literal, up to a simple factor.
 
-        Parameters of the block's links come first.
-        """
+        Parameters of the block's links come first."""
         value, links = float(literal), {place.link for place in self.places[literal]}
         alone = _distinct(Made(k, (link,), (row,)) for k in FACTORS for link, row in self.rows
                           if value and _same(k * row.number, value))

@@ -1,8 +1,7 @@
 """The finite elements behind a mechanism's torques, and the number of constants in the emitted step.
 
 All values come from the functions that compute the reference and the emitted C. The only exception is a NOMINAL section
-for a link without a section in the file. The torque of a rigid link does not depend on its section.
-"""
+for a link without a section in the file. The torque of a rigid link does not depend on its section."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ class Bar:
     """A beam element of a link. start, end: nodes. axes (3, 3): rotation from the element's axes (z along the element)
     to the link's axes. B (6, 12), D (6, 6), stiffness (12, 12): Eq. 2, in the element's axes. The freedoms are [u v w
     theta_x theta_y theta_z] of the first node, then of the second. Forces N, moments N m, translations m, rotations
-    rad.
-    """
+    rad."""
 
     start: str
     end: str
@@ -90,8 +88,7 @@ class Beam:
     node.
 
     M kg, kg m, kg m^2; K N/m, N, N m; A = M / (beta dt^2) + gamma C / (beta dt) + K with C = damping K (2E, 2E each).
-    factor (2E,): 1 / (beta dt^2), divided by the diagonal of A. The emitted C multiplies by `factor`.
-    """
+    factor (2E,): 1 / (beta dt^2), divided by the diagonal of A. The emitted C multiplies by `factor`."""
 
     name: str
     plane: str
@@ -152,8 +149,7 @@ class Elements:
 def elements_of(mechanism: Mechanism, link: str | None = None) -> Elements:
     """Return the elements of all links, or of one link, in the first mode.
 
-    Raise BadInput if the link is missing or fixed.
-    """
+    Raise BadInput if the link is missing or fixed."""
     alone = in_mode(mechanism, mechanism.modes[0].name if has_modes(mechanism) else None)
     model = Model.of(alone)
     wanted = _wanted(model, link)

@@ -4,8 +4,7 @@ The torques come from the float64 reference, from the emitted C on this computer
 emulated chip. The caller passes the torques of the C as a function: `CompiledStep.torque` of
 femtorque.codegen.toolchain.step_library, or `torque` of femtorque.hil.cost.chip_step. The caller also passes the
 function for the torque that balances an external wrench: `torque` of femtorque.codegen.toolchain.wrench_library or of
-femtorque.hil.cost.chip_wrench.
-"""
+femtorque.hil.cost.chip_wrench."""
 
 import csv
 from collections.abc import Callable
@@ -61,8 +60,7 @@ class Torque:
     def exact(self) -> Array:
         """Return tau (N, n) by Newton-Euler, without increments. The first use computes it.
 
-        With flexible links this takes seconds, because the float64 integration has finer ticks.
-        """
+        With flexible links this takes seconds, because the float64 integration has finer ticks."""
         return self._compared + self.beside
 
     @property
@@ -91,8 +89,7 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
            wrench: Wrench | None = None, held: Held = wrench_torque) -> Torque:
     """Return the torques of every control tick of a motion, computed by the float64 reference or by the emitted `step`.
     total: add the motors' torque (Eq. 19). wrench: add the torque that balances this wrench, computed by `held`. Raise
-    BadInput if the motion is shorter than a tick.
-    """
+    BadInput if the motion is shorter than a tick."""
     if wrench is not None and mechanism.flexible:
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed with flexible links",
                        "make them rigid")
@@ -170,8 +167,7 @@ def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
     """Return positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks, of one tick before them and of one tick
     after them.
 
-    Raise BadInput if a motion of a mechanism with flexible links starts with a velocity.
-    """
+    Raise BadInput if a motion of a mechanism with flexible links starts with a velocity."""
     if model.mechanism.flexible:
         _at_rest(trajectory)
     return trajectory.middles(ticks, model.dt)
@@ -191,7 +187,6 @@ def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array, tau: Array) -> Arr
     n).
 
     J is the rotor's inertia times gear^2. Friction acts at the joint. Friction may increase with tau, which is tau_ID
-    (femtorque.codegen.model.driven_friction).
-    """
+    (femtorque.codegen.model.driven_friction)."""
     J = np.array([j.rotor for j in mechanism.streamed])
     return J * qdd + DrivenFriction.of(mechanism.streamed).torque(qd, tau)

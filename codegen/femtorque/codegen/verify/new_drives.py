@@ -94,8 +94,7 @@ def _down(value: float) -> str:
 def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequence[str]) -> Bussed:
     """Return the drives of the joints. asked: DRIVE for every joint, JOINT=DRIVE for one joint.
 
-    Raise BadInput for an unknown drive, and for a drive that is impossible with this board or these joints.
-    """
+    Raise BadInput for an unknown drive, and for a drive that is impossible with this board or these joints."""
     kinds = _kinds(urdf, [str(joint["name"]) for joint in moving], asked)
     for joint in moving:
         kind = kinds[str(joint["name"])]

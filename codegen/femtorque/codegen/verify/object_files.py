@@ -51,8 +51,7 @@ class ChipObject:
 def compilations(sources: dict[str, str]) -> tuple[Compilation, ...]:
     """Compile the step {name: text} with every compiler. Warnings count as errors.
 
-    Raise Refused if the ARM compiler is missing.
-    """
+    Raise Refused if the ARM compiler is missing."""
     cpp = next((found for name in ("c++", "g++", "clang++") if (found := shutil.which(name))), None)
     here: list[Compilation] = []
     for precision in ("single", "double"):
@@ -75,8 +74,7 @@ def arm_compiler() -> str:
 def examine(sources: dict[str, str]) -> ChipObject:
     """Compile the step for the chip and examine its object file.
 
-    Raise Refused if the step does not compile or has no stack bound.
-    """
+    Raise Refused if the step does not compile or has no stack bound."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write(folder, sources)

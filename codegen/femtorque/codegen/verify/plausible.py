@@ -1,7 +1,6 @@
 """Bounds on masses, inertias, lengths, limits and motors of real mechanisms. Numbers outside these bounds are probably
 mistakes. URDFs often have lengths in millimetres, no inertias, or limits that are mere placeholders. Each finding names
-key, value and probable cause. The findings are warnings, because an unusual model may be intended.
-"""
+key, value and probable cause. The findings are warnings, because an unusual model may be intended."""
 
 import math
 from collections.abc import Iterator
@@ -71,8 +70,7 @@ def _masses(model: Model) -> Iterator[str]:
 def _inertia(link: Link) -> Iterator[str]:
     """Doubt an inertia if the sphere with this mass and inertia has an impossible density.
 
-    Among all bodies with a given mass and density, the sphere has the smallest inertia.
-    """
+    Among all bodies with a given mass and density, the sphere has the smallest inertia."""
     moment = float(np.linalg.eigvalsh(link.inertia)[-1])
     if link.mass < LEAST or moment <= 0.0 or link.beam is not None:
         return

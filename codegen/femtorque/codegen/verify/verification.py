@@ -9,8 +9,7 @@ The torques of every motion, random or the user's, are computed in four ways:
 
 `COMPARISONS` lists the pairs that must agree. The scheme's errors are of second order in the tick, and their size
 depends on the motion. Bounds on the scheme's errors apply to random motions of a given size. Bounds on the C's errors
-apply to every motion.
-"""
+apply to every motion."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -54,8 +53,7 @@ class ChipRun(Protocol):
 
 class Chip(Protocol):
     """The step on the emulated chip, for positions (N + 2, J) at s_-1 .. s_N, with the interface of
-    femtorque.codegen.verify.motion_torques.Step. sources: the C of the step.
-    """
+    femtorque.codegen.verify.motion_torques.Step. sources: the C of the step."""
 
     def __call__(self, model: Model, positions: Array, sources: dict[str, str]) -> ChipRun: ...
 
@@ -90,8 +88,7 @@ class Trial:
 @dataclass(frozen=True)
 class Comparison:
     """A comparison of two torques of a trial. allowed: function from trial and tick rate to the maximum difference
-    (J,). If `allowed` is None, the difference has no bound and is only displayed.
-    """
+    (J,). If `allowed` is None, the difference has no bound and is only displayed."""
 
     key: str
     title: str
@@ -217,8 +214,7 @@ class Verification:
     def share(self, comparison: Comparison) -> float | None:
         """Return the largest ratio of error to allowed error, over all joints and motions of a comparison.
 
-        Return None if the comparison has no bound.
-        """
+        Return None if the comparison has no bound."""
         allowed = comparison.allowed
         trials = self.judged(comparison)
         if allowed is None or (comparison.own_only and not any(t.own for t in trials)):
@@ -335,8 +331,7 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
     """Compute the torques of random motions and of the user's motions with every method, and return the findings.
 
     Without a `chip` the verification fails. Raise BadInput for a mechanism from which no C can be emitted. Raise
-    Refused if a compiler is missing or rejects correct C.
-    """
+    Refused if a compiler is missing or rejects correct C."""
     supported(mechanism)
     if has_modes(mechanism):
         names = ", ".join(mode.name for mode in mechanism.modes)
@@ -374,8 +369,7 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
 def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
     """Return the torques `rnea` of the streamed joints at times t (N,).
 
-    In closed mechanisms the loops determine how the actuated joints share the open tree's torques.
-    """
+    In closed mechanisms the loops determine how the actuated joints share the open tree's torques."""
     mechanism = model.mechanism
     if not mechanism.constrained:
         return torque(mechanism, *motion.at(t))

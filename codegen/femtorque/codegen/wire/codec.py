@@ -1,7 +1,6 @@
 """Encoder and decoder of the serial protocol's frames in Python, for the messages of femtorque.codegen.wire.messages. A
 frame is COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a final zero byte, little endian. This module
-defines the byte layout. The package `cobs` provides COBS, and zlib the CRC-32.
-"""
+defines the byte layout. The package `cobs` provides COBS, and zlib the CRC-32."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ Frame, before COBS stuffing and a closing zero byte, little endian:
 Host and board can thus find out that their configurations differ. `seq` orders KNOTs. Lost knots are repeated by
 go-back-N: STATUS.ack is the seq of the knot that the board expects next. In all other messages `seq` is 0. The host
 repeats a message with a token until STATUS.command_token equals the token. The board executes the message once per
-token. CAPTURE and READ cause no motion. The board answers both with DATA.
-"""
+token. CAPTURE and READ cause no motion. The board answers both with DATA."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -47,8 +46,7 @@ class Message:
 class Payload:
     """Base of the messages. A message is a frozen dataclass. The fields of a message are numbers, sequences of numbers
     (tuples in received messages) and bytes. NAME: name in capitals, as in C and in the documentation. type: number of
-    the message. to: "board" or "host".
-    """
+    the message. to: "board" or "host"."""
 
     NAME: ClassVar[str]
     TYPE: ClassVar[int]
@@ -201,8 +199,7 @@ class Follow(Payload, type=14, to="board"):
 class Target(Payload, type=15, to="board"):
     """One target in FOLLOW. Targets have no sequence number.
 
-    The board counts targets that are late, stale or not finite. Refused targets are not faults.
-    """
+    The board counts targets that are late, stale or not finite. Refused targets are not faults."""
 
     flags: int = wire("u8", "bit 0 END: last target, at which the motion rests; bit 1 RATES: rates are valid")
     chunk: int = wire("u8",
@@ -318,8 +315,7 @@ class About(Payload, type=68, to="host"):
 @dataclass(frozen=True)
 class Drives(Payload, type=69, to="host"):
     """State of the drives on buses. The board sends this message at a tenth of the rate of STATUS, if the image has
-    drives. The values for all other joints are 0. Counters wrap.
-    """
+    drives. The values for all other joints are 0. Counters wrap."""
 
     tick: int = wire("u32", "control ticks since reset, as in STATUS")
     state: bytes = wire("u8", "one of DRIVE_STATES", J)

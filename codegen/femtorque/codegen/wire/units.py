@@ -2,8 +2,7 @@
 
 In the serial protocol a position is an int64 in units of 2^-32 turn (revolute, continuous) or 2^-28 m (prismatic). The
 upper 32 bits count whole turns. The control tick computes with the lower 32 bits, an int32 within half a turn. The
-double-precision build instead has an int64 with 32 additional binary digits.
-"""
+double-precision build instead has an int64 with 32 additional binary digits."""
 
 from collections.abc import Sequence
 
@@ -41,8 +40,7 @@ def per_joint(given: object, joints: Sequence[Joint], where: str, key: str, most
               alone: bool = False) -> NDArray[np.float64]:
     """Return finite numbers (..., J) of magnitude up to `most` (J,). alone: accept only the shape (J,).
 
-    Raise BadInput that names joint and number.
-    """
+    Raise BadInput that names joint and number."""
     found = numbers(given, where, key)
     if found.shape[-1:] != (len(joints),) or (alone and found.ndim > 1):
         raise BadInput(where, key, f"shape {found.shape}", f"must be ({len(joints)},), one number per joint",

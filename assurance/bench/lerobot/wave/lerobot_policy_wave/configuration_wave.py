@@ -11,8 +11,7 @@ from lerobot.optim.optimizers import AdamConfig
 @dataclass
 class WaveConfig(PreTrainedConfig):
     """chunk: number of actions of a prediction. rate: rate of actions, 1/s. reach: deg. think: duration of a
-    prediction, s. jump: step from one prediction to the next, deg.
-    """
+    prediction, s. jump: step from one prediction to the next, deg."""
 
     chunk: int = 50
     rate: float = 30.0

@@ -1,6 +1,5 @@
 """The policy. Each chunk of actions is a sine in time about the first observed pose, with a small step from the
-previous chunk.
-"""
+previous chunk."""
 
 import math
 import time

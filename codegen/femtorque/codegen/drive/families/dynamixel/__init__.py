@@ -6,8 +6,7 @@ XL330 and XC330 report the supply current, not the motor current (Rhoban/bam #14
 
 Stall torque and current, no-load speed, gear, model number, current limit and current step are from ROBOTIS' e-manual,
 at the voltage of the row. The torque constant at the output is the stall torque divided by the stall current. R is the
-voltage divided by the stall current.
-"""
+voltage divided by the stall current."""
 
 import math
 

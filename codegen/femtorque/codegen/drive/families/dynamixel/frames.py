@@ -4,8 +4,7 @@ A servo accepts a current, or a duty if it has no current sensor. A packet is FF
 parameters, CRC-16. Numbers are little endian. After FF FF FD within a packet, the sender inserts another FD. Source:
 ROBOTIS' e-manual (Protocol 2.0, control tables of the models), dynamixel-sdk 4.1.0. The answer to a fast sync read is
 one packet. Each servo appends its part to this packet: error, number, data, CRC of all bytes before. This packet has no
-inserted FD bytes (measured in pollen-robotics/rustypot pull request 122).
-"""
+inserted FD bytes (measured in pollen-robotics/rustypot pull request 122)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

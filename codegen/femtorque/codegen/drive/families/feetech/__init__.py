@@ -1,8 +1,7 @@
 """Feetech's STS servos in PWM mode on one half-duplex bus.
 
 Sources: Rhoban/bam params/feetech_sts3215_*/m1.json, and data sheets from the maker and from sellers. C001 variant:
-19.5 kg cm, 52 rpm at 7.4 V. C018 variant: 30 kg cm, 45 rpm at 12 V. The gear of both servos is 1:345.
-"""
+19.5 kg cm, 52 rpm at 7.4 V. C018 variant: 30 kg cm, 45 rpm at 12 V. The gear of both servos is 1:345."""
 
 import math
 
@@ -21,8 +20,7 @@ PLAY = math.radians(1.0)  # backlash of the output of an STS3215, from SO-ARM100
 def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature: float, friction: tuple[float, float],
              rpm: float, stall: float, supply: tuple[float, float] | None = None) -> DriveType:
     """Return an STS3215. kt N m/A, R ohm, armature kg m^2, friction (N m s/rad, N m): at the output, identified by
-    Rhoban/bam (model m1). rpm, stall kg cm: no-load speed and stall torque from the data sheet.
-    """
+    Rhoban/bam (model m1). rpm, stall kg cm: no-load speed and stall torque from the data sheet."""
     servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction, range_v=supply)
     return DriveType(f"feetech-sts3215-{name}", "feetech", math.pi, rpm * math.tau / 60.0, stall * KGF_CM, 0.0, 0.0,
                      note="at stall the identified motor gives "

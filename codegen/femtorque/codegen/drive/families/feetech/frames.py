@@ -2,8 +2,7 @@
 
 A packet is FF FF, id, length, instruction, parameters, check sum. Numbers are little endian. Sources: FTServo_stm32HAL,
 feetech-servo-sdk, LeRobot's tables.py for the registers. Bit 10 of the duty is its sign (tested with a servo in LeRobot
-pull request 4547).
-"""
+pull request 4547)."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,6 @@
 """Drives with the firmware of the MIT mini cheetah, bgkatz/motorcontrol.
 
-Rotor inertia: 63e-6 kg m^2 times the squared gear ratio of 6 (mit-biomimetics/Cheetah-Software, MiniCheetah.h).
-"""
+Rotor inertia: 63e-6 kg m^2 times the squared gear ratio of 6 (mit-biomimetics/Cheetah-Software, MiniCheetah.h)."""
 
 from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.family import DriveType, Family, Places

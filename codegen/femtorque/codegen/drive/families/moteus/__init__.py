@@ -3,8 +3,7 @@
 A moteus controller can drive any motor. The torque range is the motor's torque range at the output of its gear. The
 velocity range is the range of a 16-bit number. kp and kd are the factory gains (fw/bldc_servo_structs.h: 4 N m and 0.05
 N m s per turn). A command contains fractions of these gains. A mechanism file gives the gains that the owner has
-configured in the drive.
-"""
+configured in the drive."""
 
 import math
 

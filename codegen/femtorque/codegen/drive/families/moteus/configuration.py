@@ -1,8 +1,7 @@
 """The configuration of a moteus. No register reports it; see docs/reference/configuration.md of mjbots/moteus.
 
 The command `conf enumerate` prints these lines. The printed values are active in the drive, whether or not they are
-stored.
-"""
+stored."""
 
 import math
 from collections.abc import Callable

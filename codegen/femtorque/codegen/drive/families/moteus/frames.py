@@ -2,8 +2,7 @@
 
 Source: docs/protocol/can.md and registers.md of mjbots/moteus. An identifier is source << 8 | destination. Bit 15
 requests an answer. Identifiers larger than 11 bits have 29 bits. The resolution of an integer field depends on the
-field's size. In each integer format, the most negative number stands for NaN.
-"""
+field's size. In each integer format, the most negative number stands for NaN."""
 
 import math
 import struct
@@ -40,8 +39,7 @@ def command(drive: DriveType, id: int, target: Target, fd: bool = True) -> Frame
     kp and kd. The drive drops the command after WATCHDOG, and moves its target with the commanded velocity. The command
     disables the limits of the drive's trajectory planning. If kp is 0, it contains no position. The fraction of kd may
     exceed the fraction of kp. docs/protocol/registers.md forbids this, but the firmware accepts it
-    (fw/bldc_servo_control.h, line 1130 of db1a762).
-    """
+    (fw/bldc_servo_control.h, line 1130 of db1a762)."""
     at = _count(target.position * TURN / math.tau, drive.position * TURN / math.tau) if target.kp > 0.0 else NOWHERE
     whole = struct.pack("<BBBBBiBBhhBBBBBBBBBB", 0x01, 0x00, POSITION, 0x09, 0x20, at,
                         0x06, 0x21, _count(target.velocity / math.tau / SPEED, 32767.0),
@@ -54,8 +52,7 @@ def command(drive: DriveType, id: int, target: Target, fd: bool = True) -> Frame
 def most_torque(drive: DriveType) -> int:
     """Return the drive's torque range, rounded up to a whole step.
 
-    If the limit does not fit 8 bits, return NONE: the drive then uses its configured limit.
-    """
+    If the limit does not fit 8 bits, return NONE: the drive then uses its configured limit."""
     steps = int(drive.torque / COARSE_TORQUE + 0.999)
     return steps if steps <= SHARES else NONE
 

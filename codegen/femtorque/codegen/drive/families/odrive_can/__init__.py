@@ -1,8 +1,7 @@
 """ODrive S1, Pro and Micro with firmware 0.6, controlled with CANSimple on classic CAN. (The board odrive-v3.6 is no
 drive: it runs this project's firmware.) A drive can have any motor, and has the torque range of its motor. The board
 closes the position loop. The number formats that the board uses limit position and velocity. The owner sets the drive's
-velocity limit, vel_limit.
-"""
+velocity limit, vel_limit."""
 
 from femtorque.codegen.drive.families.odrive_can.frames import BEAT, ERRORS, TURN, VERSION, answer_id, command, poll
 from femtorque.codegen.drive.family import AT_LEAST, DriveType, Family, Firmware, Fitted, Places, Setting

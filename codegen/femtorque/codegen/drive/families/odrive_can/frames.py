@@ -3,8 +3,7 @@
 An id consists of the drive's number and the message's number. Numbers are little endian. Positions are in turns and
 torques in N m, in single precision. A remote frame with the id of a message requests this message. Sources: tables of
 docs.odriverobotics.com, CAN protocol of firmware 0.6; odriverobotics/ros_odrive, can_simple_messages.hpp and
-odrive_enums.h.
-"""
+odrive_enums.h."""
 
 import struct
 

@@ -1,8 +1,7 @@
 """RobStride's drives with their factory protocol.
 
 Ranges: kscalelabs' and LeRobot's tables, Seeed's wiki. Rotor inertias: the armature in kscalelabs/kbot-models,
-kbot/metadata.json.
-"""
+kbot/metadata.json."""
 
 from femtorque.codegen.drive.families.robstride.frames import FAULTS, TIMEOUT_UNIT, command
 from femtorque.codegen.drive.family import PLACE, DriveType, Errors, Family, Places, Register, Setting

@@ -1,6 +1,5 @@
 """The command of RobStride's factory protocol, with an extended id and 16-bit fields. id = type << 24 | data << 8 |
-receiver. Sources: RobStride/SampleProgram Robstride01.cpp, kscalelabs/robstride protocol.rs.
-"""
+receiver. Sources: RobStride/SampleProgram Robstride01.cpp, kscalelabs/robstride protocol.rs."""
 
 from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.family import DriveType, Target
@@ -20,8 +19,7 @@ def identifier(kind: int, data: int, receiver: int) -> int:
 def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Frame:
     """Return a command whose values are clamped to the ranges.
 
-    The identifier holds the torque. fd: unused, because no RobStride drive has CAN FD.
-    """
+    The identifier holds the torque. fd: unused, because no RobStride drive has CAN FD."""
     scales = ranges(drive, fine=True)
     counts = {name: scale.encode(getattr(target, name)) for name, scale in scales.items()}
     return Frame(identifier(OPERATE, counts.pop("torque"), id), BODY.pack(counts), extended=True)
