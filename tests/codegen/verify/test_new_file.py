@@ -133,17 +133,21 @@ BARE = LIMB.replace('velocity="5" effort="2"', 'velocity="0" effort="0"')
 
 @pytest.mark.parametrize("choice", [{"board": "f405rg-4"}, {"board": "f405rg-4", "motor": "pololu-37d-50"},
                                     {"board": "nucleo-g474-can", "drive": ("damiao-4340",)}])
-def test_missing_limits_are_invented_and_marked(tmp_path, choice):
-    """The invented effort is larger than the weight of the limb: 0.2 kg each at 0.05 m, 0.15 m and 0.25 m."""
+@pytest.mark.parametrize("effort", ["0", "0.1"])
+def test_missing_limits_are_invented_and_marked(tmp_path, choice, effort):
+    """The invented effort is larger than the weight of the limb: 0.2 kg each at 0.05 m, 0.15 m and 0.25 m. An effort
+    below this weight is no limit."""
     path = tmp_path / "crab.urdf"
-    path.write_text(URDF.format(limbs=BARE.format(n="a", body=BODY)).replace(
-        'name="a_hip" type="revolute"', 'name="a_hip" type="continuous"'))
+    limbs = BARE.format(n="a", body=BODY).replace('effort="0"', f'effort="{effort}"')
+    path.write_text(URDF.format(limbs=limbs.replace('name="a_hip" type="revolute"', 'name="a_hip" type="continuous"')))
     leg = made(path, tmp_path, **choice)
     hip = leg.moving[0]
     assert hip.limits.effort > 0.2 * 9.81 * 0.45 and 0.0 < hip.limits.velocity < 20.0
     assert (hip.limits.upper == 3.1) == ("drive" in choice)
     assert ("# invented" in (tmp_path / "leg.toml").read_text()) == ("motor" not in choice)
-    assert any("is not above 0 and taken as no limit" in line for line in said_of(tmp_path / "leg.toml"))
+    said = said_of(tmp_path / "leg.toml")
+    assert any("is not above 0 and taken as no limit" in line for line in said)
+    assert any(line.startswith("Efforts by init: a_hip") for line in said) == (effort == "0.1")
 
 
 @pytest.mark.parametrize("choice", [{"board": "f405rg-4"}, {"board": "f405rg-6", "motor": "pololu-37d-50"},

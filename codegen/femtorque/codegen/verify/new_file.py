@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ axis = [0.0, 0.0, 1.0]
 # inertia = [1e-5, 1e-5, 1e-5, 0.0, 0.0, 0.0]
 """
 
-LOCKED = "# Locked by init: "
+LOCKED, WEAK = "# Locked by init: ", "# Efforts by init: "
 
 MADE_UP = """\
 # These motors are invented to fit the limits in the URDF. Replace the numbers by those of your data sheets,
@@ -166,7 +166,7 @@ def said_of(path: Path) -> list[str]:
     """
     mechanism, lines = load_mechanism(path), path.read_text(encoding="utf-8").splitlines()
     made_up = sum(line.endswith("# invented") for line in lines)
-    return [*mechanism.warnings, *doubts(mechanism), *(line[2:] for line in lines if line.startswith(LOCKED)),
+    return [*mechanism.warnings, *doubts(mechanism), *(line[2:] for line in lines if line.startswith((LOCKED, WEAK))),
             *([f"limits that the URDF does not give are invented: see # invented in {path.name}"] if made_up else [])]
 
 
@@ -182,11 +182,33 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
     path = near if near.count("..") <= 2 else str(urdf.absolute())
     if board == COMPUTE:
         return _urdf_text(name, path, tables, board, lock)
+    before, tables = tables, _carrying(name, urdf, tables, lock)
+    weak = [str(old["name"]) for old, new in zip(before.joints, tables.joints, strict=True)
+            if old.get("limits", {}).keys() - new["limits"].keys()]
+    said = f"{WEAK}{', '.join(weak)}: the URDF's effort cannot hold the arm up, and is taken as no limit.\n"
     if fingers := _fingers(tables, lock, choice, board):
         content = _actuated(name, urdf, path, tables, board, lock | fingers, choice, sold)
-        return content.replace("\nlock = ", f"\n{LOCKED}{', '.join(fingers)}: nothing moves fingers that slide; write "
-                               "their drive by hand.\nlock = ", 1)
-    return _actuated(name, urdf, path, tables, board, lock, choice, sold)
+        return said * bool(weak) + content.replace(
+            "\nlock = ", f"\n{LOCKED}{', '.join(fingers)}: nothing moves fingers that slide; write "
+            "their drive by hand.\nlock = ", 1)
+    return said * bool(weak) + _actuated(name, urdf, path, tables, board, lock, choice, sold)
+
+
+def _bare(name: str, urdf: Path, tables: Tables, lock: dict[str, float]) -> Model:
+    """Return the model without motors."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "draft.toml"
+        path.write_text(_urdf_text(name, str(urdf.absolute()), tables, COMPUTE, lock), encoding="utf-8")
+        return Model.of(load_mechanism(path))
+
+
+def _carrying(name: str, urdf: Path, tables: Tables, lock: dict[str, float]) -> Tables:
+    """Return the tables without efforts that cannot hold the arm's own weight. They are an exporter's placeholders."""
+    weight = weights(_bare(name, urdf, tables, lock).mechanism)
+    joints = [joint | {"limits": {key: value for key, value in joint.get("limits", {}).items()
+                                  if key != "effort" or value > weight.get(str(joint["name"]), 0.0)}}
+              for joint in tables.joints]
+    return replace(tables, joints=joints)
 
 
 def _fingers(tables: Tables, lock: dict[str, float], choice: Choice, board: str) -> dict[str, float]:
@@ -214,8 +236,7 @@ def _actuated(name: str, urdf: Path, path: str, tables: Tables, board: str, lock
         return _with_drives(name, str(urdf.absolute()), path, tables, board, lock, drive)
     moving, volts = _moving(tables, lock), VOLTS if sold is None else sold.volts
     _check_drives(urdf, moving, board)
-    draft_text = _urdf_text(name, str(urdf.absolute()), tables, COMPUTE, lock)
-    made_up = {} if sold is not None else _invented(moving, draft_text)
+    made_up = {} if sold is not None else _invented(moving, _bare(name, urdf, tables, lock))
     motors = {str(joint["name"]): _made_up(joint, made_up[str(joint["name"])]) if sold is None else _bought(joint, sold)
               for joint in moving}
     none = {str(joint["name"]): Gains() for joint in moving}
@@ -227,16 +248,12 @@ def _actuated(name: str, urdf: Path, path: str, tables: Tables, board: str, lock
     return _urdf_text(name, path, tables, board, lock, gains, motors, volts)
 
 
-def _invented(moving: list[dict[str, Any]], draft: str) -> dict[str, dict[str, float]]:
+def _invented(moving: list[dict[str, Any]], model: Model) -> dict[str, dict[str, float]]:
     """Return limits for joints without limits, by joint. An effort is twice what weight and acceleration need."""
     found = {str(j["name"]): {} if "velocity" in j.get("limits", {}) else {"velocity": SPEED[j["type"] == "prismatic"]}
              for j in moving}
     weak = [j for j in moving if "effort" not in j.get("limits", {})]
     if weak:
-        with tempfile.TemporaryDirectory() as scratch:
-            path = Path(scratch) / "draft.toml"
-            path.write_text(draft, encoding="utf-8")
-            model = Model.of(load_mechanism(path))
         masses = np.max([np.diag(mass_matrix(model, q)) for q in sample_poses(model)], axis=0)
         inertia = dict(zip([body.joint.name for body in model.bodies], masses, strict=True))
         weight = weights(model.mechanism)
