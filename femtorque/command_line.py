@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from femtorque import __version__
 from femtorque.codegen.common import BUILD, BadInput, Refused, missing, printable
-from femtorque.commands import board, live, mechanism, motion, ros, virtual
+from femtorque.commands import board, live, mechanism, motion, pc, ros, virtual
 from femtorque.commands.answer import Answer, only_json, show
 
 # prefix of files with tracebacks of unexpected errors, and the number of files that are kept
@@ -150,7 +150,8 @@ VERBS: dict[str, Callable[..., Answer]] = {
     "plan": motion.plan, "stream": motion.stream, "monitor": motion.monitor, "plot": motion.plot,
     "hil run": virtual.run, "hil serve": virtual.serve, "hil drives": virtual.drives, "hil pil": virtual.pil,
     "hil replay": virtual.replay, "hil scenario": virtual.scenario, "reproduce": virtual.reproduce,
-    "docs": board.docs, "ports": board.ports, "bringup": board.bringup, "home": board.home, "float": board.float_,
+    "docs": board.docs, "ports": board.ports, "board": pc.board,
+    "bus latency": pc.latency, "bringup": board.bringup, "home": board.home, "float": board.float_,
     "jog": board.jog, "follow": live.follow, "teleop": live.teleop, "ros": ros.ros, "identify": board.identify,
     "clear": board.clear,
 }
@@ -160,7 +161,7 @@ GROUPS = {
     "Describe an arm": ("init", "motors", "check", "elements"),
     "Plan its motions": ("plan", "torque"),
     "Make and try its firmware": ("build", "verify", "generate", "hil"),
-    "Run a board": ("flash", "ports", "monitor", "clear", "stream", "follow", "teleop", "ros", "plot"),
+    "Run a board": ("flash", "board", "bus", "ports", "monitor", "clear", "stream", "follow", "teleop", "ros", "plot"),
     "Bring an arm up": ("bringup", "home", "float", "jog", "identify"),
     "Read on": ("docs", "reproduce"),
 }
@@ -205,6 +206,9 @@ EXAMPLES = {
                  "identify my_arm.toml --port auto --payload gripped --on tool",
                  "identify my_arm.toml --port auto --payload weight --weighed 2.0 --on tool --write"],
     "docs": ["docs FOLLOWING", "docs not-homed"],
+    "board": ["board my_arm.toml --bus can1=can0", "board my_arm.toml --bus can1=fdcanusb:/dev/ttyACM0",
+              "board so101.toml --wire servos=/dev/ttyACM0"],
+    "bus latency": ["bus latency my_arm.toml --bus can1=can0 --write"],
     "ports": ["ports", "ports socket://localhost:5555"],
     "plot": ["plot run.mcap", "plot before.mcap after.mcap -o compared.html",
              "plot run.mcap -o run.html -o run.parquet"],
@@ -221,11 +225,13 @@ EXAMPLES = {
 hil = typer.Typer(cls=Hil, rich_markup_mode=None,
                   help="Play on the virtual board: run, serve, drives, pil, replay, scenario.")
 app.add_typer(hil, name="hil")
+bus = typer.Typer(cls=Quick, rich_markup_mode=None, help="Adapters of a PC as the board: latency.")
+app.add_typer(bus, name="bus")
 
 for _name, _verb in VERBS.items():
     _examples = "\n".join(f"  femtorque {line}" for line in EXAMPLES[_name])
     _group, _, _last = _name.rpartition(" ")
-    (hil if _group else app).command(_last, cls=Verb, epilog=f"\b\nExamples:\n{_examples}")(_verb)
+    {"hil": hil, "bus": bus, "": app}[_group].command(_last, cls=Verb, epilog=f"\b\nExamples:\n{_examples}")(_verb)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -168,6 +168,11 @@ REASONS: dict[str, str] = {
     "src/control/ft_targets.c": "tests hold it",
     "src/families/ft_mini_cheetah.c": "it calls ft_mit.c, which has theorems; tests and mutants hold the rest",
     "chip/stm32/ft_led.c": "it lights an LED",
+    **dict.fromkeys((f"chip/linux/ft_{name}.c" for name in (
+        "buses", "clock", "guard", "latency", "link", "serial", "socketcan", "system", "tick", "wires")),
+        "it calls the operating system of a PC; tests run the program"),
+    **dict.fromkeys(("chip/linux/ft_binary.c", "chip/linux/ft_text.c"),
+                    "tests with noise and with packages of makers and others hold packing and unpacking"),
     "five_bar/ft_trig.h": "its loops form sines of their own: angles_sines and the proofs of three_link have it",
 }
 

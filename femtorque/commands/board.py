@@ -76,12 +76,17 @@ def docs(
 def ports(
     also: Annotated[list[str] | None, typer.Argument(metavar="PORT", show_default=False,
                                                      help="ask these too: other devices, socket://host:port")] = None,
+    buses: Annotated[bool, typer.Option("--buses", help="list the adapters for `femtorque board` instead")] = False,
     json: Json = False,
 ) -> Answer:
     """List the serial ports and the boards that answer."""
-    from femtorque.host.link import survey
+    from femtorque.host.link import adapters, survey
     from femtorque.host.show import ports_table
 
+    if buses:
+        plugged = adapters()
+        return Answer({"adapters": [{"option": option, "what": what} for option, what in plugged]},
+                      "\n".join(f"{option}: {what}" for option, what in plugged) or "no adapter is plugged in")
     found = survey(also or ())
     return Answer({"ports": [asdict(answer) for answer in found]},
                   ports_table(found) if found else "no USB serial port is plugged in")

@@ -302,9 +302,13 @@ def build(
 
     PlatformIO builds it. The report has flash, RAM, the bound of the stack, and the instructions and cycles of the
     worst control tick."""
+    from femtorque.codegen.board import on_pc
     from femtorque.codegen.toolchain import Known
 
     mechanism = load_mechanism(mech)
+    if on_pc(mechanism) and not pil:
+        program = program_for_pc(mechanism, out)
+        return Answer({"program": str(program)}, f"{program}\nnext: `femtorque board {mech}`")
     folder = out or BUILD / (mechanism.name + ("-pil" if pil else ""))
     known = Known.of(mechanism, feedforward, pil)
     result = known.image(folder) or _make(known, mechanism, folder, feedforward, pil)
@@ -325,6 +329,15 @@ def build(
         f"that fits into ticks at up to {_kilohertz(cost.most_hz)}"
         + "".join(f"\nnot gone through to its end: {what}" for what in cost.left_out))
     return Answer(asdict(result) | asdict(cost), words)
+
+
+def program_for_pc(mechanism: Mechanism, out: Path | None = None) -> Path:
+    """Return the program of a PC as the board, built now or taken from the cache."""
+    from femtorque.codegen.toolchain import build_program
+    from femtorque.host.show import build_bar
+
+    with build_bar() as progress:
+        return build_program(mechanism, out or BUILD / mechanism.name, progress)
 
 
 def _kilohertz(hz: int) -> str:

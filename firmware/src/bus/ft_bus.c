@@ -579,7 +579,7 @@ static bool setup_lost(const ft_bus_drive *d, uint32_t i)
 static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 {
     static const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-                                             0.0f, 0.0f };
+                                             0.0f, 0.0f, 0.0f, 0.0f };
 
     d->waited++;
     if (d->state != FT_BUS_ENABLED)
@@ -644,6 +644,44 @@ static float share(const ft_bus *b, const ft_bus_drive *d, float duty)
     return duty * b->supply / told;
 }
 
+#if FT_SERVO_LOOP
+
+/* Return the distance from the seen position to a limit in the drive's
+ * direction, rad. */
+static float room(uint32_t i, const ft_control *c, int32_t limit)
+{
+    const uint32_t j = ft_drive[i].joint;
+    const ft_real steps = (ft_real)(limit - c->seen.coarse[j]);
+
+    return (float)(steps * (ft_real)(1 << FT_COARSE) * ft_joint[j].unit)
+           * ft_drive[i].sign;
+}
+
+/* Convert the torque of a command to the duty that gives this torque at the
+ * target's velocity. Set the range of the goal. The joint comes to rest where
+ * the servo's loop carries the weight. This place must be inside the limits,
+ * so only the weight may shift a goal beyond a limit. */
+static void aim(const ft_bus *b, uint32_t i, const ft_control *c,
+                ft_drive_target *t)
+{
+    const ft_drive_config *k = &ft_drive[i];
+    const ft_bus_drive *d = &b->drive[i];
+    const ft_joint_config *joint = &ft_joint[k->joint];
+    const float ohm = (float)joint->resistance / b->supply;
+    const float emf = (float)(joint->back_emf
+                              * (c->motion.before->u[k->joint]
+                                 + c->motion.newest->u[k->joint]));
+    const float weight = share(b, d, ohm * (float)c->tau[k->joint]) * k->sign
+                         * k->scale * k->step;
+    const float at = place_of(i, d->fed) + weight;
+    const float low = room(i, c, joint->lower), high = room(i, c, joint->upper);
+
+    t->share = share(b, d, ohm * t->torque + k->sign * emf / b->supply);
+    t->least = at + (low < high ? low : high);
+    t->most = at + (low < high ? high : low);
+}
+
+#endif
 #endif
 
 /* Form the frame to a drive while the outputs are on. While no law makes
@@ -653,17 +691,25 @@ static void command(ft_bus *b, uint32_t i, const ft_control *c,
 {
     ft_bus_drive *d = &b->drive[i];
     const uint32_t j = ft_drive[i].joint;
-    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
+                          0.0f, 0.0f, 0.0f, 0.0f };
 
     t.seen = d->velocity;
 #if FT_WIRES > 0
     t.share = ft_drive[i].sign * share(b, d, c->law.duty[j]);
 #endif
+#if FT_SERVO_LOOP
+    t.position = place_of(i, d->fed);
+#endif
     if (source == (uint32_t)FT_SOURCE_OFF)
         t.kd = ft_drive[i].damping;
     else if (ft_drive[i].closes != 0u && source != (uint32_t)FT_SOURCE_LAB
-             && inside(c, j))
+             && inside(c, j)) {
         close_loop(d, i, c, &t);
+#if FT_SERVO_LOOP
+        aim(b, i, c, &t);
+#endif
+    }
     else
         t.torque = ft_drive[i].sign * (float)c->law.torque[j];
     d->waited = 0;

@@ -34,6 +34,7 @@
 typedef struct {
     float position, velocity, kp, kd, torque;
     float share; /* duty of the supply, for a drive without torque commands */
+    float least, most; /* range of a servo's goal, in the joint's units */
     float seen;  /* the last reported velocity */
 } ft_drive_target;
 

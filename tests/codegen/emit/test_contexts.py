@@ -9,11 +9,11 @@ from jinja2 import meta, nodes
 from femtorque.codegen.common import template
 from femtorque.codegen.control import constants
 from femtorque.codegen.emit import (
-    board_header, closed, configuration_digest as digest, families, flexible, library, messages, modes, readme, rnea,
-    step, wrench)
+    board_header, closed, configuration_digest as digest, families, flexible, library, messages, modes, pc_header,
+    readme, rnea, step, wrench)
 
 TEMPLATES = {
-    "ft_board.h": (board_header.Context,),
+    "ft_board.h": (board_header.Context,), "ft_board_pc.h": (pc_header.Context,),
     "ft_config.h": (constants.Context,), "ft_config.c": (constants.Context,),
     "ft_messages.h": (messages.Context,), "ft_messages.c": (messages.Context,),
     "ft_digest.h": (digest.Context,),

@@ -35,8 +35,8 @@ def test_a_servos_motor_comes_from_the_catalogue_or_the_file(tmp_path):
     arm = changed(tmp_path, (PAN, f"{PAN}\n{own}"))
     pan, lift = arm.joints[0], arm.joints[1]
     assert (pan.motor.R, pan.motor.gear) == (4.4, 191.0)
-    assert lift.motor.K * lift.motor.gear == pytest.approx(1.444) and lift.motor.R == pytest.approx(2.0296)
-    assert lift.rotor == pytest.approx(0.03246)  # computed once, from the motor's inertia and the gear ratio
+    assert lift.motor.K * lift.motor.gear == pytest.approx(2.565) and lift.motor.R == pytest.approx(5.269)
+    assert lift.rotor == pytest.approx(0.0262)  # computed once, from the motor's inertia and the gear ratio
     assert lift.drive.pd == "board" and lift.drive.servo.zero == 2048
 
 
@@ -72,15 +72,15 @@ def test_a_dynamixels_supply_is_that_of_its_own_registers(name):
 @pytest.mark.parametrize("own", [False, True])
 def test_a_gear_behind_a_servo_enters_motor_limits_and_settings(tmp_path, own):
     """A motor in the file replaces the motor inside the servo, including its gear."""
-    motor = "\nmotor = { R = 2.0296, L = 0.001, K = 0.0041855, gear = 345.0, inertia = 2.727e-7 }" if own else ""
+    motor = "\nmotor = { R = 5.269, L = 0.001, K = 0.0074348, gear = 345.0, inertia = 2.2013e-7 }" if own else ""
     arm = changed(tmp_path, (PAN, PAN.replace("id = 1", "id = 1, gear = 1.5, sign = -1, zero = 1000") + motor),
                   ("velocity = 4.0, effort = 2.9", "velocity = 3.1, effort = 4.4"))
     pan = arm.joints[0]
     row = joint_constants(arm, pan)
     assert pan.motor.gear == pytest.approx(345.0 * 1.5)
-    assert row.resistance == pytest.approx(2.0296 / 1.444 / 1.5, rel=1e-4)
-    assert row.back_emf == pytest.approx(1.444 * 1.5 * 400.0, rel=1e-4)
-    assert pan.rotor == pytest.approx(0.03246 * 2.25, rel=1e-3) and row.effort == 4.4
+    assert row.resistance == pytest.approx(5.269 / 2.565 / 1.5, rel=1e-4)
+    assert row.back_emf == pytest.approx(2.565 * 1.5 * 400.0, rel=1e-4)
+    assert pan.rotor == pytest.approx(0.0262 * 2.25, rel=1e-3) and row.effort == 4.4
     assert row.count == pytest.approx(-math.tau / 4096 / 1.5)
     settings = {row.number: row.value for row in setting_rows(arm)[:10]}
     ends = [1000 - 1.5 * at * 4096 / math.tau for at in (pan.limits.upper, pan.limits.lower)]
@@ -98,7 +98,9 @@ def test_a_gear_behind_a_servo_enters_motor_limits_and_settings(tmp_path, own):
     ('"feetech-sts3215-12v"', '"damiao-4340"', "damiao-4340 is no drive for a bus of kind 'sts'"),
     ('kind = "sts"', 'kind = "sts"\nbitrate = 900000', "no rate of these servos; nearest: 1000000"),
     ('kind = "sts"', 'kind = "sts"\ndata_bitrate = 1000000', "one wire has one rate"),
-    ("id = 1 }", 'id = 1, pd = "drive" }', "a servo that is given a duty or a current closes no loop"),
+    ("id = 1 }", 'id = 1, pd = "drive" }', "gains.kv = 0.6: feetech-sts3215-12v takes at most 0"),
+    ("id = 1 }\ngains = { ku = 12.0, kv = 0.6 }", 'id = 1, pd = "drive" }\ngains = { ku = 15.0 }',
+     "all servos of a board close their loops, or no servo"),
     ("id = 1 }", "id = 1, kp = 3.0 }", "joint.shoulder_pan.drive.kp = 3.0: feetech-sts3215-12v has none"),
     ("id = 1 }", "id = 1, zero = 4096 }", "joint.shoulder_pan.drive.zero = 4096: a servo's is one of its counts; 0 to"),
     ("id = 1 }", "id = 1, zero = 0.5 }", "joint.shoulder_pan.drive.zero = 0.5: a servo's is one of its counts"),

@@ -79,6 +79,8 @@ def test_that_a_board_which_drives_nothing_has_nothing_that_goes_on_in_a_halt(ar
 
 # joints with drives that lose their zero position without power
 UNPLACED = {"odrive_arm": ("base_turn", "shoulder", "elbow")}
+# half of the supply, which protects the gripper's servo, does not reach the velocity limit
+SLOW = {"so101_sts": ("joint.gripper.limits.velocity = 4: the motor runs at most 2.339 without load",)}
 
 
 @pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
@@ -86,7 +88,7 @@ def test_the_examples_check_without_warnings(path: Path) -> None:
     report = examine(load_mechanism(path))
     assert report.warnings == tuple(
         f"joint.{name}.drive does not say whether it has kept its zero: after each power-up `home` must "
-        "give its position" for name in UNPLACED.get(path.stem, ()))
+        "give its position" for name in UNPLACED.get(path.stem, ())) + SLOW.get(path.stem, ())
     assert json.loads(json.dumps(report.data(), allow_nan=False))["name"] == report.mechanism.name
     for j in report.mechanism.joints:
         assert j.name in rendered(report)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common import BadInput
+from femtorque.codegen.control import drives
 from femtorque.codegen.mechanism import MOTORS, load_mechanism, named
 from femtorque.codegen.mechanism.motors import fitting
 from femtorque.codegen.verify.check import examine
@@ -216,15 +217,30 @@ def test_the_so101_can_have_motors_of_the_catalogue(tmp_path):
 @pytest.mark.parametrize(("drive", "board", "kind", "rate"), [
     ("feetech-sts3215-12v", "f405rg-6", "sts", 500), ("damiao-4340", "nucleo-g474re-6", "can-fd", 1000),
     ("robstride-02", "f405rg-6", "can", 500), ("moteus-c1", "nucleo-g474re-6", "can-fd", 800),
-    ("odrive-s1", "f405rg-6", "can", 500)])
+    ("odrive-s1", "f405rg-6", "can", 500), ("damiao-4340", "pc", "can-fd", 250)])
 def test_the_so101_can_have_drives_on_a_bus(tmp_path, drive, board, kind, rate):
     """The bus has the capacity for the rate, the drives can reach the limits, and the gains suit the drives."""
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board,
                                                                                                       drive=(drive,))))
     report = examine(arm)
     assert [j.drive.id for j in arm.moving] == [1, 2, 3, 4, 5, 6] and arm.buses[0].kind == kind
-    assert arm.control.rate_hz == rate <= report.buses[0].load.fastest
+    assert arm.control.rate_hz == rate <= report.buses[0].fastest
     assert all(j.gains.ku > 0.0 and j.limits.effort <= j.drive.type.torque for j in arm.moving)
+
+
+def test_a_pc_is_offered_for_endless_drives_with_the_words_that_its_owner_must_accept(tmp_path):
+    for drive, refusal in (("odrive-s1", "go on with the last command"), ("dynamixel-xm540-w270", "let the arm fall")):
+        path = write_new_file("so101", tmp_path / f"{drive}.toml", robot("so101.urdf"), Choice("pc", drive=(drive,)))
+        with pytest.raises(BadInput, match=refusal):
+            examine(load_mechanism(path))
+        path.write_text(path.read_text().replace("# accept", "accept"))
+        assert examine(load_mechanism(path))
+    arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"),
+                                        Choice("pc", drive=("feetech-sts3215-12v",))))
+    assert not examine(arm).warnings and arm.control.rate_hz == 250 and arm.buses[0].name == "servos"
+    assert [drives.loop_gain(joint) for joint in arm.streamed] == 6 * [16]
+    with pytest.raises(BadInput, match="has no outputs for motors; --drive"):
+        write_new_file("two", tmp_path / "two.toml", robot("so101.urdf"), Choice("pc"))
 
 
 # enactic/openarm_mujoco: 1e-4 kg m^2 at the motor, gear ratios 10 and 40;

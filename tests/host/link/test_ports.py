@@ -145,3 +145,12 @@ def test_what_a_usb_device_calls_itself_holds_nothing_that_a_terminal_obeys(monk
     monkeypatch.setattr(list_ports, "comports", lambda: [
         SimpleNamespace(device="/dev/ttyACM0", description="a board\x1b[2J\x07", vid=1)])
     assert candidates() == [("/dev/ttyACM0", "a board?[2J?")]
+
+
+def test_adapters_for_a_pc_as_the_board_are_listed_as_its_options(here, monkeypatch):
+    monkeypatch.setattr(list_ports, "comports", lambda: [
+        SimpleNamespace(device="/dev/ttyACM0", vid=0x2E88, pid=0x4603),
+        SimpleNamespace(device="/dev/ttyACM1", vid=0x1A86, pid=0x55D3),
+        SimpleNamespace(device="/dev/ttyS0", vid=None, pid=None)])
+    found = json.loads(here("ports", "--buses", "--json").stdout)["adapters"]
+    assert [one["option"] for one in found] == ["--bus NAME=damiao:/dev/ttyACM0", "--wire NAME=/dev/ttyACM1"]

@@ -2,7 +2,7 @@
 
 import math
 
-from femtorque.codegen.board import fieldbus, thermistor
+from femtorque.codegen.board import fieldbus, pc, thermistor
 from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, Channel
 from femtorque.codegen.board.reader import load_board
 from femtorque.codegen.mechanism import Joint, Mechanism, refuse
@@ -26,6 +26,8 @@ def open_loop(mechanism: Mechanism) -> list[str]:
 def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | None]]:
     """Return every moving joint with its channel; None for passive joints, drives on a bus, and a board without
     outputs. Raise BadInput if the board cannot drive a joint. The message names all joints concerned."""
+    if board.is_pc:
+        return [*pc.serve(mechanism, board)]
     if board.outputs is None:
         if bussed := fieldbus.drives(mechanism):
             refuse(mechanism, f"joint.{bussed[0][1].name}.drive", None,

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Literal
 
 Family = Literal["stm32f4", "stm32g4"]
+PC = "linux"
 
 
 @dataclass(frozen=True)
@@ -200,9 +201,10 @@ class Chip:
         return replace(self, part=larger.part, signals={**self.signals, **more})
 
     @property
-    def folders(self) -> tuple[str, str]:
-        """Return the folders of firmware/chip that an image needs: the common folder and the chip family's folder."""
-        return "stm32", self.name
+    def folders(self) -> tuple[str, ...]:
+        """Return the folders of firmware/chip that an image needs: the chip family's folder, and the common folder of
+        microcontrollers."""
+        return (self.name,) if self.name == PC else ("stm32", self.name)
 
 
 def signals(text: str) -> dict[str, dict[str, int]]:

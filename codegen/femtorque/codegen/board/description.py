@@ -9,12 +9,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from femtorque.codegen.board.chip import Chip, Family
+from femtorque.codegen.board.chip import PC, Chip, Family
 from femtorque.codegen.board.thermistor import Thermistor
 from femtorque.codegen.mechanism import Mechanism, Table
 
 ADC_V = 3.3  # converter's full range, V
 ADC_COUNTS = 4096
+SOCKET_BAUD = 10_000_000  # the host's rate on a link without a serial line
 
 
 def _pin(name: str) -> str:
@@ -251,16 +252,32 @@ class BoardFile(Table):
     headers: dict[PinName, str] = {}
 
 
+class Adapter(Table):
+    """Times of an adapter for which a [[bus]] has no measured times. delay: time from sending to the answers, minus the
+    time on the bus, s. jitter: the largest further delay, s."""
+
+    delay: Annotated[float, Field(ge=0.0, le=0.1)]
+    jitter: Annotated[float, Field(ge=0.0, le=0.1)]
+
+
+class PcFile(Table):
+    """The file of a PC. The mechanism file names the buses, and the command line names the adapters."""
+
+    name: str
+    chip: Literal["linux"]
+    adapter: Adapter
+
+
 @dataclass(frozen=True)
 class Board:
     """A checked board. baud: bit rate of the host link, bit/s. can, half_duplex: buses by their names in mechanism
-    files."""
+    files. adapter: times of a PC's adapters. A PC has no link and no pins."""
 
     name: str
     chip: Chip
     hse_hz: int
     lead: int  # time from a tick to the output of its duties, ticks
-    link: Link
+    usart: Link | None
     outputs: Outputs | None
     brake: BrakeOutput | None
     led: Led | None
@@ -275,10 +292,21 @@ class Board:
     reserved: dict[str, str]
     headers: dict[str, str]  # printed names of pins
     source: Path
+    adapter: Adapter | None = None
+
+    @property
+    def is_pc(self) -> bool:
+        return self.chip.name == PC
 
     @property
     def baud(self) -> int:
-        return self.link.baud
+        return SOCKET_BAUD if self.usart is None else self.usart.baud
+
+    @property
+    def link(self) -> Link:
+        """Return the port of a chip's board."""
+        assert self.usart is not None
+        return self.usart
 
     @property
     def core_hz(self) -> int:
@@ -314,6 +342,8 @@ class Board:
     @property
     def loader_usart(self) -> str:
         """Return the serial port of the ROM boot loader at the link's pins; '' if it does not use these pins."""
+        if self.usart is None:
+            return ""
         pins = self.link.tx.pin, self.link.rx.pin
         return next((name for name, *at in self.chip.rom.usarts if tuple(at) == pins), "")
 

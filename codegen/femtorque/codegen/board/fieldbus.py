@@ -1,6 +1,7 @@
 """Buses of a mechanism on its board: controllers, bit timing and drives."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,17 +62,17 @@ def used_buses(mechanism: Mechanism) -> dict[str, Bus]:
 
 def wired(mechanism: Mechanism, board: Board) -> tuple[Wired, ...]:
     """Return every CAN bus with drives. Raise BadInput if the board lacks the bus, or a joint lacks limits."""
-    return tuple(_wired(mechanism, board, bus, _own(mechanism, bus))
+    return tuple(_wired(mechanism, board, bus, on_bus(mechanism, bus))
                  for bus in used_buses(mechanism).values() if bus.kind not in WIRES)
 
 
 def lines(mechanism: Mechanism, board: Board) -> tuple[Line, ...]:
     """Return every half-duplex bus with servos. Raise BadInput if the board lacks the bus, or a joint lacks limits."""
-    return tuple(_line(mechanism, board, bus, _own(mechanism, bus))
+    return tuple(_line(mechanism, board, bus, on_bus(mechanism, bus))
                  for bus in used_buses(mechanism).values() if bus.kind in WIRES)
 
 
-def _own(mechanism: Mechanism, bus: Bus) -> tuple[tuple[int, Joint, Drive], ...]:
+def on_bus(mechanism: Mechanism, bus: Bus) -> tuple[tuple[int, Joint, Drive], ...]:
     """Return the drives on one bus."""
     own = tuple(d for d in drives(mechanism) if d[2].bus == bus.name)
     for _, joint, _ in own:
@@ -169,8 +170,9 @@ def left_alone(mechanism: Mechanism) -> list[str]:
     cutoff, said = mechanism.safety.cutoff, []
     for family in families(mechanism):
         alone = family.cut.format(within=cutoff.within_s) if family.cut and cutoff is not None else family.alone
-        if alone:
-            own = [joint.name for _, joint, drive in drives(mechanism) if drive.type.family == family.name]
+        own = [joint.name for _, joint, drive in drives(mechanism)
+               if drive.type.family == family.name and not held(joint)]
+        if alone and own:
             said.append(f"{', '.join(own)}: {alone}")
     return said
 
@@ -190,7 +192,12 @@ def set_by_owner(mechanism: Mechanism) -> list[str]:
 
 def endless(mechanism: Mechanism) -> list[str]:
     """Return the joints whose drives may continue to run for ever while the board sends nothing."""
-    return [joint.name for _, joint, drive in drives(mechanism) if family_of(drive.type).alone]
+    return [joint.name for _, joint, drive in drives(mechanism) if family_of(drive.type).alone and not held(joint)]
+
+
+def held(joint: Joint) -> bool:
+    """Return True if a servo holds the joint at its last goal while the board sends nothing."""
+    return joint.drive is not None and joint.drive.servo is not None and joint.drive.pd == "drive"
 
 
 def off_supply(mechanism: Mechanism) -> list[str]:
@@ -221,15 +228,27 @@ def wire_most(mechanism: Mechanism) -> int:
     return max((sum(d.bus == bus.name for _, _, d in drives(mechanism)) for bus in wires(mechanism)), default=0)
 
 
-def wire_out(line: Line) -> int:
+def wire_out(bus: Bus, servos: int) -> int:
     """Return the maximum number of bytes that the board sends on a bus in one tick."""
-    wire = WIRES[line.bus.kind].wire
+    wire = WIRES[bus.kind].wire
     assert wire is not None
-    return wire.out(len(line.drives))
+    return wire.out(servos)
 
 
-def wire_in(line: Line, rate_hz: int) -> int:
+def wire_in(bus: Bus, servos: int, rate_hz: int) -> int:
     """Return the size of a bus's receive buffer, bytes: a power of two that is larger than the traffic of one tick."""
-    return 1 << math.ceil(math.log2(1.1 * line.bus.bitrate / BITS_A_BYTE / rate_hz + wire_out(line)))
+    return 1 << math.ceil(math.log2(1.1 * bus.bitrate / BITS_A_BYTE / rate_hz + wire_out(bus, servos)))
+
+
+def wire_answers(bus: Bus, own: Sequence[tuple[int, Joint, Drive]]) -> int:
+    """Return the bytes of the answers with which all servos report their state."""
+    wire = WIRES[bus.kind].wire
+    assert wire is not None
+    return wire.packets([drive.type for _, _, drive in own]).answers
+
+
+def frames_a_tick(own: Sequence[tuple[int, Joint, Drive]]) -> int:
+    """Return the frames that a tick sends to these drives: a command, and a question if the family has one."""
+    return sum(1 + (family_of(d.type).poll is not None) for _, _, d in own)
 
 

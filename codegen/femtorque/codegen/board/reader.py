@@ -14,18 +14,18 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from femtorque.codegen.board.checks import check
-from femtorque.codegen.board.chip import Chip, family
-from femtorque.codegen.board.description import Board, BoardFile
+from femtorque.codegen.board.chip import PC, Chip, family
+from femtorque.codegen.board.description import Board, BoardFile, PcFile, Sense
 from femtorque.codegen.common import FIRMWARE, BadInput, hint, shown
 from femtorque.codegen.mechanism import first_fault
 
 BOARDS = FIRMWARE / "boards"
-DEFAULT_BOARD = "f405rg-4"
+DEFAULT_BOARD, PC_BOARD = "f405rg-4", "pc"
 
 
 def board_names() -> list[str]:
-    """Return the names of all boards."""
-    return sorted(path.stem for path in BOARDS.glob("*.toml"))
+    """Return the names of all boards with a chip."""
+    return sorted(path.stem for path in BOARDS.glob("*.toml") if path.stem != PC_BOARD)
 
 
 @cache
@@ -33,8 +33,8 @@ def load_board(name: str, asked_by: object = "mechanism file") -> Board:
     """Return the board with this name.
 
     Raise BadInput for an invalid board file. For an unknown board the error names the most similar board."""
-    if name not in board_names():
-        raise BadInput(asked_by, "board.use", name, "no such board", hint(name, board_names(), "boards"))
+    if name not in (known := [*board_names(), PC_BOARD]):
+        raise BadInput(asked_by, "board.use", name, "no such board", hint(name, known, "boards"))
     return read(BOARDS / f"{name}.toml")
 
 
@@ -44,11 +44,14 @@ def read(path: Path) -> Board:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(path.name, "file", None, f"is not TOML: {error}") from None
+    kind = PcFile if raw.get("chip") == PC else BoardFile
     try:
-        file = BoardFile.model_validate(raw)
+        file = kind.model_validate(raw)
     except ValidationError as error:
-        fault = first_fault(error, BoardFile)
+        fault = first_fault(error, kind)
         raise BadInput(path.name, ".".join(map(str, fault.where)), shown(fault.value), fault.rule, fault.hint) from None
+    if isinstance(file, PcFile):
+        return _pc(path, file)
     board = Board(file.name, _chip(path, file), file.hse_hz, file.lead, file.link, file.outputs, file.brake,
                   file.led, file.cutoff, file.encoders, file.gate_driver, file.sense, tuple(file.channel), file.can,
                   file.half_duplex, file.low, file.reserved, file.headers, path)
@@ -59,6 +62,12 @@ def read(path: Path) -> Board:
         raise BadInput(path.name, "hse_hz", board.hse_hz, f"cannot make {board.chip.sysclk_hz // 10**6} MHz",
                        board.chip.crystals)
     return board
+
+
+def _pc(path: Path, file: PcFile) -> Board:
+    """Return the board of a PC. A command leaves at the begin of the next tick, so that it leads by one tick."""
+    return Board(file.name, family(file.chip), 0, 1, None, None, None, None, None, None, None, Sense(), (), {}, {}, {},
+                 {}, {}, path, file.adapter)
 
 
 def _chip(path: Path, file: BoardFile) -> Chip:

@@ -83,6 +83,7 @@ class Drives:
     buses: int
     wires: int  # number of half-duplex buses, which follow the CAN buses
     wire_most: int  # maximum number of servos on one half-duplex bus
+    holds: int  # 1 if the servos close their position loops
     settings: list[list[str]]
     settings_crc: str
     families: list[str]
@@ -399,6 +400,7 @@ def _drives(mechanism: Mechanism) -> Drives | None:
                                                     math.ceil(cutoff.off_s * hz))
     return Drives(
         cutoff=times, buses=len(used_buses(mechanism)), wires=len(wires(mechanism)), wire_most=wire_most(mechanism),
+        holds=int(any(map(drives.loop_gain, mechanism.streamed))),
         settings=[c_row(row) for row in settings], settings_crc=crc(settings),
         families=[family.c for family in families(mechanism)], rules=drives.RULES,
         rows=[c_row(row) for row in rows], crc=crc(rows), silent_ticks=drives.silent_ticks(mechanism),

@@ -2,11 +2,11 @@
 give the default values of keys that the mechanism file omits."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from femtorque.codegen.board import drives, families, used_buses
 from femtorque.codegen.control.table import FLOAT, INT32, UINT32, Kind, member
-from femtorque.codegen.drive import ALIKE, AT_LEAST, AT_MOST, EQUAL, PLACE, Family, Fitted, family_of
+from femtorque.codegen.drive import ALIKE, AT_LEAST, AT_MOST, EQUAL, PLACE, Family, Fitted, Setting, family_of
 from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 
 SILENT_S = 5e-3  # time without an answer after which the board reports a drive as silent, s
@@ -45,7 +45,7 @@ class DriveConstants:
     kp: float = member(FLOAT, "N m/rad")
     kd: float = member(FLOAT, "N m s/rad")
     share: float = member(FLOAT, "largest share of a servo's supply, or steps")
-    scale: float = member(FLOAT, "steps of a servo's current per N m, or 0")
+    scale: float = member(FLOAT, "a servo's steps of current per N m, or counts of goal per duty")
     damping: float = member(FLOAT, "N m s/rad, while the motors brake")
     settings: int = member(UINT32, "its first row in ft_setting")
     steps: int = member(UINT32, "number of its rows in ft_setting")
@@ -80,7 +80,17 @@ def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
     ends = [setting.zero + drive.sign * at * drive.gear * turn / math.tau
             for at in (joint.limits.lower, joint.limits.upper)]
     return Fitted(own, drive.firmware, watchdog, setting.offset, setting.limit, max(math.floor(min(ends)), 0),
-                  min(math.ceil(max(ends)), turn - 1))
+                  min(math.ceil(max(ends)), turn - 1), loop_gain(joint))
+
+
+def loop_gain(joint: Joint) -> int:
+    """Return the P with which a servo's own loop has the stiffness of the joint's gains; 0 without this loop."""
+    drive, motor = joint.drive, joint.motor
+    own = drive.type.servo if drive is not None and drive.pd == "drive" else None
+    if drive is None or own is None or motor is None:
+        return 0
+    own = replace(own, R=motor.R, K=motor.K, gear=motor.gear / drive.gear)
+    return max(1, round(joint.gains.ku / own.stiffness(drive.gear)))
 
 
 def setting_rows(mechanism: Mechanism) -> list[SettingConstants]:
@@ -88,7 +98,7 @@ def setting_rows(mechanism: Mechanism) -> list[SettingConstants]:
     rows = []
     for _, joint, drive in drives(mechanism):
         own = fitted(joint, drive, watchdog_s(mechanism))
-        for s in family_of(drive.type).settings:
+        for s in settings_of(drive, own):
             (value, mask), r = s.bits(own), s.register
             rows.append(SettingConstants(r.number, r.size, RULES.index(s.rule), mask, value, int(s.writes)))
     return rows or [SettingConstants(0, 0, 0, 0, 0, 0)]
@@ -150,8 +160,11 @@ def _most(drive: Drive) -> float:
 
 
 def _scale(joint: Joint) -> float:
-    """Return the current setpoint steps per N m at the joint for a servo with current setpoints; else 0."""
+    """Return the current setpoint steps per N m at the joint for a servo with current setpoints, and the counts of a
+    goal's offset per duty for a servo with its own loop; else 0."""
     own = joint.drive.type.servo if joint.drive is not None else None
+    if joint.drive is not None and own is not None and (gain := loop_gain(joint)):
+        return family_of(joint.drive.type).places.turn / (math.tau * own.loop * gain)
     if own is None or not own.ampere or joint.motor is None:
         return 0.0
     return 1.0 / (own.ampere * abs(joint.motor.K * joint.motor.gear))
@@ -159,7 +172,8 @@ def _scale(joint: Joint) -> float:
 
 def _row(index: int, bus: int, joint: Joint, drive: Drive, own: list[Family], settings: int) -> DriveConstants:
     kind, family = drive.at_joint, family_of(drive.type)
-    steps = len(family.settings)
+    own_settings = settings_of(drive, fitted(joint, drive))
+    steps = len(own_settings)
     return DriveConstants(
         joint=index, bus=bus, family=own.index(family), id=drive.id,
         reply=drive.reply if drive.reply is not None else 0, closes=int(drive.pd == "drive"),
@@ -169,5 +183,16 @@ def _row(index: int, bus: int, joint: Joint, drive: Drive, own: list[Family], se
         torque=kind.torque,
         kp=kind.kp, kd=kind.kd, share=_most(drive), scale=_scale(joint),
         damping=min(joint.gains.kv, kind.kd), settings=settings, steps=steps,
-        again=next((n for n, s in enumerate(family.settings) if s.rule == PLACE), steps),
-        forgets=next((n for n, s in enumerate(family.settings) if s.writes), steps))
+        again=next((n for n, s in enumerate(own_settings) if s.rule == PLACE), steps),
+        forgets=_forgets(own_settings))
+
+
+def settings_of(drive: Drive, own: Fitted) -> tuple[Setting, ...]:
+    """Return the settings that the board reads from a drive."""
+    return tuple(s for s in family_of(drive.type).settings if own.gain or not s.loop)
+
+
+def _forgets(settings: tuple[Setting, ...]) -> int:
+    """Return the index of the setting that shows a power loss."""
+    written = [n for n, s in enumerate(settings) if s.writes]
+    return next((n for n in written if settings[n].fades), next(iter(written), len(settings)))

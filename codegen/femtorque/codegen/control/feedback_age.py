@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from femtorque.codegen.board import adapter_times
 from femtorque.codegen.control.table import REAL, STEPS_PER, member
 from femtorque.codegen.drive import Wire, measured_after
 from femtorque.codegen.mechanism import Joint, Mechanism
@@ -19,13 +20,15 @@ class AgeConstants:
 def ages(mechanism: Mechanism) -> dict[str, float]:
     """Return {joint: age of its measured position when the control law runs, s} for drives on buses.
 
-    The bus traffic takes place at the end of a tick."""
+    The bus traffic takes place at the end of a tick. A PC's adapter passes the commands on after half of its delay."""
     found: dict[str, float] = {}
+    times = adapter_times(mechanism)
     for bus in mechanism.buses:
         own = [(j.name, j.drive) for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]
         wire = Wire(bus.kind, bus.bitrate, bus.data_bitrate)
         after = measured_after(wire, [(d.id, d.type) for _, d in own]) if own else []
-        found |= {name: 1.0 / mechanism.control.rate_hz - s for (name, _), s in zip(own, after, strict=True)}
+        passed = 1.0 / mechanism.control.rate_hz - 0.5 * times[bus.name].delay
+        found |= {name: passed - s for (name, _), s in zip(own, after, strict=True)}
     return found
 
 

@@ -105,7 +105,9 @@ def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
 @dataclass(frozen=True)
 class SampledLoop:
     """The sampled loop before the gains are inserted, with k independent coordinates and a actuated joints (in a tree
-    all joints). A (P, 2k + a, 2k + a), B (P, 2k + a, a): change of q_i, qd_i, f over one tick, at P poses."""
+    all joints). A (P, 2k + a, 2k + a), B (P, 2k + a, a): change of q_i, qd_i, f over one tick, at P poses.
+    lead: time until a command acts, ticks. B_begin (P, 2k + a, a): the part of B from the begin of a tick until a
+    command acts in this tick, if lead has a fraction."""
 
     joints: tuple[int, ...]
     poses: Array
@@ -114,12 +116,13 @@ class SampledLoop:
     A: Array
     B: Array
     observer: tuple[float, float]
-    lead: int
+    lead: float
     dt: float
+    B_begin: Array | None = None
 
     @staticmethod
     @remembered
-    def of(model: Model, lead: int) -> SampledLoop:
+    def of(model: Model, lead: float) -> SampledLoop:
         assembly, poses = assemble(model), sample_poses(model)
         masses, driven = mass_matrix(model, poses), list(assembly.actuated)
         moves = np.broadcast_to(np.eye(model.n), masses.shape)
@@ -142,16 +145,21 @@ class SampledLoop:
         a[:, f, qd], a[:, f, f], a[:, f, command] = -np.diag(lag * back_emf) @ moves, -np.diag(lag), np.diag(lag)
         step = exponential(a * dt)[:, :2 * k + n]
         observer = observer_gains(model.mechanism.control.observer_hz, dt)
+        begin = None
+        if late := lead % 1.0:
+            begin = step[..., command] - exponential(a * ((1.0 - late) * dt))[:, :2 * k + n, command]
         return SampledLoop(tuple(driven), poses, masses, moves, step[..., :2 * k + n], step[..., command], observer,
-                           lead, dt)
+                           lead, dt, begin)
 
     def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
         """Return the spectral radius of the closed loop at all poses (P,), or only at the poses with the indices `at`.
-        The state vector consists of q, qd, f, predicted position, velocity and the last `lead` commands."""
-        A, B, G = (x if at is None else x[list(at)] for x in (self.A, self.B, self.moves))
+        The state vector consists of q, qd, f, predicted position, velocity and the commands that still act or wait."""
+        begin = np.zeros_like(self.B) if self.B_begin is None else self.B_begin
+        A, B, B_begin, G = (x if at is None else x[list(at)] for x in (self.A, self.B, begin, self.moves))
         n, k, (l1, l2), dt = len(ku), G.shape[-1], self.observer, self.dt
         one, P = np.eye(n), 2 * k + n  # P: states of the plant
-        size = P + (2 + self.lead) * n
+        waiting = int(np.ceil(self.lead))
+        size = P + (2 + waiting) * n
         predicts, velocities = slice(P, P + n), slice(P + n, P + 2 * n)
         velocity = np.zeros((len(A), n, size))  # the observer's velocity estimate in this tick, as a row of the state
         velocity[:, :, :k], velocity[:, :, predicts], velocity[:, :, velocities] = G * (l2 / dt), -one * l2 / dt, one
@@ -162,12 +170,14 @@ class SampledLoop:
         command = -np.diag(ku) @ position - np.diag(kv) @ velocity
         step = np.zeros((len(A), size, size))
         step[:, :P, :P] = A
-        if self.lead:
+        if waiting:
             first = P + 2 * n
-            step[:, :P, first:first + n] += B
-            for i in range(self.lead - 1):
+            for i in range(waiting - 1):
                 step[:, first + i * n:first + (i + 1) * n, first + (i + 1) * n:first + (i + 2) * n] = one
             step[:, -n:, :] = command
+            step[:, :P, first:first + n] += B if self.B_begin is None else B_begin
+            if self.B_begin is not None:  # the next command acts in the rest of the tick
+                step[:, :P, :] += (B - B_begin) @ step[:, first:first + n, :]
         else:
             step[:, :P, :] += B @ command
         step[:, predicts, :] = predicted + dt * velocity
@@ -187,7 +197,7 @@ def _motors(model: Model) -> tuple[Array, Array]:
     return lag, back_emf
 
 
-def loop_stability(model: Model, lead: int, gains: Mapping[str, Gains] | None = None) -> Stability:
+def loop_stability(model: Model, lead: float, gains: Mapping[str, Gains] | None = None) -> Stability:
     """Return the least stable pose, with the mechanism's gains or with `gains` by joint name."""
     loop = SampledLoop.of(model, lead)
     driven = [model.bodies[i].joint for i in loop.joints]
@@ -200,7 +210,7 @@ def loop_stability(model: Model, lead: int, gains: Mapping[str, Gains] | None = 
     return Stability(float(radii[worst]), float(np.max(rate_gain)), loop.poses[worst])
 
 
-def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: float = DAMPING) -> dict[str, Gains]:
+def stiffest_gains(model: Model, lead: float, margin: float = MARGIN, damping: float = DAMPING) -> dict[str, Gains]:
     """Return {joint: Gains}: the highest stable gains of the sampled loop, less the gain margin, in three digits."""
     loop = SampledLoop.of(model, lead)
     m = apparent_inertia(loop.masses, loop.moves)

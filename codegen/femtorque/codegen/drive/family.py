@@ -34,10 +34,16 @@ class Servo:
     steps: int = 0  # maximum number of these steps
     logic: float = 0.0  # signal voltage of the bus, V; 0 if not published
     range_v: tuple[float, float] | None = None
+    loop: float = 0.0  # duty of the servo's own loop per rad of the output, at a P of 1; 0 without this mode
 
     @property
     def supply(self) -> tuple[float, float]:
         return self.range_v or (self.volts * 2.0 / 3.0, self.volts * 4.0 / 3.0)
+
+    def stiffness(self, gear: float = 1.0) -> float:
+        """Return the stiffness of the servo's own loop at a P of 1 and nominal voltage, N m/rad at the joint. gear:
+        turns of the output per turn of the joint. `self.gear` does not include this gear."""
+        return square(gear) * self.loop * self.volts * self.K * self.gear / self.R
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,8 @@ class Register:
 class Fitted:
     """One drive with its settings from a mechanism file. reach: lowest and highest angle of the output, rad; None if
     the zero is not known. For servos only: offset, counts that the servo subtracts; limit, fraction of the supply
-    voltage; least, most, range of counts within the servo's position limits."""
+    voltage; least, most, range of counts within the servo's position limits; gain, P of the servo's own
+    loop, 0 without this loop."""
 
     type: DriveType
     firmware: str = ""  # required version; empty if any version is allowed
@@ -119,6 +126,7 @@ class Fitted:
     limit: float = 1.0
     least: int = 0
     most: int = 0
+    gain: int = 0
     placed: bool = False  # true if the joint's position is known at power-up
     closes: bool = False  # true if the drive closes the position loop
     speed: float = 0.0  # maximum speed of the output, rad/s
@@ -141,6 +149,8 @@ class Setting:
     rule: str = EQUAL
     mask: int = 0xFFFFFFFF  # bits that are compared
     writes: bool = False
+    fades: bool = False  # true if a power loss shows first in this register
+    loop: bool = False  # true if only a servo's own loop needs this register
     words: Callable[[Fitted], str] | None = None  # text of the required value, if the number is not the text
     shows: Callable[[int], str] | None = None  # text of a number
     key: tuple[str, Callable[[int], float]] | None = None

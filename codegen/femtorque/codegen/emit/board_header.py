@@ -7,8 +7,7 @@ from femtorque.codegen.board import (
     ADC_COUNTS, ADC_V, THERMISTOR_STEP, Board, BrakeOutput, Channel, CutoffOutput, Pll, Use, fieldbus, file_of,
     has_current_loops, served, thermistor_table, tick_cycles, uses)
 from femtorque.codegen.common import BadInput, template
-from femtorque.codegen.drive import family_of
-from femtorque.codegen.emit import blink, board_rows
+from femtorque.codegen.emit import blink, board_rows, pc_header
 from femtorque.codegen.emit.board_rows import Place
 from femtorque.codegen.emit.messages import longest_on_the_wire
 from femtorque.codegen.emit.pwm import Pwm, output_timers
@@ -144,6 +143,8 @@ def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, s
 
     Raise BadInput if the board cannot do this. pil: the host simulates the plant, and every pin that could cause motion
     stays low."""
+    if board.is_pc:
+        return pc_header.render(mechanism, board, pil)
     for joint, channel in served(mechanism, board) if pil else ():
         if channel and joint.motor and joint.motor.drive == "current":
             raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current",
@@ -190,12 +191,12 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> Context:
         interrupt=usart.interrupt,
         loader=int(board.loader_safe),
         bus_count=len(wired),
-        bus_most=max((sum(1 + (family_of(d.type).poll is not None) for _, _, d in w.drives) for w in wired), default=0),
+        bus_most=max((fieldbus.frames_a_tick(w.drives) for w in wired), default=0),
         bus_rows=board_rows.buses(wired),
         bus_interrupts=", ".join(str(n) for w in wired for n in w.controller.interrupts),
         wire_count=len(lines),
-        wire_out=max((fieldbus.wire_out(line) for line in lines), default=0),
-        wire_in=max((fieldbus.wire_in(line, rate_hz) for line in lines), default=0),
+        wire_out=max((fieldbus.wire_out(line.bus, len(line.drives)) for line in lines), default=0),
+        wire_in=max((fieldbus.wire_in(line.bus, len(line.drives), rate_hz) for line in lines), default=0),
         wire_rows=board_rows.wires(chip, lines),
         vectors=board_rows.table(_vectors(board, not pil and has_current_loops(joints), wired), ","),
         dma=Streams(_stream(board, "tx"), _stream(board, "rx")),

@@ -6,7 +6,7 @@ from .description import (
     Limits as Limits, Link as Link, Loop as Loop, Matrix as Matrix, Mechanism as Mechanism, Mimic as Mimic,
     Mode as Mode, Motor as Motor, Park as Park, Payload as Payload, Safety as Safety, Section as Section,
     ServoSetting as ServoSetting, Vector as Vector)
-from .edit import set_gains as set_gains, set_joint as set_joint, set_solid as set_solid
+from .edit import set_bus as set_bus, set_gains as set_gains, set_joint as set_joint, set_solid as set_solid
 from .mjcf_export import mjcf as mjcf
 from .motors import MOTORS as MOTORS, Sold as Sold, motor_words as motor_words, named as named
 from .reader import load_mechanism as load_mechanism

@@ -20,6 +20,7 @@ OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
 OF_SERVOS = ("offset", "limit")  # keys
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
 LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # a ratio outside this range is probably a mistake
+MOST_GAIN = 64.0  # largest P of a servo's own loop: on 1 degree of play 112 made a limit cycle in simulation
 MOST_PLACE = 200.0 * math.pi  # largest angle of the joint, rad: the board counts at most a hundred turns
 
 
@@ -47,7 +48,7 @@ def _bus(t: BusTable, fail: Fail) -> Bus:
     data = (t.data_bitrate or FD_BITRATE) if t.kind == "can-fd" else None
     if data is not None and data < t.bitrate:
         fail(f"{key}.data_bitrate", data, f"is slower than bitrate = {t.bitrate}")
-    return Bus(t.name, t.kind, t.bitrate, data)
+    return Bus(t.name, t.kind, t.bitrate, data, t.delay, t.jitter)
 
 
 def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence[Bus], fail: Fail) -> Drive:
@@ -174,7 +175,7 @@ def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fa
         value = getattr(table, name)
         if value not in (None, 0.0):
             fail(f"{key}.{name}", value, f"{kind.name} has none", "remove it")
-    if kind.servo is not None and table.pd == "drive":
+    if kind.servo is not None and not kind.servo.loop and table.pd == "drive":
         fail(f"{key}.pd", "drive", "a servo that is given a duty or a current closes no loop", 'pd = "board"')
 
 
@@ -254,13 +255,32 @@ def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd
             fail(f"{joint}.{key}", asked, f"{name} tells at most {most:g} {unit}",
                  "lower it, or give the drive's own range")
     if pd == "drive":
-        for key, asked, most in (("ku", t.gains.ku, kind.kp), ("kv", t.gains.kv, kind.kd)):
+        stiffest = kind.kp if own.servo is None else MOST_GAIN * own.servo.stiffness(gear)
+        for key, asked, most in (("ku", t.gains.ku, stiffest), ("kv", t.gains.kv, kind.kd)):
             if asked > most:
                 fail(f"{joint}.gains.{key}", asked, f"{name} takes at most {most:g}", 'or pd = "board"')
 
 
+def _check_loops(joints: Sequence[Joint], fail: Fail) -> None:
+    """Refuse a board on which some servos have their own loops and others do not. Refuse a goal beyond the encoder."""
+    places = {joint.drive.pd: joint for joint in joints if joint.drive is not None and joint.drive.servo is not None}
+    if len(places) > 1:
+        fail(f"joint.{places['board'].name}.drive.pd", "board", "all servos of a board close their loops, or no servo",
+             'pd = "drive" for all')
+    for joint in joints:
+        if (drive := joint.drive) is None or drive.servo is None or drive.pd == "board":
+            continue
+        turn = family_of(drive.type).places.turn
+        ends = [drive.servo.zero + drive.sign * at * drive.gear * turn / math.tau
+                for at in (joint.limits.lower, joint.limits.upper)]
+        if min(ends) < 0.0 or max(ends) > turn - 1.0:
+            fail(f"joint.{joint.name}.drive.zero", drive.servo.zero, f"a goal would lie outside counts 0 to {turn - 1}",
+                 "turn the horn, or set the offset in the servo")
+
+
 def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
     """Refuse equal ids on one bus. Drives may share a reply id if their replies name the drive."""
+    _check_loops(joints, fail)
     taken: dict[tuple[str, int], Joint] = {}
     for joint in joints:
         if joint.drive is None:

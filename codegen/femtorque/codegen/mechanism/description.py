@@ -116,6 +116,8 @@ class Bus:
     kind: str = "can"  # can, can-fd or a half-duplex kind
     bitrate: int = 1_000_000  # bit/s
     data_bitrate: int | None = None  # bit/s in CAN FD's data phase
+    delay: float | None = None  # of a PC's adapter, s; None: the board file's
+    jitter: float | None = None  # of a PC's adapter, s; None: the board file's
 
 
 @dataclass(frozen=True)
@@ -375,11 +377,13 @@ class Contact:
 
 @dataclass(frozen=True)
 class BoardUse:
-    """The board file, the supply voltage and the PWM frequency of this mechanism."""
+    """The board file, the supply voltage and the PWM frequency of this mechanism.
+    accept: a missing protection of the board that the owner accepts."""
 
     use: str
     bus_voltage: float = 24.0
     pwm_hz: int = 20000
+    accept: str | None = None
 
 
 @dataclass(frozen=True)

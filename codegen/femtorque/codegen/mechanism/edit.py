@@ -68,6 +68,15 @@ def set_gains(path: Path, gains: Mapping[str, Gains], share: float) -> None:
     write_text(path, tomlkit.dumps(document))
 
 
+def set_bus(path: Path, name: str, values: Mapping[str, float]) -> None:
+    """Set keys of a [[bus]]. Raise BadInput like set_joint."""
+    document = _parsed(path)
+    table = _table(path, document, name, "bus")
+    for key, value in values.items():
+        table[key] = float(f"{value:.{DIGITS}g}")
+    write_text(path, tomlkit.dumps(document))
+
+
 def _parsed(path: Path) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(read_text(path))
@@ -75,11 +84,11 @@ def _parsed(path: Path) -> tomlkit.TOMLDocument:
         raise BadInput(path, "file", None, f"is not TOML: {error}") from None
 
 
-def _table(path: Path, document: tomlkit.TOMLDocument, joint: str) -> Any:
-    table = next((t for t in document.get("joint", []) if t.get("name") == joint), None)
+def _table(path: Path, document: tomlkit.TOMLDocument, name: str, kind: str = "joint") -> Any:
+    table = next((t for t in document.get(kind, []) if t.get("name") == name), None)
     if table is None:
-        raise BadInput(path, f"joint.{joint}", None, "has no [[joint]] table in this file to be written to",
-                       "add one with the joint's name")
+        raise BadInput(path, f"{kind}.{name}", None, f"has no [[{kind}]] table in this file to be written to",
+                       f"add one with the {kind}'s name")
     return table
 
 

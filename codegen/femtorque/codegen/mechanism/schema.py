@@ -97,6 +97,9 @@ class BoardTable(Table):
     use: str = key("a board file, see [boards](boards.md)", pattern=BOARD_PATTERN, max_length=16)
     bus_voltage: float = key("nominal, V", BoardUse.bus_voltage, gt=0.0, le=1000.0)
     pwm_hz: int = key("of the outputs", BoardUse.pwm_hz, gt=0, le=1_000_000)
+    accept: Literal["falls", "no time limit"] | None = key(
+        "with a PC as the board, the owner accepts that the arm falls when it dies, or that drives without a time "
+        "limit go on", None)
 
 
 class BrakeTable(Table):
@@ -257,6 +260,9 @@ class BusTable(Table):
     kind: BusKind = key("; ".join(("protocol of the wire", *_WIRES)), Bus.kind)
     bitrate: int = key("1/s; CAN: up to 1000000", Bus.bitrate, ge=9_600, le=4_000_000)
     data_bitrate: int | None = key("1/s, data phase of CAN FD; 5000000 by default", None, ge=10_000, le=8_000_000)
+    delay: Number | None = key("s, of a PC's adapter: from a tick's begin to the answers, without the time on the bus; "
+                               "`femtorque bus latency --write` measures it", None, ge=0.0, le=0.1)
+    jitter: Number | None = key("s, the largest further delay", None, ge=0.0, le=0.1)
 
 
 class DriveTable(Table):

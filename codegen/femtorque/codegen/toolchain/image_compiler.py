@@ -20,6 +20,7 @@ from pathlib import Path
 
 from femtorque.codegen.common import entry_of, found, kept, key_of, program
 from femtorque.codegen.emit import COMPILER
+from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, compiler
 
 OBJCOPY = "arm-none-eabi-objcopy"
 HERE = Path("/proc/self/cwd")  # equal for all working folders, so no object file depends on the folder
@@ -78,7 +79,7 @@ class Options:
     """The build options in the project's files."""
 
     def __init__(self, project: Path) -> None:
-        self.project = project
+        self.project, self.compiler = project, str(shutil.which(COMPILER))
         settings = ConfigParser(interpolation=None)
         settings.read(project / "platformio.ini", encoding="utf-8")
         flags = settings["env"]["build_flags"].split()
@@ -146,13 +147,37 @@ def compile_image(project: Path, out: Path, done: Callable[[str], None]) -> None
     done(image.name)
 
 
-def compile_objects(project: Path, options: Options, done: Callable[[str], None]) -> list[Path]:
+class HostOptions:
+    """Options of a program for this computer. With these options PC and chip compute the same bits."""
+
+    COMPILING = ("-O2", "-g", *ARITHMETIC, *WARNINGS, "-Wundef", "-Wshadow", "-Wstrict-prototypes",
+                 "-ffunction-sections", "-D_GNU_SOURCE", "-Isrc/application", "-Isrc/chip", "-Isrc/emitted")
+    LINKING = ("-Wl,--gc-sections", "-lm")
+
+    def __init__(self) -> None:
+        self.compiler = compiler()
+
+    def compiling(self, source: str) -> tuple[str, ...]:
+        return (self.compiler, "-c", *self.COMPILING)
+
+    def linking(self, objects: Iterable[Path], out: Path) -> list[str]:
+        return [self.compiler, "-o", str(out), *map(str, objects), *self.LINKING]
+
+
+def compile_program(project: Path, out: Path, done: Callable[[str], None]) -> None:
+    """Build a program for this computer. Report progress. Raise Failed."""
+    options = HostOptions()
+    run(options.linking(compile_objects(project, options, done), out), project)
+    done(out.name)
+
+
+def compile_objects(project: Path, options: Options | HostOptions, done: Callable[[str], None]) -> list[Path]:
     """Return the object files of all compilation units, stored in the cache."""
     sources = Sources(project)
     with tempfile.TemporaryDirectory(prefix="femtorque-") as place:
         folder = Path(place)
         (folder / "src").symlink_to(project / "src")
-        keys = {unit: key_of("object", program(str(shutil.which(COMPILER))), *options.compiling(unit),
+        keys = {unit: key_of("object", program(options.compiler), *options.compiling(unit),
                              *sources.parts(unit)) for unit in sources.units}
         wanted: dict[tuple[str, ...], list[str]] = {}  # by their options
         for unit in sources.units:

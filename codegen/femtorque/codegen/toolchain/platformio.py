@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
@@ -22,8 +23,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Symbol, SymbolTableSection
 from filelock import FileLock
 
-from femtorque.codegen.board import DEFAULT_BOARD, Board, Chip, fieldbus, load_board, served
-from femtorque.codegen.common import FIRMWARE, PREBUILT, BadInput, Refused, kept, key_of, need
+from femtorque.codegen.board import DEFAULT_BOARD, PC_BOARD, Board, Chip, fieldbus, load_board, served
+from femtorque.codegen.common import FIRMWARE, PREBUILT, BadInput, Refused, kept, key_of, need, program
 from femtorque.codegen.control import unfollowed
 from femtorque.codegen.drive import FAMILIES, application, of_families
 from femtorque.codegen.emit import COMPILER, compiler_identity, digest, sources
@@ -31,7 +32,8 @@ from femtorque.codegen.mechanism import Mechanism, refuse
 from femtorque.codegen.model import has_modes
 from femtorque.codegen.toolchain import stack_bound
 from femtorque.codegen.toolchain.build_result import FOLDERS, PRODUCTS, BuildResult, existing, place, record
-from femtorque.codegen.toolchain.image_compiler import HERE, Failed, compile_image
+from femtorque.codegen.toolchain.host_compiler import compiler
+from femtorque.codegen.toolchain.image_compiler import HERE, Failed, HostOptions, compile_image, compile_program
 
 Progress = Callable[[int, int, str], None]  # done, total, what
 
@@ -39,7 +41,14 @@ Progress = Callable[[int, int, str], None]  # done, total, what
 # ---------------------------------------------------------------- the project
 
 CALL_GRAPH = "firmware.elf.ltrans0.ltrans.ci"  # call graph of the whole image, which the compiler writes during linking
-SIGN = b"`femtorque build` copies this file"  # mark that `femtorque build` writes to every platformio.ini
+SIGN = b"`femtorque build` copies this file"  # mark that `femtorque build` writes to every platformio.ini and Makefile
+SIGNED = ("platformio.ini", "Makefile")
+PROGRAM = "board"  # of a PC
+MAKEFILE = f"""\
+# The program of a PC as the board. `femtorque build` copies this file.
+{PROGRAM}: $(wildcard src/*/*.c)
+\t$(CC) {" ".join(HostOptions.COMPILING)} -o $@ $^ {" ".join(HostOptions.LINKING)}
+"""
 
 
 @dataclass(frozen=True)
@@ -65,8 +74,12 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
     identity = digest(mechanism, {name: text for name, text in emitted.items() if name != "ft_digest.h"})
     files = {f"src/emitted/{name}": text.encode() for name, text in emitted.items()}
     files |= {f"src/application/{name}": path.read_bytes() for name, path in application().items()}
+    for name in unused(mechanism):
+        files.pop(name, None)
     for folder in board.chip.folders:
         files |= _folder(FIRMWARE / "chip" / folder, "src/chip")
+    if board.is_pc:
+        return Project(mechanism.name, board, identity.hex(), files | {"Makefile": MAKEFILE.encode()})
     for name in unused(mechanism):
         files.pop(name, None)
     files |= _folder(FIRMWARE / "platform", "platform")
@@ -118,8 +131,8 @@ def unused(mechanism: Mechanism) -> list[str]:
 
 def _claim(out: Path) -> None:
     """Raise BadInput if a folder has foreign files, because a build would replace and remove source files."""
-    sign, theirs = out / "platformio.ini", [p.name for p in out.glob("*") if not p.name.startswith(".")]
-    if theirs and not (sign.is_file() and SIGN in sign.read_bytes()):
+    theirs = [p.name for p in out.glob("*") if not p.name.startswith(".")]
+    if theirs and not any(sign.is_file() and SIGN in sign.read_bytes() for sign in (out / name for name in SIGNED)):
         raise BadInput(out, "folder", None, "is not empty and holds no project of `femtorque build`, so nothing in it "
                        "is replaced", "choose another name")
 
@@ -129,7 +142,7 @@ def _write(out: Path, files: dict[str, bytes]) -> None:
 
     The file that marks the folder as a project is written first. Remove source files that no longer belong to the
     project."""
-    for name, content in sorted(files.items(), key=lambda file: file[0] != "platformio.ini"):
+    for name, content in sorted(files.items(), key=lambda file: file[0] not in SIGNED):
         path = out / name
         if not path.is_file() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -195,6 +208,9 @@ def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = Non
     if a tool is missing, the compiler reports an error, the image does not fit the chip, or it contains forbidden
     symbols."""
     wanted = project(mechanism, feedforward, pil)
+    if wanted.board.is_pc:
+        refuse(mechanism, "board.use", PC_BOARD, "has no flash image: a PC runs a program",
+               "`femtorque board` runs it; `femtorque hil drives` has virtual drives for it")
     brought = _brought(wanted)
     if brought is None:
         _require_tools()
@@ -216,6 +232,24 @@ def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = Non
         found = existing(out, wanted.digest)
         assert found is not None
         return found
+
+
+def build_program(mechanism: Mechanism, out: Path, progress: Progress | None = None) -> Path:
+    """Write the project of a PC as the board to `out`, compile it with this computer's compiler, and return the
+    program. Raise BadInput for a board that is no PC, and Refused if the compiler refuses."""
+    wanted = project(mechanism)
+    if not wanted.board.is_pc:
+        refuse(mechanism, "board.use", wanted.board.name, "is a chip's board: `femtorque flash`", f'use = "{PC_BOARD}"')
+    out = out.resolve()
+    _claim(out)
+    with _alone(out):
+        _write(out, wanted.files)
+        contents = (part for name, content in sorted(wanted.files.items()) for part in (name, content))
+        key = key_of("program", program(compiler()), *contents)
+        made = kept(key, lambda entry: _compile(out, progress, partial(compile_program, out, entry / PROGRAM)))
+        place(out / PROGRAM, (made / PROGRAM).read_bytes())
+        (out / PROGRAM).chmod(0o755)
+    return out / PROGRAM
 
 
 def _key(wanted: Project) -> str:
@@ -281,6 +315,10 @@ def _taken(out: Path, built: Path, wanted: Project, log: str) -> BuildResult:
 
 def compile_directly(project: Path, out: Path, progress: Progress | None = None) -> None:
     """Compile a project whose files are up to date. Raise Refused with the relevant lines of the output."""
+    _compile(project, progress, partial(compile_image, project, out))
+
+
+def _compile(project: Path, progress: Progress | None, compiling: Callable[[Callable[[str], None]], None]) -> None:
     total, made = sum(1 for _ in (project / "src").rglob("*.c")) + 2, count(1)
 
     def done(what: str) -> None:
@@ -288,7 +326,7 @@ def compile_directly(project: Path, out: Path, progress: Progress | None = None)
             progress(next(made), total, what)
 
     try:
-        compile_image(project, out, done)
+        compiling(done)
     except Failed as failed:
         raise Refused(_reason(project, str(failed).splitlines())) from None
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.board import fieldbus, levels, load_board
+from femtorque.codegen.board import fieldbus, late_ticks, levels, load_board, on_pc
 from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.control import (
     DAMPING, MARGIN, Motor, Stability, constants, contact, continuous_torque, falls, heat_lasts, loop_stability,
@@ -25,6 +25,7 @@ from femtorque.codegen.model import (
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import LOST, STEEPEST, Flexible, bending, flexible_mass_matrix, newton_euler
 from femtorque.codegen.verify.bus_budget import BusLoad, ages, bus_loads
+from femtorque.codegen.verify.without_hardware import pc_words
 from femtorque.codegen.verify.motion_torques import SAG, SMALL, steep
 from femtorque.codegen.verify.plausible import doubts
 
@@ -124,7 +125,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     warnings = [*mechanism.warnings, *doubts(mechanism)]
     buses = bus_loads(mechanism)
     lead = _board(mechanism, warnings)
-    late = lead + fieldbus.told_late(mechanism)  # ticks from a measurement to its effect
+    late = lead + fieldbus.told_late(mechanism) + late_ticks(mechanism)  # ticks from a measurement to its effect
     try:
         supported(mechanism)
     except BadInput as error:
@@ -147,7 +148,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     joint_springs(models[0][1])  # raises an error for a C_mot that has no stiffness to scale
     _drives(mechanism, warnings)
     _rotors(mechanism, warnings)
-    warnings += fieldbus.uncut(mechanism) + fieldbus.off_supply(mechanism)
+    warnings += ([] if on_pc(mechanism) else fieldbus.uncut(mechanism)) + fieldbus.off_supply(mechanism)
     stability: Stability | None = None
     stiffest: dict[str, Gains] = {}
     rule: dict[str, Gains] = {}
@@ -159,6 +160,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
             found = loop_stability(model, late) if has_gains else None
             if found is not None and (stability is None or found.radius > stability.radius):
                 stability = found
+        stiffest |= {joint.name: joint.gains for joint in mechanism.streamed if fieldbus.held(joint)}  # by their P
         rule = _fitting(mechanism, stiffest)
         _soft(mechanism, stiffest, rule, warnings)
         if stability is not None:
@@ -172,7 +174,8 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     return Report(mechanism, lead, assemblies, stability, rule, tuple(warnings),
                   resolved(mechanism), (*falls(mechanism, weak), *park_words(mechanism), *touches),
                   tuple(_halt(mechanism)), tuple(levels(mechanism)),
-                  (*fieldbus.left_alone(mechanism), *fieldbus.set_by_owner(mechanism), *ages(mechanism)), loads, buses,
+                  (*(pc_words(mechanism) or fieldbus.left_alone(mechanism)), *fieldbus.set_by_owner(mechanism),
+                   *ages(mechanism)), loads, buses,
                   tuple(_beam_modes(models[0][1])))
 
 
@@ -473,7 +476,7 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
         if g.ku > 1.5 * fit.ku or g.kv > 1.5 * fit.kv:
             warnings.append(f"joint.{joint.name}.gains: above the stiffest with gain margin {MARGIN:g}, "
                             f"ku = {fit.ku:g}, kv = {fit.kv:g}")
-        if g.ku > 0.0 and g.kv == 0.0:
+        if g.ku > 0.0 and g.kv == 0.0 and not fieldbus.held(joint):
             warnings.append(f"joint.{joint.name}.gains.kv is 0: nothing damps the joint")
 
 
@@ -502,7 +505,8 @@ def _soft(mechanism: Mechanism, stiffest: dict[str, Gains], rule: dict[str, Gain
 
 def _fitting(mechanism: Mechanism, rule: dict[str, Gains]) -> dict[str, Gains]:
     """Return the gains, limited to the ranges of the drives' fields."""
-    most = {j.name: j.drive.at_joint for j in mechanism.streamed if j.drive is not None and j.drive.pd == "drive"}
+    most = {j.name: j.drive.at_joint for j in mechanism.streamed
+            if j.drive is not None and j.drive.pd == "drive" and not fieldbus.held(j)}
     return {name: replace(g, ku=min(g.ku, most[name].kp), kv=min(g.kv, most[name].kd)) if name in most else g
             for name, g in rule.items()}
 
@@ -518,7 +522,7 @@ def _where_closed(model: Model) -> Model:
     return replace(model, mechanism=replace(model.mechanism, control=control), dt=1.0 / DRIVE_HZ)
 
 
-def _overlay(mechanism: Mechanism, lead: int) -> None:
+def _overlay(mechanism: Mechanism, lead: float) -> None:
     """Refuse a gain overlay whose largest value can make the sampled loop unstable."""
     most = mechanism.safety.gain_overlay[1]
     if most <= 1.0:
@@ -555,7 +559,7 @@ def _homing(model: Model, warnings: list[str]) -> None:
 def _halt(mechanism: Mechanism) -> list[str]:
     """Return a line about a debugger that halts the board's processor. The line names the motors that continue to run,
     and how long they do so."""
-    if mechanism.board is None or not any(j.motor or j.drive for j in mechanism.streamed):
+    if mechanism.board is None or on_pc(mechanism) or not any(j.motor or j.drive for j in mechanism.streamed):
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
     timers = board.running_on if any(j.motor and not j.drive for j in mechanism.streamed) else []

@@ -121,7 +121,7 @@ def _bus_table(report: Report) -> Table:
         drives = ", ".join(f"{j.name} {j.drive.id}: {j.drive.type.name}" for j in one.joints if j.drive)
         table.add_row(one.bus.name, f"{one.bus.kind} {bitrate} Mbit/s", drives,
                       f"{1e6 * one.load.mean:.0f}, {1e6 * one.load.worst:.0f} us", f"{one.load.share(rate):.0%}",
-                      f"{one.load.fastest:.0f} Hz", "{:.2f} to {:.2f} ms".format(*(1e3 * t for t in one.command_after)))
+                      f"{one.fastest:.0f} Hz", "{:.2f} to {:.2f} ms".format(*(1e3 * t for t in one.command_after)))
     return table
 
 

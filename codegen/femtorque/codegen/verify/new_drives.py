@@ -15,6 +15,7 @@ from femtorque.codegen.mechanism import FD_BITRATE, Gains
 RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # control and knots, Hz
 SOFT = 0.2  # fraction of the stiffest gains, for servos; encoder steps and backlash make the stiffest gains audible
 RANGE = 3.1  # rad: within half a turn, where a URDF gives no range, since a drive's position ends at its range
+P = 16  # of a servo's own loop, as LeRobot sets it
 BITRATE = 1_000_000
 CAN_VOLTS = 24.0
 
@@ -36,10 +37,21 @@ class Bussed:
     wire: Wire
     rate_hz: int
     knot_hz: int
+    holds: bool  # true if the servos close their loops, so that they hold the arm when a PC dies
 
     @property
     def volts(self) -> float:
         return _volts(next(iter(self.kinds.values())))
+
+    @property
+    def endless(self) -> bool:
+        """Return True if a drive may run on without the board."""
+        return not self.holds and any(family_of(kind).alone for kind in self.kinds.values())
+
+    @property
+    def falls(self) -> bool:
+        """Return True if servos let the arm fall without the board."""
+        return not self.holds and any(kind.servo for kind in self.kinds.values())
 
     def head(self) -> str:
         first = next(iter(self.kinds.values()))
@@ -53,7 +65,8 @@ class Bussed:
     def tables(self, number: int, joint: dict[str, Any]) -> str:
         """Return the table of a joint of the URDF, without its name and gains. number: counted from 1."""
         kind = self.kinds[str(joint["name"])]
-        pd = ', pd = "board"' if family_of(kind).configuration else ""  # the gains inside the drive are unknown
+        # the gains inside some drives are unknown
+        pd = ', pd = "drive"' if self.holds else ', pd = "board"' if family_of(kind).configuration else ""
         rotor = f", inertia = {kind.inertia:g}" if kind.inertia else ""  # a servo's catalogued motor includes it
         friction = "" if kind.servo is None else (
             f"friction = {{ viscous = {kind.servo.viscous:.3g}, coulomb = {kind.servo.coulomb:.3g} }}")
@@ -63,8 +76,12 @@ class Bussed:
 
     def gains(self, joint: str, stiffest: Gains) -> str:
         """Return the gains of a joint's drive as a text: for servos, a fraction of the stiffest gains."""
-        share = 1.0 if self.kinds[joint].servo is None else SOFT
-        why = "" if self.kinds[joint].servo is None else f"   # {SOFT:g} of the stiffest, for the servo's play"
+        servo = self.kinds[joint].servo
+        if servo is not None and self.holds:
+            return (f"gains = {{ ku = {P * servo.stiffness():.3g}, kv = 0.0 }}   # P {P} of the servo's own loop; 32 "
+                    "is stiffer")
+        share = 1.0 if servo is None else SOFT
+        why = "" if servo is None else f"   # {SOFT:g} of the stiffest, for the servo's play"
         return f"gains = {{ ku = {share * stiffest.ku:.3g}, kv = {share * stiffest.kv:.3g} }}{why}"
 
 
@@ -102,13 +119,15 @@ def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequen
             raise BadInput("femtorque init", "--drive", kind.name, f"turns, and joint {joint['name']!r} slides",
                            "lock it, or write its drive by hand")
     bus, wire = _bus(board, list(kinds.values()))
-    fastest = bus_load(wire, list(enumerate(kinds.values(), 1))).fastest
+    load = bus_load(wire, list(enumerate(kinds.values(), 1)))
+    took = 0.0 if board.adapter is None else board.adapter.delay + board.adapter.jitter
+    fastest = min(load.fastest, 1.0 / (took + load.worst))
     rates = next((pair for pair in RATES if pair[0] <= fastest), None)
     if rates is None:
         raise BadInput("femtorque init", "--drive", " ".join(asked),
                        f"bus {bus!r} bears {len(moving)} of them at {fastest:.0f} Hz",
                        "lock some joints, or write a second bus by hand")
-    return Bussed(kinds, bus, wire, *rates)
+    return Bussed(kinds, bus, wire, *rates, board.is_pc and all(k.servo and k.servo.loop for k in kinds.values()))
 
 
 def _kinds(urdf: Path, joints: list[str], asked: Sequence[str]) -> dict[str, DriveType]:
@@ -144,6 +163,8 @@ def _bus(board: Board, kinds: list[DriveType]) -> tuple[str, Wire]:
         raise BadInput("femtorque init", "--drive", other.name, f"shares neither wire nor supply with {first.name}",
                        "write the second bus by hand")
     wire = family_of(first).wire
+    if board.is_pc:
+        return _bus_of_pc(kinds)
     names = list(board.can if wire is None else board.half_duplex)
     if not names:
         what = "CAN bus" if wire is None else "wire for servos"
@@ -155,3 +176,11 @@ def _bus(board: Board, kinds: list[DriveType]) -> tuple[str, Wire]:
         return names[0], Wire(wire.kind, rate)
     fd = all(kind.fd for kind in kinds) and board.chip.cans[board.can[names[0]].controller].data is not None
     return names[0], Wire("can-fd", BITRATE, FD_BITRATE) if fd else Wire("can", BITRATE)
+
+
+def _bus_of_pc(kinds: list[DriveType]) -> tuple[str, Wire]:
+    """Return a bus by a usual name: a PC's adapters take any rate."""
+    wire = family_of(kinds[0]).wire
+    if wire is not None:
+        return "servos", Wire(wire.kind, wire.bitrates[0])
+    return "can1", Wire("can-fd", BITRATE, FD_BITRATE) if all(kind.fd for kind in kinds) else Wire("can", BITRATE)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from femtorque.codegen.board import board_names, load_board
+from femtorque.codegen.board import PC_BOARD, board_names, load_board
 from femtorque.codegen.common import BadInput, hint, write_text
 from femtorque.codegen.control import OF_NO_LOAD, sample_poses, stiffest_gains, weights
 from femtorque.codegen.mechanism import (
@@ -59,6 +59,14 @@ use = "{board}"
 bus_voltage = {volts}
 pwm_hz = 20000
 """
+
+ACCEPT = """\
+# When the PC dies, these {what}. Where {where}, write:
+{mark}accept = "{word}"
+"""
+ENDLESS = {"what": "go on with their last command", "where": "a switch in their supply is within reach",
+           "word": "no time limit"}
+FALLS = {"what": "let the arm fall", "where": "it may fall", "word": "falls"}
 
 ARM = """
 [[link]]
@@ -266,12 +274,21 @@ def _invented(moving: list[dict[str, Any]], model: Model) -> dict[str, dict[str,
     return found
 
 
+def _accept(drive: Bussed, mark: str) -> str:
+    """Return the lines with which the owner of a PC accepts what happens to the drives when it dies."""
+    words = ENDLESS if drive.endless else FALLS if drive.falls else None
+    return ACCEPT.format(mark=mark, **words) if words else ""
+
+
 def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str, lock: dict[str, float],
                  drive: Bussed) -> str:
     """Return a file with drives on a bus, and with the gains that `check` computes for them."""
-    def content(urdf: str, gains: dict[str, Gains]) -> str:
+    def content(urdf: str, gains: dict[str, Gains], mark: str) -> str:
         text = _urdf_text(name, urdf, tables, board, lock, volts=drive.volts, undriven=False)
-        for key, was, becomes in (("rate_hz", 1000, drive.rate_hz), ("knot_hz", 250, drive.knot_hz)):
+        if board == PC_BOARD:
+            text = text.replace("pwm_hz = 20000", _accept(drive, mark))
+        for key, was, becomes in (("rate_hz", 1000, drive.rate_hz), ("knot_hz", 250, drive.knot_hz),
+                                  ("observer_hz", 80, min(80, drive.rate_hz // 4))):
             text = text.replace(f"{key} = {was}", f"{key} = {becomes}".ljust(len(f"{key} = {was}")))
         joints = [f"\n[[joint]]                       # {_said(joint)}\nname = {_quoted(str(joint['name']))}\n"
                   f"{drive.tables(number, joint)}\n{drive.gains(str(joint['name']), gains[str(joint['name'])])}"
@@ -281,9 +298,9 @@ def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str
     with tempfile.TemporaryDirectory() as scratch:  # the gains come from this draft's mechanism
         draft = Path(scratch) / f"{name}.toml"
         slack = {str(joint["name"]): SLACK for joint in _moving(tables, lock)}
-        draft.write_text(content(absolute, slack), encoding="utf-8")
+        draft.write_text(content(absolute, slack, ""), encoding="utf-8")
         gains = examine(load_mechanism(draft)).rule
-    return content(path, gains)
+    return content(path, gains, "# ")
 
 
 def _urdf_text(name: str, path: str, tables: Tables, board: str, lock: dict[str, float],
@@ -376,6 +393,8 @@ def _chain(urdf: Path, tables: Tables, chain: str) -> set[str]:
 
 def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str) -> None:
     """Refuse a board that does not have a channel for every joint."""
+    if board == PC_BOARD:
+        raise BadInput("femtorque init", "--board", board, "has no outputs for motors", "--drive, for drives on buses")
     channels = len(load_board(board, "femtorque init").channels)
     if len(moving) > channels:
         sizes = {name: len(load_board(name).channels) for name in board_names()}

@@ -8,7 +8,7 @@ from .ports import (
     Answer as Answer, ask_port as ask_port, find as find, is_auto as is_auto, survey as survey, wanted as wanted)
 from .requests import ASK as ASK, float_arm as float_arm, jog_rate as jog_rate, joint_number as joint_number
 from .retransmit import Sender as Sender, message as message
-from .serial_ports import candidates as candidates
+from .serial_ports import adapters as adapters, candidates as candidates
 from .session import DRIVEN as DRIVEN, PERIOD as PERIOD, Session as Session, mode_name as mode_name
 from .tracking_error import Errors as Errors, Tracked as Tracked
-from .unix_socket import Bound as Bound
+from .unix_socket import SCHEME as SCHEME, Bound as Bound, path_of as path_of, served_folder as served_folder

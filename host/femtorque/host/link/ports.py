@@ -1,6 +1,6 @@
 """Ports of this computer, and the boards at these ports. The reported configuration identifies a board.
 
-Only USB serial ports are searched, since opening another port may wake a modem.
+Only USB serial ports and the sockets of boards on this PC are searched, since opening another port may wake a modem.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import BAUD, Link
 from femtorque.host.link.serial_ports import candidates
 from femtorque.host.link.session import Session
+from femtorque.host.link.unix_socket import served_here
 
 AUTO = "auto"
 
@@ -67,8 +68,8 @@ def ask_port(port: str, what: str = "", baud: int = BAUD) -> Answer:
 
 
 def survey(also: Iterable[str] = (), baud: int = BAUD) -> list[Answer]:
-    """Ask every USB serial port and the named ports, all in parallel."""
-    ports = dict(candidates()) | {port: "" for port in also}
+    """Ask every USB serial port, every board on this PC, and the named ports, all in parallel."""
+    ports = dict(candidates()) | dict.fromkeys(served_here(), "this PC") | {port: "" for port in also}
     with ThreadPoolExecutor(max_workers=max(1, len(ports))) as pool:
         return list(pool.map(lambda item: ask_port(item[0], item[1], baud), ports.items()))
 

@@ -13,6 +13,25 @@ MODE = 0o600
 WRITE_TIMEOUT = 1.0  # time without progress until the port counts as broken, s
 
 
+def served_folder() -> Path:
+    """Return the folder of the sockets of this user's boards on this PC. Only this user may enter the folder."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    folder = Path(runtime) / "femtorque" if runtime else Path(f"/tmp/femtorque-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    there = folder.lstat()
+    if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.getuid() or stat.S_IMODE(there.st_mode) & 0o077:
+        raise BadInput(folder, "folder", None, "is open to other users, and holds the ports of boards", "remove it")
+    return folder
+
+
+def served_here() -> list[str]:
+    """Return the addresses of boards on this PC."""
+    if not hasattr(socket, "AF_UNIX"):
+        return []
+    return [f"{SCHEME}{path}" for path in sorted(served_folder().glob("*.board"))
+            if path.is_socket() and not _left_over(path, socket.SOCK_STREAM)]
+
+
 def path_of(address: str) -> Path:
     return Path(address.removeprefix(SCHEME))
 

@@ -1,27 +1,32 @@
-"""Feetech's STS servos in PWM mode on one half-duplex bus.
+"""Feetech's STS servos on one half-duplex bus, in PWM mode or in position mode.
 
-Sources: Rhoban/bam params/feetech_sts3215_*/m1.json, and data sheets from the maker and from sellers. C001 variant:
+Sources: Rhoban/bam params/feetech_sts3215_7_4V/m1.json, K-Scale's sysid params/id006-params/m1.json for 12 V, and data
+sheets from the maker and from sellers. bam's numbers for 12 V give 75 rpm without load, where the sheet has 45 and a
+servo ran at 46 (TheRobotStudio/SO-ARM100 issue 134). K-Scale's give 44. C001 variant:
 19.5 kg cm, 52 rpm at 7.4 V. C018 variant: 30 kg cm, 45 rpm at 12 V. The gear of both servos is 1:345."""
 
 import math
 
 from femtorque.codegen.common import square
 from femtorque.codegen.drive.families.feetech.frames import (
-    BITRATES, ERRORS, FIRMWARE, FULL, OFFSET_SIGN, PWM_MODE, TURN, firmware_text, firmware_word, offset, packets,
-    wire_out)
+    BITRATES, ERRORS, FIRMWARE, FULL, OFFSET_SIGN, POSITION_MODE, PWM_MODE, TURN, firmware_text, firmware_word, offset,
+    packets, wire_out)
 from femtorque.codegen.drive.family import (
     AT_LEAST, AT_MOST, DriveType, Errors, Family, Firmware, HalfDuplex, Places, Register, Servo, Setting)
 
 STS3215 = 777  # model number, from LeRobot's table
 KGF_CM = 0.0980665  # N m
+DUTY_STEP = 0.25e-3  # duty per count of error at P = 1: K-Scale's oscilloscope, kscalelabs/sysid feetech/sts3215-12v
+FASTEST = 3400  # goal speed that no STS3215 reaches, counts/s
 PLAY = math.radians(1.0)  # backlash of the output of an STS3215, from SO-ARM100 issue 134, rad
 
 
 def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature: float, friction: tuple[float, float],
              rpm: float, stall: float, supply: tuple[float, float] | None = None) -> DriveType:
-    """Return an STS3215. kt N m/A, R ohm, armature kg m^2, friction (N m s/rad, N m): at the output, identified by
-    Rhoban/bam (model m1). rpm, stall kg cm: no-load speed and stall torque from the data sheet."""
-    servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction, range_v=supply)
+    """Return an STS3215. kt N m/A, R ohm, armature kg m^2, friction (N m s/rad, N m): at the output, identified with
+    model m1. rpm, stall kg cm: no-load speed and stall torque from the data sheet."""
+    servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction, range_v=supply,
+                  loop=DUTY_STEP * TURN / math.tau)
     return DriveType(f"feetech-sts3215-{name}", "feetech", math.pi, rpm * math.tau / 60.0, stall * KGF_CM, 0.0, 0.0,
                      note="at stall the identified motor gives "
                      f"{kt * volts / R:.1f} N m, the data sheet {stall * KGF_CM:.1f}", servo=servo)
@@ -32,7 +37,7 @@ FAMILY = Family(
     title="Feetech",
     types=(
         _sts3215("7v4", 7.4, 345.0, 1.2116, 2.6762, 0.028403, (0.059085, 0.052393), 52.0, 19.5),
-        _sts3215("12v", 12.0, 345.0, 1.4440, 2.0296, 0.032460, (0.030474, 0.19587), 45.0, 30.0,
+        _sts3215("12v", 12.0, 345.0, 2.565, 5.269, 0.0262, (0.048, 0.091), 45.0, 30.0,
                  (4.0, 14.0)),  # limits of the supply voltage, V: data sheet in TheRobotStudio/SO-ARM100 issue 134
     ),
     ids=(1, 253),
@@ -41,7 +46,12 @@ FAMILY = Family(
     settings=(  # a power loss after the lock erases settings; the last answer also goes to the host
         Setting(Register("lock", 55, "B"), lambda d: 1, writes=True),
         Setting(Register("model", 3, "H"), lambda d: d.type.servo.model if d.type.servo else None),
-        Setting(Register("mode", 33, "B"), lambda d: PWM_MODE, writes=True),
+        Setting(Register("mode", 33, "B"), lambda d: POSITION_MODE if d.gain else PWM_MODE, writes=True),
+        # P and D in one word. The lock keeps the EEPROM unchanged. After a power loss the servo has its stored D
+        Setting(Register("P and D", 21, "H"), lambda d: d.gain, writes=True, fades=True, loop=True),
+        Setting(Register("I", 23, "B"), lambda d: 0, writes=True, loop=True),
+        Setting(Register("acceleration", 41, "B"), lambda d: 0, writes=True, loop=True),  # no profile
+        Setting(Register("goal speed", 46, "H"), lambda d: FASTEST, writes=True, loop=True),
         Setting(Register("return delay", 7, "B"), lambda d: 0, writes=True),  # 2 us each before it answers
         Setting(Register("least position", 9, "H"), lambda d: d.least, AT_MOST,
                 words=lambda d: "no more than the joint's lower end"),

@@ -1,4 +1,4 @@
-"""Frames of Feetech's STS servos in PWM mode on one half-duplex bus.
+"""Frames of Feetech's STS servos on one half-duplex bus.
 
 A packet is FF FF, id, length, instruction, parameters, check sum. Numbers are little endian. Sources: FTServo_stm32HAL,
 feetech-servo-sdk, LeRobot's tables.py for the registers. Bit 10 of the duty is its sign (tested with a servo in LeRobot
@@ -11,6 +11,7 @@ from femtorque.codegen.drive.family import DriveType, Packets
 HEAD, EVERYBODY = b"\xff\xff", 0xFE
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
 TORQUE_ENABLE, DUTY, POSITION = 40, 44, 56  # registers
+POSITION_MODE = 0  # the servo closes a position loop
 PWM_MODE = 2  # the motor gets the duty, and the servo closes no loop
 STATE = 8  # bytes of the fields position, velocity, load, voltage, temperature
 FULL, BACKWARDS = 1000, 1 << 10  # of the duty, in steps of 0.1 % of the supply
@@ -57,7 +58,8 @@ def settings(values: Mapping[int, int], register: int, size: int) -> bytes:
 
 
 # Error bits of every answer, as in register 65 (python-st3215, FTServo's memory table)
-ERRORS = ("voltage", "encoder", "over temperature", "over current", "angle", "overload")
+ERRORS = ("voltage", "encoder", "over temperature", "over current", "angle", "overload",
+          "load differs from the position loop")  # the last one is the board's
 
 
 def firmware_word(version: str) -> int:

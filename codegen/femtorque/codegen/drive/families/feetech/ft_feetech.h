@@ -1,5 +1,6 @@
-/* Feetech's STS servos in their PWM mode: a motor with a gear. The board
- * commands a duty. ft_sts.h defines the frames. */
+/* Feetech's STS servos. In PWM mode the board commands a duty. In position mode
+ * the servo closes a position loop, and the board commands a goal. ft_sts.h
+ * defines the frames. */
 #ifndef FT_FEETECH_H
 #define FT_FEETECH_H
 

@@ -54,6 +54,54 @@ static bool means(const ft_frame *f, uint32_t what)
     return (FT_STS_MEANT(f->id) & what) != 0u;
 }
 
+/* Return the number of frames with at least one of the flags `what`. */
+static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
+{
+    uint32_t i, some = 0;
+
+    for (i = 0; i < count; i++)
+        some += means(&f[i], what) ? 1u : 0u;
+    return some;
+}
+
+#if FT_SERVO_LOOP
+
+/* Store a servo's goal. A running motor without a new goal keeps its reported
+ * position. */
+static void store_goal(ft_sts *w, const ft_frame *f, uint32_t i)
+{
+    const bool aims = means(f, FT_STS_AIM);
+    const uint32_t goal = f->data[0] | (uint32_t)f->data[1] << 8;
+
+    w->goal[1][i] = w->goal[0][i];
+    w->goal[0][i] = aims ? (uint16_t)goal : w->at[i];
+    w->p[i] = aims ? f->data[2] : 0u;
+    w->limit[i] = aims ? f->data[3] : 0u;
+    if (!means(f, FT_STS_RUN))
+        w->strained[i] = 0;
+}
+
+/* Pack the goals of all running motors. */
+static void pack_goals(ft_sts *w, const ft_frame f[], uint32_t count)
+{
+    const uint32_t some = count_of(f, count, FT_STS_RUN);
+    uint8_t *p = begin(w, SYNC_WRITE, 2u + 3u * some, FT_STS_GOAL, 2u);
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        store_goal(w, &f[i], i);
+        if (!means(&f[i], FT_STS_RUN))
+            continue;
+        *p++ = (uint8_t)FT_STS_SERVO(f[i].id);
+        *p++ = (uint8_t)w->goal[0][i];
+        *p++ = (uint8_t)(w->goal[0][i] >> 8);
+    }
+    if (some != 0u)
+        end(w, p);
+}
+
+#else
+
 /* Pack all duties. A motor that does not run receives the duty 0. */
 static void pack_duties(ft_sts *w, const ft_frame f[], uint32_t count)
 {
@@ -70,15 +118,7 @@ static void pack_duties(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Return the number of frames with at least one of the flags `what`. */
-static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
-{
-    uint32_t i, some = 0;
-
-    for (i = 0; i < count; i++)
-        some += means(&f[i], what) ? 1u : 0u;
-    return some;
-}
+#endif
 
 /* Pack the commands that switch motors on or off. Only servos with SWITCH are
  * in this packet, so a servo that lost power stays off. After a switch-off the
@@ -175,7 +215,11 @@ void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
     for (i = 0; i < servos; i++)
         w->servo[i] = (uint8_t)FT_STS_SERVO(frames[i].id);
     choose(w, frames, servos, quiet);
+#if FT_SERVO_LOOP
+    pack_goals(w, frames, servos);
+#else
     pack_duties(w, frames, servos);
+#endif
     if (count_of(frames, servos, FT_STS_SWITCH) != 0u && !quiet)
         pack_switches(w, frames, servos);
     pack_settings(w, frames, servos); /* only for servos whose motor is not
@@ -215,6 +259,63 @@ static uint32_t packet(const ft_sts *w, const uint8_t *p, uint32_t left)
     return size;
 }
 
+#if FT_SERVO_LOOP
+
+enum { POSITION = 0, LOAD = 4 };   /* bytes of a state */
+enum { SIGN = 0x8000, BACK = 0x400 }; /* of a position, of a load */
+enum { LOOP = 4, FRICTION = 9 };   /* the loop's duty: P error / 4 + 9 */
+enum { APART = 40, PATIENCE = 5 }; /* duty steps, answers */
+enum { LIMIT_STEP = 4 };           /* duty steps */
+
+static int32_t signed_word(const uint8_t *p, int32_t sign)
+{
+    const int32_t bits = p[0] | (int32_t)p[1] << 8, size = bits & (sign - 1);
+
+    return (bits & sign) != 0 ? -size : size;
+}
+
+/* Return whether a load is the duty that the servo's loop makes of an error. */
+static bool fits(const ft_sts *w, uint32_t i, int32_t error, int32_t load)
+{
+    const int32_t most = LIMIT_STEP * (int32_t)w->limit[i];
+    const int32_t drag = error > 0 ? FRICTION : error < 0 ? -FRICTION : 0;
+    int32_t duty = (int32_t)w->p[i] * error / LOOP + drag;
+
+    duty = duty > most ? most : duty < -most ? -most : duty;
+    return duty - load <= APART && load - duty <= APART;
+}
+
+/* Compare the load of a running motor with its loop. The servo may still have
+ * the last goal. Return true after too many wrong loads in a row. */
+static bool strains(ft_sts *w, uint32_t i, const uint8_t *state)
+{
+    const int32_t at = signed_word(state + POSITION, SIGN);
+    const int32_t load = signed_word(state + LOAD, BACK);
+
+    w->at[i] = (uint16_t)at;
+    if (w->p[i] == 0u || !w->on[i])
+        return false;
+    if (fits(w, i, (int32_t)w->goal[0][i] - at, load)
+        || fits(w, i, (int32_t)w->goal[1][i] - at, load))
+        w->strained[i] = 0;
+    else if (w->strained[i] < PATIENCE)
+        w->strained[i]++;
+    return w->strained[i] >= PATIENCE;
+}
+
+/* Return the flag of an answer for a servo whose load is wrong. */
+static uint32_t watch(ft_sts *w, const uint8_t *p)
+{
+    uint32_t i;
+
+    for (i = 0; i < w->servos && w->number == FT_STS_STATE; i++)
+        if (w->servo[i] == p[2])
+            return strains(w, i, p + BEFORE) ? FT_STS_STRAINED : 0u;
+    return 0u;
+}
+
+#endif
+
 /* Return true if the servo's motor is on. If the question was about the switch,
  * store the answer. */
 static bool note(ft_sts *w, const uint8_t *p)
@@ -235,8 +336,12 @@ static bool note(ft_sts *w, const uint8_t *p)
 static void keep(ft_sts *w, const uint8_t *p)
 {
     ft_frame *f = &w->answer[w->answers++];
+    uint32_t errors = 0;
 
-    f->id = FT_STS_ID(p[2], p[4], w->number, w->width)
+#if FT_SERVO_LOOP
+    errors = watch(w, p);
+#endif
+    f->id = FT_STS_ID(p[2], p[4] | errors, w->number, w->width)
             | (note(w, p) ? FT_STS_IS_ON : 0u);
     f->size = w->width;
     memcpy(f->data, p + BEFORE, w->width);

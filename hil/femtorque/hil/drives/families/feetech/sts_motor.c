@@ -20,7 +20,8 @@ void sts_power_up(sts *m, double angle)
     memcpy(m->registers + STS_LIMIT, m->stored + STS_TORQUE, 2);
     m->angle = angle;
     m->velocity = 0.0;
-    m->duty = m->latched = 0;
+    m->duty = m->looped = m->latched = 0;
+    m->loops = 0.0;
     m->takes_over = m->overload_since = m->over_current_since = (double)NAN;
     m->wired.powered = 1;
 }
@@ -35,8 +36,11 @@ int sts_drives(const void *motor)
 /* Return the motor voltage as a fraction of the supply. */
 double sts_share(const sts *m)
 {
-    int64_t size = m->duty & ~(int64_t)STS_BACKWARDS, limit;
-    if (!sts_drives(m) || m->registers[STS_MODE] != STS_BY_DUTY)
+    int by_duty = m->registers[STS_MODE] == STS_BY_DUTY;
+    int64_t duty = by_duty ? m->duty : m->looped;
+    int64_t size = duty & ~(int64_t)STS_BACKWARDS, limit;
+    if (!sts_drives(m) ||
+        !(by_duty || m->registers[STS_MODE] == STS_BY_POSITION))
         return 0.0;
     limit = sts_word(m, STS_LIMIT);
     size = size < 1000 ? size : 1000;
@@ -44,9 +48,30 @@ double sts_share(const sts *m)
     limit = 10 * m->registers[STS_PROTECTIVE];
     if (m->latched & STS_OVERLOADED && limit < size)
         size = limit;
-    if (size < sts_word(m, STS_START))
+    if (by_duty && size < sts_word(m, STS_START))
         return 0.0;
-    return (double)size / (m->duty & STS_BACKWARDS ? -1000.0 : 1000.0);
+    return (double)size / (duty & STS_BACKWARDS ? -1000.0 : 1000.0);
+}
+
+/* Compute the duty of the position loop once in a millisecond. The law is that
+ * of K-Scale's oscilloscope table (servo.py). A goal speed of 0 stops the
+ * servo. */
+static void close_loop(sts *m, double now)
+{
+    int64_t goal = sts_word(m, STS_GOAL), low = sts_word(m, STS_LEAST);
+    int64_t high = sts_word(m, STS_MOST), error;
+    double duty;
+    if (now < m->loops)
+        return;
+    m->loops = sts_boundary(m, now) + STS_PERIOD;
+    goal = high > 0 ? (goal < low ? low : goal > high ? high : goal) : goal;
+    error = goal - sts_counts(m, m->angle);
+    if (sts_word(m, STS_PACE) == 0)
+        error = 0;
+    duty = STS_PER_COUNT * m->registers[STS_P] * (double)error;
+    duty += error > 0 ? STS_DRAG : error < 0 ? -STS_DRAG : 0.0;
+    m->looped = (int64_t)fmin(rint(fabs(duty)), 1000.0);
+    m->looped |= duty < 0.0 ? STS_BACKWARDS : 0;
 }
 
 /* Return the latched errors, and those of limits exceeded now. */
@@ -123,6 +148,8 @@ double sts_terminal(void *motor, double now, double angle, double velocity,
         m->duty = m->coming;
         m->takes_over = (double)NAN;
     }
+    if (m->registers[STS_MODE] == STS_BY_POSITION)
+        close_loop(m, now);
     if (!m->wired.powered)
         return (double)NAN;
     guard(m, now);

@@ -53,7 +53,7 @@ const framing *sts_framing(void)
 /* -- registers ------------------------------------------------------------- */
 
 /* Return the start time of the servo's present millisecond. */
-static double boundary(const sts *m, double now)
+double sts_boundary(const sts *m, double now)
 {
     return floor((now - m->phase) / STS_PERIOD) * STS_PERIOD + m->phase;
 }
@@ -76,7 +76,7 @@ static void put_in(sts *m, uint32_t at, const uint8_t *data, uint32_t count)
     if (within(STS_ENABLE, at, count) && !m->registers[STS_ENABLE])
         m->latched = 0;
     if (within(STS_DUTY, at, count)) {
-        m->takes_over = boundary(m, parts_seconds(m->wired.parts)) + STS_PERIOD;
+        m->takes_over = sts_boundary(m, parts_seconds(m->wired.parts)) + STS_PERIOD;
         m->coming = sts_word(m, STS_DUTY);
     }
 }
@@ -92,16 +92,22 @@ static int64_t rounded(double value, double most)
     return (int64_t)fmin(rint(value), most);
 }
 
+/* Return the encoder's counts at an angle of the output. */
+int64_t sts_counts(const sts *m, double angle)
+{
+    int64_t offset = sts_word(m, STS_OFFSET), counts;
+    offset = offset & 0x800 ? -(offset & 0x7FF) : offset;
+    counts = (int64_t)rint((angle - m->centre) * STS_TURN / TAU);
+    counts += STS_TURN / 2 - offset;
+    return (counts % STS_TURN + STS_TURN) % STS_TURN;
+}
+
 static void measure(sts *m)
 {
     double now = parts_seconds(m->wired.parts), share = sts_share(m);
-    double age = now - boundary(m, now);
-    double angle = m->angle - m->centre - age * m->velocity;
-    int64_t offset = sts_word(m, STS_OFFSET), counts;
+    double age = now - sts_boundary(m, now);
+    int64_t counts = sts_counts(m, m->angle - age * m->velocity);
     uint8_t *r = m->registers;
-    offset = offset & 0x800 ? -(offset & 0x7FF) : offset;
-    counts = (int64_t)rint(angle * STS_TURN / TAU) + STS_TURN / 2 - offset;
-    counts = (counts % STS_TURN + STS_TURN) % STS_TURN;
     put_word(m, STS_POSITION,
              counts / (r[STS_FACTOR] ? r[STS_FACTOR] : 1));
     put_word(m, STS_SPEED,

@@ -1,0 +1,36 @@
+"""A PC with Linux as the board. The PC has no pins, timers and ports. Its clock counts nanoseconds."""
+
+from femtorque.codegen.board.chip import PC, BrownOut, Chip, Converter, Rom
+
+CHIP = Chip(
+    name=PC,
+    part="PC",
+    sysclk_hz=1_000_000_000,
+    hsi_hz=1_000_000_000,
+    lsi_hz=1_000_000_000,
+    ports="",
+    systick_bits=32,
+    timers={},
+    usarts={},
+    signals={},
+    analogue={},
+    sense=Converter("", places=0, again=0, conversion_s=0.0),
+    sampling=None,
+    pll=lambda hse_hz: None,
+    crystals="",
+    buses=(),
+    port_enable="",
+    dma_enable={},
+    flash_bytes=0,
+    ram_bytes=0,
+    sectors=(),
+    wait_states=0,
+    rom_id=0,
+    rom=Rom((), frozenset(), frozenset()),
+    unique=0,
+    brown_out=BrownOut(0, 0, 0, {}, 0),
+    platformio_board="",
+    interrupts=0,
+    cans={},
+    low_volt=frozenset(),
+)

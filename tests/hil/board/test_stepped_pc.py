@@ -1,0 +1,400 @@
+"""A PC as the board, in lock-step with virtual drives. Its torques equal those of a chip's image bit for bit."""
+
+import math
+import os
+import signal
+import socket
+import subprocess
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.board import Times
+from femtorque.codegen.common import Refused
+from femtorque.codegen.drive import family_of
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import Trajectory, from_rows, knots
+from femtorque.codegen.verify.without_hardware import run_on
+from femtorque.codegen.wire import Codec, FrameReader, Status
+from femtorque.codegen.wire import messages as m
+from femtorque.hil.board import SteppedPc, VirtualBoard
+from femtorque.hil.board.drives_alone import Bench
+from femtorque.hil.board.stepped_pc import CLASSIC, of_record
+from femtorque.hil.drives.families.feetech.servo import ENABLE, LIMIT, D, P
+from femtorque.hil.plant import plant_of
+from femtorque.hil.play import play_motion
+from femtorque.host.board import Board
+from femtorque.host.link import Configuration, Session
+from femtorque.host.link.session import Faulted
+from femtorque.host.stream import Interrupts, stream
+from tests.support.bus_arm import arm, described, file_of
+from tests.support.pc import aloha, armed, on_pc, program_of, so101, stepped
+from tests.support.suite import HANG
+
+STATE = {number: name for name, (number, _) in m.STATES.items()}
+FAULT = {number: name for name, (number, *_) in m.FAULTS.items()}
+
+
+def state(session: Session) -> str:
+    session.pump()
+    return STATE[session.status.state]
+
+
+def settle(board: SteppedPc, session: Session, seconds: float, talk: bool = True) -> str:
+    """Let time pass, with a host that talks or is silent, and return the state."""
+    for _ in range(round(seconds / 0.02)):
+        board.run(0.02)
+        if talk:
+            session.pump()
+    return state(session)
+
+
+def start(board: SteppedPc) -> list[float]:
+    return [joint.start for joint in board.mechanism.streamed]
+
+
+def drives_of(board: SteppedPc):
+    return list(board.buses.all.values())
+
+
+def motion_of(mechanism: Mechanism, seconds: float = 0.6, way: tuple[float, ...] = (0.2,)) -> Trajectory:
+    """Return a motion from the start to each distance of `way` in turn, rad. seconds: of each part."""
+    begin = np.array([joint.start for joint in mechanism.streamed])
+    at, rest = [begin, *(begin + x for x in way)], np.zeros((len(way) + 1, len(begin)))
+    times = [seconds * k for k in range(len(at))]
+    return from_rows([j.name for j in mechanism.streamed], times, at, rest, rest)
+
+
+def played(board: SteppedPc, session: Session, motion: Trajectory | None = None) -> np.ndarray:
+    """Stream a motion. Return the plant's rms error (J,) over it, rad, against the target of its own time."""
+    motion = motion or motion_of(board.mechanism)
+    rows: list[tuple[float, np.ndarray]] = []
+    on = board.clock.after
+
+    def look() -> None:
+        board.catch_up()
+        rows.append((board.seconds, np.array(board.plant.q)))
+        on(5e-3, look)
+
+    on(0.0, look)
+    assert stream(session, knots(motion, board.mechanism)).ended == "done"
+    at, q = np.array([t for t, _ in rows]), np.array([row for _, row in rows])
+    shifts = np.arange(at[0], at[-1] - 0.5 * motion.duration, 1e-3)  # the motion begins at one of them
+    errors = [motion.at(np.clip(at - s, 0.0, motion.duration))[0] - q for s in shifts]
+    best = min(errors, key=lambda e: float(np.sum(e**2)))
+    return np.sqrt(np.mean(best**2, axis=0))
+
+
+@pytest.mark.parametrize("rate", [1000, 200])
+def test_an_arm_of_drives_is_armed_moved_and_let_go(rate):
+    mechanism = on_pc(file_of(), rate, softer=1.0 if rate == 1000 else 0.4)
+    with stepped(mechanism) as (board, session):
+        armed(board, session)
+        assert settle(board, session, 0.1) == "HOLD" and all(d.driving for d in drives_of(board))
+        assert np.all(played(board, session) < 0.5e-3)
+        session.disarm()
+        board.run(0.05)
+        assert not any(d.driving for d in drives_of(board))
+
+
+@pytest.mark.assure
+@pytest.mark.parametrize("kind", ["fd", "moteus", "robstride"])
+def test_can_fd_and_long_identifiers_carry_an_arm(kind):
+    mechanism = on_pc(described(kind), 500, softer=0.5)
+    with stepped(mechanism) as (board, session):
+        armed(board, session)
+        assert settle(board, session, 0.1) == "HOLD"
+        assert np.all(played(board, session) < 1e-3)
+
+
+@pytest.mark.parametrize("mechanism", [so101(), pytest.param(aloha(), marks=pytest.mark.assure)],
+                         ids=lambda m: m.name)
+def test_servos_are_moved_over_a_plain_wire(mechanism):
+    """STS servos have 17 mrad of play. Dynamixel servos are asked one by one at first: many ticks have no answer."""
+    with stepped(mechanism) as (board, session):
+        board.run(3.0)
+        armed(board, session)
+        settle(board, session, 0.2)
+        lost = session.drives.lost
+        assert np.all(played(board, session) < 0.5 * 17e-3)
+        assert state(session) == "HOLD" and session.drives.lost == lost
+
+
+@pytest.mark.parametrize("rate", [100, 200])
+def test_servos_with_their_own_loops_follow_a_motion_and_keep_their_stored_gains(rate):
+    """The gears have 1 degree of play."""
+    with stepped(so101(rate, holds=True)) as (board, session):
+        armed(board, session)
+        assert settle(board, session, 0.1) == "HOLD"
+        assert np.all(played(board, session, motion_of(board.mechanism, 1.0, (0.5, 0.0, 0.5))) < 5e-3)
+        assert all(d.get(D) == 0 and d.stored[D] == 32 for d in drives_of(board))
+
+
+@pytest.mark.parametrize("after", [0.5, 0.9, 1.2])
+def test_servos_with_their_own_loops_hold_the_arm_near_its_limits_after_a_kill(after):
+    """The kill comes in a motion that ends 20 mrad before a limit."""
+    with stepped(so101(200, holds=True)) as (board, session):
+        joints = board.mechanism.streamed
+        way = min(j.limits.upper - j.start for j in joints) - 0.02
+        armed(board, session)
+        board.clock.after(after, board.process.kill)
+        with pytest.raises(Refused, match="the program has ended"):
+            stream(session, knots(motion_of(board.mechanism, 1.4, (way,)), board.mechanism))
+        began, speed = np.array(board.plant.q), np.abs(board.plant.v)
+        rows = []
+        for _ in range(400):
+            Bench.run(board, 0.005)
+            rows.append(np.array(board.plant.q))
+        farthest, last = np.max(rows, axis=0), np.ptp(rows[-100:], axis=0)
+        assert np.all(farthest - began <= np.array([run_on(j) for j in joints]) * speed + 17e-3)  # and the play
+        assert all(d.driving for d in drives_of(board))
+        assert np.all(last < 17.5e-3 + 2 * math.tau / 4096)  # the play and two counts
+        assert np.all(board.plant.q <= np.array([j.limits.upper for j in joints]) + 9e-3)  # half of the play
+
+
+@pytest.mark.parametrize("wrong", [(P, 40), (LIMIT, 5, 2), (ENABLE, 0)])
+def test_a_servo_that_does_not_do_what_its_loop_must_is_a_fault(wrong):
+    with stepped(so101(200, holds=True)) as (board, session):
+        armed(board, session)
+        assert settle(board, session, 0.2) == "HOLD"
+        lift = drives_of(board)[1]
+        board.clock.after(0.2, lambda: lift.put(*wrong))
+        with pytest.raises(Faulted, match="DRIVE_FAULT at joint shoulder_lift"):
+            stream(session, knots(motion_of(board.mechanism, 1.0, (0.5, 0.0)), board.mechanism))
+        settle(board, session, 0.1)
+        words = family_of(board.mechanism.streamed[1].drive.type).errors.words(session.drives.error[1])
+        assert words == ("load differs from the position loop" if wrong[0] == LIMIT else "")
+
+
+def test_an_arm_without_its_host_is_held_where_it_is():
+    with stepped(on_pc(file_of())) as (board, session):
+        armed(board, session)
+        assert settle(board, session, 0.1) == "HOLD"
+        assert settle(board, session, 1.0 + 10 * board.mechanism.control.host_timeout_s, talk=False) == "HELD"
+        assert FAULT[session.status.fault] == "HOST_LOST" and np.allclose(board.plant.q, start(board), atol=1e-3)
+
+
+def test_a_stop_in_a_motion_ends_on_the_path_at_rest():
+    with stepped(on_pc(file_of())) as (board, session):
+        armed(board, session)
+        interrupts, motion = Interrupts(), motion_of(board.mechanism, 1.2)
+        board.clock.after(0.5, lambda: setattr(interrupts, "count", 1))
+        outcome = stream(session, knots(motion, board.mechanism), interrupts=interrupts)
+        assert outcome.ended != "done" and settle(board, session, 0.2) in ("HOLD", "DISARMED")
+        way = (board.plant.q - start(board)) / (motion.at(motion.duration)[0] - start(board))
+        assert np.all(way > 0.05) and np.all(way < 0.95) and np.ptp(way) < 0.05  # all joints as far on the path
+        assert np.all(np.abs(board.plant.v) < 1e-2)
+
+
+@pytest.mark.parametrize("late, missed", [(0.9, False), (1.1, True), (5.0, True)])
+def test_a_tick_that_is_a_whole_period_late_is_a_missed_one(late, missed):
+    """late: delay in periods. A missed tick is no fault while the outputs are off."""
+    with stepped(on_pc(file_of())) as (board, session):
+        board.late = late * 1e-3
+        assert settle(board, session, 0.1) == "DISARMED"
+        armed(board, session)
+        assert settle(board, session, 0.1) == "HOLD"
+        ticks, began = session.status.tick, board.seconds
+        board.late = late * 1e-3
+        settle(board, session, 0.1)
+        left_out = round((board.seconds - began) * 1000) - (session.status.tick - ticks)
+        assert state(session) == ("FAULT" if missed else "HOLD")
+        assert not missed or FAULT[session.status.fault] == "TICK_OVERRUN"
+        assert abs(left_out - math.floor(late)) <= 10  # STATUS is of one of the last ten ticks
+
+
+def test_a_request_to_end_lets_the_drives_go_before_the_program_ends():
+    with stepped(on_pc(file_of())) as (board, session):
+        armed(board, session)
+        settle(board, session, 0.1)
+        assert all(d.driving for d in drives_of(board))
+        board.process.terminate()
+        with pytest.raises(Exception, match="the program has ended"):
+            board.run(1.0)
+        assert board.process.wait(10.0) == 0 and not any(d.driving for d in drives_of(board))
+
+
+def test_the_second_process_switches_the_drives_off_when_the_first_is_killed():
+    """After the kill only frames of the second process come."""
+    with stepped(on_pc(file_of())) as (board, session):
+        armed(board, session)
+        settle(board, session, 0.1)
+        board.process.kill()
+        assert board.process.wait(10.0) < 0
+        assert b"switched off" in board.said_at_the_end()
+        heard = [f.data[-1] for f in board.collected("can1")]
+        assert heard and set(heard) == {0xFD}
+
+
+@pytest.mark.parametrize("delay, ends", [(2e-3, "HOLD"), (6e-3, "FAULT")])
+def test_answers_that_come_a_tick_late_are_not_believed(delay, ends):
+    """A tick lasts 5 ms, and a wire's packets 1.5 ms. Late answers would be taken for those to the next question."""
+    with stepped(so101()) as (board, session):
+        armed(board, session)
+        settle(board, session, 0.1)
+        board.times = Times(delay)
+        assert settle(board, session, 0.4) == ends
+        assert ends == "HOLD" or FAULT[session.status.fault] == "DRIVE_SILENT"
+
+
+def test_a_wire_comes_back_into_step_after_late_answers():
+    with stepped(so101()) as (board, session):
+        armed(board, session)
+        settle(board, session, 0.1)
+        board.times = Times(6e-3)
+        board.run(6e-3)
+        board.times = Times()
+        settle(board, session, 0.1)
+        lost = session.drives.lost
+        assert settle(board, session, 0.2) == "HOLD" and session.drives.lost == lost
+
+
+def test_an_adapter_that_is_pulled_is_a_fault_of_its_bus():
+    with stepped(on_pc(file_of())) as (board, session):
+        armed(board, session)
+        settle(board, session, 0.1)
+        board.unplug("can1")
+        assert settle(board, session, 0.1) == "FAULT" and FAULT[session.status.fault] == "BUS_OFF"
+        assert not any(d.driving for d in drives_of(board))  # by their own time limit
+
+
+def test_a_second_process_that_ends_is_told():
+    with stepped(on_pc(file_of())) as (board, session):
+        first = board.process.pid
+        (second,) = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        os.kill(int(second), signal.SIGKILL)
+        assert settle(board, session, 0.1) == "DISARMED"
+        board.process.terminate()
+        with pytest.raises(Exception, match="has ended"):
+            board.run(1.0)
+        assert b"the second process has ended" in board.said_at_the_end()
+
+
+@pytest.mark.parametrize("news, fields", [
+    (0x40, {"off": 1, "offs": 1}), (0x04, {"sending": 130, "receiving": 7, "overruns": 1})])  # CAN_ERR_BUSOFF, _CRTL
+def test_news_of_the_bus_reach_its_health(news, fields):
+    """The records are those of linux/can/error.h: controller state in byte 1, error counters in bytes 6 and 7."""
+    with stepped(on_pc(file_of())) as (board, session):
+        board.give("can1", CLASSIC.pack(0x20000000 | news, 8, bytes([0, 1, 0, 0, 0, 0, 130, 7])))
+        board.pause("can1")
+        settle(board, session, 0.2)
+        assert {name: getattr(session.drives, name)[0] for name in fields} == fields
+        board.pause("can1", False)
+        settle(board, session, 0.2)
+        assert session.drives.off[0] == 0  # it has restarted by itself
+
+
+def test_a_process_that_stands_still_is_killed_and_its_drives_switched_off():
+    """The program runs in real time. The test waits for events only."""
+    mechanism = on_pc(file_of())
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    port, its_port = socket.socketpair()
+    with ours, port, subprocess.Popen(
+            [program_of(mechanism), f"can1=fd:{theirs.fileno()}", f"port=fd:{its_port.fileno()}"],
+            pass_fds=[theirs.fileno(), its_port.fileno()], stderr=subprocess.PIPE) as process:
+        theirs.close()
+        its_port.close()
+        for _ in range(100):
+            ours.recv(100)  # ticks pass
+        process.send_signal(signal.SIGSTOP)
+        assert process.wait(HANG) == -signal.SIGKILL
+        assert process.stderr is not None and b"switched off" in process.stderr.read()
+        last = b""
+        while data := ours.recv(100):
+            last = data
+        assert of_record(last).data[-1] == 0xFD
+
+
+@pytest.mark.parametrize("mechanism", [on_pc(file_of(), 200, softer=0.4), so101()], ids=lambda m: m.name)
+def test_serial_adapters_and_wires_are_opened_and_carry_an_arm(mechanism):
+    """By slcan, and by plain bytes of servos, over terminals of this computer."""
+    with stepped(mechanism, serial=True) as (board, session):
+        armed(board, session)
+        assert settle(board, session, 0.2) == "HOLD"
+        assert np.allclose(board.plant.q, start(board), atol=17e-3)
+
+
+def test_an_adapter_takes_its_time():
+    times = Times(2e-3, 0.5e-3)
+    with stepped(on_pc(file_of(), 200, softer=0.4, times=times), times) as (board, session):
+        armed(board, session)
+        settle(board, session, 0.2)
+        lost = session.drives.lost
+        assert np.all(played(board, session) < 1e-3)
+        assert state(session) == "HOLD" and session.drives.lost == lost
+
+
+class Tape:
+    """A recording of a chip's image in a motion. to_drives, from_drives: frames by the first tick after them. messages:
+    the host's messages with sequence numbers, by the first tick after them. rows: results of each tick."""
+
+    def __init__(self, kind: str) -> None:
+        mechanism, elf = arm(kind)
+        self.to_drives, self.from_drives = defaultdict(list), defaultdict(list)
+        with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
+            board.brakes = True
+            passed, bytes_ = [], []
+            board.wiring.buses.wires["can1"].log = passed.append
+            incoming = board.incoming
+            board.incoming = lambda data: bytes_.append((board.seconds, data)) or incoming(data)
+            result = play_motion(board, mechanism, knots(motion_of(mechanism, 0.4), mechanism), feedforward=True)
+            assert result.ended == "done"
+            self.rows, dt = board.record(), board.dt
+        begins = float(np.min(self.rows.seconds - dt * self.rows.tick))  # a tick's end, some µs after its begin
+        replies = {joint.drive.reply for joint in mechanism.streamed}
+        for p in passed:
+            where = self.from_drives if p.frame.id in replies else self.to_drives
+            where[math.ceil((p.seconds - begins) / dt)].append(p.frame)
+        self.messages = self._messages(bytes_, begins, dt, mechanism)
+
+    @staticmethod
+    def _messages(bytes_, begins: float, dt: float, mechanism: Mechanism):
+        """Return the messages by the tick before which their last byte has come, 10 µs a byte."""
+        found, reader, free = defaultdict(list), FrameReader(Codec(len(mechanism.streamed))), 0.0
+        for at, data in bytes_:
+            for byte in data:
+                free = max(free, at) + 1e-5
+                for frame in reader.feed(bytes([byte])):
+                    found[math.ceil((free - begins) / dt)].append((frame.message, frame.seq))
+        return found
+
+
+def test_the_torques_of_an_image_and_of_a_pc_are_equal_bit_for_bit():
+    """Both get the same frames before the same ticks, and send the same frames. In the tick that switches the drives
+    off, a chip's queue drops two commands, which a PC has sent already."""
+    tape = Tape("damiao")
+    mechanism = on_pc(described("damiao"), times=Times())
+    configuration = Configuration.of(mechanism)
+    codec, compared, more = Codec(3), 0, 0
+    reader, row_of = FrameReader(codec), {int(t): k for k, t in enumerate(tape.rows.tick)}
+    with SteppedPc(program_of(mechanism), mechanism, plant_of(mechanism)) as board:
+        board.deliver("can1", tape.from_drives[0])
+        for tick in range(len(tape.rows.tick) - 2):
+            for message, seq in tape.messages[tick + 1]:
+                board.plug_in().write(codec.encode(message, configuration.tag, seq))
+            sent = board.step()["can1"]
+            due = Counter(tape.to_drives[tick + 1])
+            assert not due - Counter(sent), f"tick {tick}"
+            more += (Counter(sent) - due).total()
+            board.deliver("can1", tape.from_drives[tick + 1])
+            for frame in reader.feed(board.plug_in().read(65536)):
+                if isinstance(frame.message, Status) and frame.message.tick in row_of:
+                    row = row_of[frame.message.tick]
+                    for name in ("torque_ff", "torque", "rate"):
+                        assert np.array_equal(np.float32(getattr(frame.message, name)), getattr(tape.rows, name)[row])
+                    compared += bool(np.any(tape.rows.torque[row]))
+    assert compared > 30 and more == 2
+
+
+def test_the_arm_follows_live_targets():
+    mechanism = on_pc(file_of(), 200, softer=0.4)
+    with stepped(mechanism) as (board, session), Board(session, mechanism) as host:
+        host.home()
+        with host.follow() as following:
+            for k in range(40):
+                following.send(np.array(start(board)) + 0.1 * math.sin(0.04 * k))
+                session.clock.sleep(0.02)
+        reached = np.array(start(board)) + 0.1 * math.sin(0.04 * 39)
+        assert state(session) == "HOLD" and np.allclose(board.plant.q, reached, atol=2e-3)

@@ -1,0 +1,68 @@
+"""The verb `board`, in a process of its own, and its port."""
+
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from femtorque.hil.board.terminal_port import TerminalPort
+from tests.support.bus_arm import ARM
+from tests.support.suite import HANG
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    text = ARM.read_text(encoding="utf-8")
+    for was, becomes in (('use = "f405rg-4"', 'use = "pc"'), ("rate_hz = 1000", "rate_hz = 200"),
+                         ("knot_hz = 100", "knot_hz = 50"),
+                         ('kind = "can"', 'kind = "can"\ndelay = 1e-3\njitter = 1e-3')):
+        assert was in text
+        text = text.replace(was, becomes)
+    path = tmp_path / "arm.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def started(file: Path, *options: str, **how) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, "-m", "femtorque", "board", str(file), *options], cwd=file.parent,
+                            stderr=subprocess.PIPE, text=True, **how)
+
+
+def test_the_board_says_what_it_cannot_promise_serves_its_user_and_ends_with_ctrl_c(file, monkeypatch):
+    (runtime := file.parent / "run").mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    terminal = TerminalPort()
+    bus = f"can1=slcan:{terminal.url}"
+    with started(file, "--bus", bus) as board:
+        lines = []
+        while not lines or not lines[-1].endswith("ready\n"):
+            lines.append(board.stderr.readline())
+            assert lines[-1], "".join(lines)
+        told = "".join(lines)
+        assert "no watchdog in hardware" in lines[0] and "their own time limit" in told and bus[5:] in told
+        assert "real-time class" in told
+        port = runtime / "femtorque" / "damiao_arm.board"
+        assert stat.S_IMODE(port.stat().st_mode) == 0o600
+        with started(file, "--bus", bus) as second:
+            assert second.wait(HANG) == 1 and "another board serves this port" in second.stderr.read()
+        for _ in range(2):  # one host after the other
+            asked = subprocess.run([sys.executable, "-m", "femtorque", "ports", "--json"], capture_output=True,
+                                   text=True, timeout=HANG)
+            assert f'"port": "unix:{port}"' in asked.stdout and '"board": "pc"' in asked.stdout
+        board.send_signal(signal.SIGINT)
+        assert board.wait(HANG) == 0 and "missed" in board.stderr.read() and not port.exists()
+    terminal.close()
+
+
+@pytest.mark.parametrize("options, said", [
+    ((), "--bus: does not say where can1 is"),
+    (("--bus", "can2=can0"), "--bus = 'can2=can0': must be NAME=ADAPTER of can1; did you mean 'can1'?"),
+    (("--bus", "can1=can0", "--port", "5555"), "--port = '5555': must be unix:PATH"),
+    (("--bus", "can1=slcan:/dev/nope"), "the serial port cannot be used (No such file or directory): /dev/nope"),
+])
+def test_wrong_adapters_and_ports_are_refused_in_one_line(file, options, said):
+    with started(file, *options) as board:
+        assert board.wait(HANG) in (1, 2) and said in board.stderr.read()
