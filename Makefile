@@ -7,7 +7,7 @@ RUN    := $(VENV)/bin/python
 # bytecode is made of what is imported, when it first is: of all that is installed it takes as long as installing it
 PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
-.PHONY: all demo test assure prove vendor bench soak wheel lint site clean
+.PHONY: all demo test assure prove vendor bench soak wheel lint site hashes clean
 all: test
 
 # what running takes, or that and what testing takes at once
@@ -75,6 +75,12 @@ site: $(VENV)/.test
 	@$(RUN) docs/gallery.py
 	@$(RUN) -m tests.docs.pictures run_page
 	@$(RUN) -m mkdocs build --strict --quiet
+
+# the hashes of the packages in constraints.txt, for all platforms
+hashes: $(VENV)/.test
+	@$(RUN) -m pip install --quiet uv
+	@$(RUN) -m uv pip compile --quiet pyproject.toml --all-extras --python-version 3.11 --universal \
+		--constraint constraints.txt --generate-hashes --no-header --no-annotate --output-file constraints-hashes.txt
 
 clean:
 	rm -rf build

@@ -29,6 +29,14 @@ def test_every_package_that_is_asked_for_has_an_exact_version_that_will_do(name)
     assert asked()[name].specifier.contains(pinned()[name])
 
 
+def test_the_hashes_are_of_the_same_versions():
+    lines = (ROOT / "constraints-hashes.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (line.split(";")[0].rstrip(" \\").split("==") for line in lines if not line.startswith((" ", "#")))
+    known = {canonicalize_name(name): version.strip() for name, version in pairs}
+    assert all(pinned().get(name, version) == version for name, version in known.items())
+    assert set(asked()) <= set(known) and all("--hash=sha256:" in line for line in lines if line[0] == " ")
+
+
 def test_make_installs_these_versions_and_installs_again_when_they_change():
     said = subprocess.run(["make", "--dry-run", "--always-make", "PYTHON=python3", "demo", ".venv/.test"], cwd=ROOT,
                           capture_output=True, text=True, check=True).stdout
