@@ -6,7 +6,6 @@ from femtorque.codegen.common.errors import Refused
 
 EXTRAS = {
     "build": {"platformio": "platformio>=6.1", "SCons": "scons>=4.5"},
-    "flash": {"pyocd": "pyocd>=0.36"},
     "plan": {"ruckig": "ruckig>=0.12", "scipy": "scipy>=1.11"},
     "plot": {"matplotlib": "matplotlib>=3.8"},
     "hil": {"unicorn": "unicorn>=2.1", "capstone": "capstone>=5", "trimesh": "trimesh>=4.4",
