@@ -21,7 +21,7 @@ from femtorque.codegen.wire import Codec, FrameReader, Status
 from femtorque.codegen.wire import messages as m
 from femtorque.hil.board import SteppedPc, VirtualBoard
 from femtorque.hil.board.drives_alone import Bench
-from femtorque.hil.board.stepped_pc import CLASSIC, of_record
+from femtorque.hil.board.stepped_pc import CLASSIC, TIME, of_record
 from femtorque.hil.drives.families.feetech.servo import ENABLE, LIMIT, D, P
 from femtorque.hil.plant import plant_of
 from femtorque.hil.play import play_motion
@@ -203,6 +203,33 @@ def test_a_tick_that_is_a_whole_period_late_is_a_missed_one(late, missed):
         assert state(session) == ("FAULT" if missed else "HOLD")
         assert not missed or FAULT[session.status.fault] == "TICK_OVERRUN"
         assert abs(left_out - math.floor(late)) <= 10  # STATUS is of one of the last ten ticks
+
+
+@pytest.mark.parametrize("granted", [(-10_000_000,), (0, 0)])
+def test_a_clock_that_steps_back_or_repeats_itself_makes_no_further_tick(granted):
+    """granted: times after the asked time, ns. The program asks again until its time has come."""
+    with stepped(on_pc(file_of())) as (board, session):
+        armed(board, session)
+        assert settle(board, session, 0.1) == "HOLD"
+        at = board._asked
+        for after in granted:
+            board._give(board._clock, TIME.pack(at + after))
+        asked = [board._question() for _ in granted]
+        assert asked == ([at] if granted[0] else [at + 1_000_000] * 2)
+        board._asked = asked[-1]
+        ticks, began = session.status.tick, board.seconds
+        assert settle(board, session, 0.2) == "HOLD"
+        assert abs(session.status.tick - ticks - 1000 * (board.seconds - began)) <= 10
+
+
+def test_an_arm_is_held_when_its_port_is_closed():
+    with stepped(on_pc(file_of())) as (board, session):
+        armed(board, session)
+        settle(board, session, 0.1)
+        board.plug_in().close()
+        board.run(1.5)
+        assert board.process.poll() is None and all(d.driving for d in drives_of(board))
+        assert np.allclose(board.plant.q, start(board), atol=1e-3)
 
 
 def test_a_request_to_end_lets_the_drives_go_before_the_program_ends():
