@@ -96,6 +96,7 @@ def test_a_hint_to_python_can_be_typed_into_python(arm, fake, tmp_path):
         board.stream(MOTION)
     motion = Trajectory.load(MOTION, arm)
     motion.save(tmp_path / "m.csv")
+    (tmp_path / "m.csv").write_text((tmp_path / "m.csv").read_text() + "\n")
     with pytest.raises(BadInput, match=r"force=True"):
         motion.save(tmp_path / "m.csv")
 
