@@ -146,6 +146,25 @@ def test_intervals_hold_the_truth_where_duties_swing_by_the_counts_of_encoders(r
     assert left < (1.01 if right else 0.8)
 
 
+def pulled(unknowns, truth, seed, cable):
+    """Return a recording of the arm whose first joint also pulls a cable: N m."""
+    take = played(unknowns, truth, 10.0, seed, 1e-3)
+    t, duty = take.given[0]
+    motor, volts = truth.streamed[0].motor, take.volts[0]
+    more = cable * np.sin(3.0 * take.positions[:, 0]) * motor.R / (motor.K * motor.gear * volts) * motor.sign
+    return replace(take, given=take.given | {0: (t, duty + more)})
+
+
+def test_a_joint_whose_model_lacks_a_load_is_named_and_no_other():
+    truth = rig.three_link()
+    unknowns = Unknowns.of(truth)
+    given = base_columns(unknowns, np.array([(j.start - 1.0, j.start + 1.0) for j in truth.streamed]))
+    for cable, factor in ((0.0, 1.0), (0.3, 2.0)):
+        found = fit(unknowns, [pulled(unknowns, truth, seed, cable) for seed in range(3)], *given)
+        assert [one.cause != "" for one in found.misfits] == [cable > 0.0, False, False]
+        assert found.misfits[0].factor == 1.0 if cable == 0.0 else found.misfits[0].factor > factor
+
+
 def test_masses_of_a_file_are_replaced_by_those_found():
     unknowns = Unknowns.of(load_mechanism(MECHANISMS / "six_axis.toml"))
     values = unknowns.prior * 1.1

@@ -103,7 +103,7 @@ class Result:
             row: dict[str, Any] = {"name": streamed[j].name} | {
                 name: {"before": float(was), "after": float(now), "interval": 1.96 * float(half), "seen": bool(seen)}
                 for name, was, now, half, seen in names}
-            row |= self._beyond(j)
+            row |= self._beyond(j) | {"misfit": asdict(found.misfits[j])}
             if self.judged is not None:
                 row["residual"] = {"before": float(self.judged.before[j]), "after": float(self.judged.after[j]),
                                    "of": float(self.judged.motion[j])}
@@ -148,6 +148,9 @@ class Result:
                 said += f"; not seen: {' and '.join(missing)}"
             if left := row.get("residual"):
                 said += f"; unexplained of an unseen motion {left['before']:.3g} -> {left['after']:.3g} rms"
+            if row["misfit"]["cause"]:
+                said += (f"; the model does not fit, and the intervals are {row['misfit']['factor']:.1f} times wider: "
+                         f"perhaps {row['misfit']['cause']}")
             lines.append(said)
         if not self.better:
             lines.append(NO_BETTER)
@@ -158,7 +161,8 @@ class Result:
                          f"{contact.acceleration:.3g} per acceleration: twice its dry friction plus {MARGIN:g} times "
                          "the rest of what was felt")
         lines.append("+-: 95 %, if the file's R, L, K, gear and bus voltage, or the drive's torque, are right: a "
-                     "strong motor on a heavy arm and a weak one on a light arm move alike")
+                     "strong motor on a heavy arm and a weak one on a light arm move alike. A link's own numbers depend "
+                     "on the file, which is taken to be right within 20 %; the base parameters of --json hardly do")
         return "\n".join(lines)
 
 

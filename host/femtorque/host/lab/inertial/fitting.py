@@ -1,8 +1,8 @@
 """Identifies the numbers of an arm that best explain its motions, and their uncertainty.
 
 Each joint's equations are weighted by the inverse of their residual variance. Neighbouring equations share samples, so
-the equations of one window count as one. The file's numbers are the prior, and gamma is the prior's weight. The best
-gamma has the smallest error on held-out recordings. The fit takes the largest gamma within one standard error of this
+the spectrum of each joint's residual decides how many equations count as one (host/lab/inertial/misfit.py). The file's
+numbers are the prior, and gamma is the prior's weight. The best gamma has the smallest error on held-out recordings. The fit takes the largest gamma within one standard error of this
 best error, so noise does not move numbers away from the file's (Hastie, Tibshirani and Friedman, The Elements of
 Statistical Learning, 2009, 7.10). A drive or servo may apply a torque a little later than the frame that commands it.
 The fit also finds this delay of each joint. LATE is the expected delay.
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common import Refused
 from femtorque.host.lab.inertial import physical
+from femtorque.host.lab.inertial.misfit import Misfit, misfit
 from femtorque.host.lab.inertial.physical import Prior, pseudo_inertia
 from femtorque.host.lab.inertial.recording import WINDOW, Equations, Recording, equations
 from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
@@ -31,6 +32,8 @@ AS_WELL = 0.01  # fraction of the smallest held-out error: a smaller increase of
 HELD_OUT, LENGTH = 4, 1.0
 # fraction of the file's number: assumed standard deviation, used to decide which numbers the data determine
 DOUBT = 0.2
+ROUNDS = 3  # of the fit; each round takes its noise from the previous one
+RUBS = 1.0  # the same for friction, which no data sheet gives
 SEEN = 0.7  # fraction of DOUBT: a number with a smaller standard deviation counts as determined by the data
 SHORTEST = 1.0  # minimum duration of a joint's motion, s
 # fractions of a joint's maximum torque, velocity and acceleration, for default values of friction and rotor inertia
@@ -54,15 +57,20 @@ class Found:
     unknowns: Unknowns
     prior: Prior
     values: Array  # values (P,) of the unknowns
-    deviation: Array  # (P,): standard deviations from the data and the prior; the prior's uncertainty is at least DOUBT
+    covariance: Array  # (P, P), from the data and the prior, whose uncertainty is at least DOUBT
     seen: NDArray[np.bool_]  # (P,): False if the data hardly determine this number
     gamma: float
     late: Array  # delays (J,), s
     noise: Array
-    information: Array  # information (P, P) from the data, per unit of each unknown
     columns: NDArray[np.int64]
     base: Array
     slow: Array
+    misfits: tuple[Misfit, ...]  # (J,)
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviations (P,) of the unknowns."""
+        return np.sqrt(np.diag(self.covariance))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,8 +78,7 @@ class Found:
 
     def base_values(self) -> tuple[Array, Array]:
         """Return the base parameters (B,) and their standard deviations (B,)."""
-        covariance = np.linalg.pinv(self.information[np.ix_(self.columns, self.columns)], hermitian=True)
-        return self.base @ self.values, np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        return self.base @ self.values, np.sqrt(np.einsum("bp,pq,bq->b", self.base, self.covariance, self.base))
 
     def left(self, takes: Sequence[Recording]) -> Judged:
         """Return residuals of motions, with the file's numbers and with the new numbers."""
@@ -107,32 +114,37 @@ def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], ba
     columns = np.concatenate([columns, unknowns.plain + np.arange(count)]).astype(np.int64)
     base = np.block([[base, np.zeros((len(base), count))], [np.zeros((count, base.shape[1])), np.eye(count)]])
     prior = Prior.of(unknowns.prior, len(unknowns.solids), _least(unknowns, rows), count)
+    rubs = [part != "rotor" for _ in unknowns.joints for part in OF_JOINT] + [False] * count
+    prior = replace(prior, hold=prior.hold * np.where(rubs, (DOUBT / RUBS) ** 2, 1.0))
     noise = _first_noise(rows, columns)
     stretch = (np.arange(len(rows.side)) * rows.period / LENGTH).astype(int)
     held = stretch % HELD_OUT == HELD_OUT - 1
     expected = np.array([EXACT if joint.drive is None else ON_CAN if joint.drive.servo is None else LATE
                          for joint in unknowns.space.whole.streamed])
-    gamma, values, late = 1.0, prior.row, np.zeros(rows.side.shape[1])
-    for _ in range(2):
-        gamma = _gamma(rows, expected, prior, noise, stretch, held)
-        normal, side, lateness = _normal(rows, expected, noise, np.ones_like(held))
+    misfits = (Misfit(WINDOW / rows.period),) * rows.side.shape[1]
+    for _ in range(ROUNDS):
+        doubted = noise * [one.worse for one in misfits]
+        gamma = _gamma(rows, expected, prior, doubted, stretch, held)
+        normal, side, lateness = _normal(rows, expected, doubted, np.ones_like(held))
         values = physical.fit(normal, side, prior, gamma)
         late = lateness(values)
-        noise = _rms(rows, values, late, np.ones_like(held))
+        noise, error = _rms(rows, values, late, np.ones_like(held)), rows.errors(values, late)
+        misfits = tuple(misfit(rows, j, error[:, j], columns) for j in range(len(noise)))
     slopes = _slopes_of_slow(unknowns, rows, values)
-    own, _, _ = _normal(replace(rows, matrix=np.concatenate([rows.matrix, slopes], axis=2)), expected, noise,
-                        np.ones_like(held))
+    own, _, _ = _normal(replace(rows, matrix=np.concatenate([rows.matrix, slopes], axis=2)), expected,
+                        noise * [one.worse for one in misfits], np.ones_like(held))
     # the uncertainty of the velocities increases the deviations of all other numbers
     inner, slow = slice(0, len(values)), slice(len(values), None)
     own[slow, slow] += np.diag([(1.0 / term.slow if term.slow else 1.0) ** 2 for term in unknowns.terms])
     information = own[inner, inner] - own[inner, slow] @ np.linalg.solve(own[slow, slow], own[slow, inner])
     weak = _curvature(prior)
     seen = _deviation(information + weak / DOUBT**2) < SEEN * DOUBT / np.sqrt(np.diag(weak))
-    held_by = min(gamma, 1.0 / DOUBT**2) * weak
-    deviation = _deviation(information + held_by)
-    own[inner, inner] += held_by
+    # the pull towards the file is an error, if the file errs by DOUBT
+    pulled = _inverse(information + gamma * weak)
+    covariance = pulled @ (information + gamma * max(1.0, gamma * DOUBT**2) * weak) @ pulled
+    own[inner, inner] += min(gamma, 1.0 / DOUBT**2) * weak
     apart = np.where([term.slow > 0.0 for term in unknowns.terms], _deviation(own)[slow], 0.0)
-    return Found(unknowns, prior, values, deviation, seen, gamma, late, noise, information, columns, base, apart)
+    return Found(unknowns, prior, values, covariance, seen, gamma, late, noise, columns, base, apart, misfits)
 
 
 def _slopes_of_slow(unknowns: Unknowns, rows: Equations, values: Array) -> Array:
@@ -172,7 +184,7 @@ def _normal(rows: Equations, expected: Array, noise: Array, use: NDArray[np.bool
             ) -> tuple[Array, Array, Callable[[Array], Array]]:
     """Return the normal matrix (P, P) and the right side (P,) after elimination of the joints' delays, and a function
     that computes the delays."""
-    weight = np.where(rows.counts, 1.0 / noise**2, 0.0) * use[:, None] * (rows.period / WINDOW)
+    weight = np.where(rows.counts, 1.0 / noise**2, 0.0) * use[:, None]
     A, w, b, d = rows.matrix, weight, rows.side, rows.late
     normal = np.einsum("njp,nj,njr->pr", A, w, A, optimize=True)
     side = np.einsum("njp,nj->p", A, w * b)
@@ -193,8 +205,13 @@ def _rms(rows: Equations, values: Array, late: Array, use: NDArray[np.bool_]) ->
 
 def _deviation(information: Array) -> Array:
     """Return standard deviations (P,) from an information matrix (P, P)."""
-    scale = 1.0 / np.sqrt(np.diag(information))
-    return scale * np.sqrt(np.diag(np.linalg.inv(information * np.outer(scale, scale))))
+    return np.sqrt(np.diag(_inverse(information)))
+
+
+def _inverse(information: Array) -> Array:
+    """Return the inverse of an information matrix (P, P), whose unknowns have different units."""
+    scale = np.outer(*(1.0 / np.sqrt(np.diag(information)),) * 2)
+    return scale * np.linalg.inv(information * scale)
 
 
 def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, stretch: NDArray[np.int64],

@@ -69,6 +69,7 @@ class Equations:
     side: Array
     late: Array  # (N, J): derivative of `side` with respect to the delay of a command, per s
     counts: NDArray[np.bool_]  # (N, J): False if a joint hardly moved or was not recorded
+    positions: Array  # (N, J), rad or m
     period: float  # time between rows, s
 
     def errors(self, values: Array, late: Array) -> Array:
@@ -156,7 +157,7 @@ def equations(unknowns: Unknowns, takes: Sequence[Recording]) -> Equations:
                       "many STATUS were lost")
     return Equations(np.concatenate([p.matrix for p in parts]), np.concatenate([p.side for p in parts]),
                      np.concatenate([p.late for p in parts]), np.concatenate([p.counts for p in parts]),
-                     parts[0].period)
+                     np.concatenate([p.positions for p in parts]), parts[0].period)
 
 
 def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
@@ -195,7 +196,7 @@ def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
         side[:, j] = (torque(t - held - behind) - moved_on(whole, joint) * moved - known[:, j]
                       - damping(whole, joint) * (v[:, j] - behind * a[:, j]))
         moving[:, j] &= (t - held > when[0] + WINDOW) & (t < when[-1] - WINDOW)
-    return Equations(matrix, side, late, moving, period)
+    return Equations(matrix, side, late, moving, space.streamed(moves[0]), period)
 
 
 def _width(period: float) -> int:
