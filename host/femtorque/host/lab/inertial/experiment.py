@@ -161,8 +161,8 @@ class Result:
                          f"{contact.acceleration:.3g} per acceleration: twice its dry friction plus {MARGIN:g} times "
                          "the rest of what was felt")
         lines.append("+-: 95 %, if the file's R, L, K, gear and bus voltage, or the drive's torque, are right: a "
-                     "strong motor on a heavy arm and a weak one on a light arm move alike. A link's own numbers depend "
-                     "on the file, which is taken to be right within 20 %; the base parameters of --json hardly do")
+                     "strong motor on a heavy arm and a weak one on a light arm move alike. A link's own numbers "
+                     "depend on the file, which is taken to be right within 20 %; base parameters of --json hardly do")
         return "\n".join(lines)
 
 

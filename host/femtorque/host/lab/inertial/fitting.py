@@ -2,9 +2,10 @@
 
 Each joint's equations are weighted by the inverse of their residual variance. Neighbouring equations share samples, so
 the spectrum of each joint's residual decides how many equations count as one (host/lab/inertial/misfit.py). The file's
-numbers are the prior, and gamma is the prior's weight. The best gamma has the smallest error on held-out recordings. The fit takes the largest gamma within one standard error of this
-best error, so noise does not move numbers away from the file's (Hastie, Tibshirani and Friedman, The Elements of
-Statistical Learning, 2009, 7.10). A drive or servo may apply a torque a little later than the frame that commands it.
+numbers are the prior, and gamma is the prior's weight. The best gamma has the smallest error on held-out recordings.
+The fit takes the largest gamma within one standard error of this best error, so noise does not move numbers away from
+the file's (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009, 7.10).
+A drive or servo may apply a torque a little later than the frame that commands it.
 The fit also finds this delay of each joint. LATE is the expected delay.
 """
 

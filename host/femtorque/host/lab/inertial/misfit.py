@@ -5,8 +5,8 @@ over frequencies: the power of the number's column times the spectrum of the res
 55(3), 1987). The mean variance over all columns of a joint, divided by the variance for independent values, is the
 number of equations that count as one.
 
-If the model fits, no function of position and direction explains the residual. `_forms` gives functions
-that the regressor lacks. For K functions, the explained variance divided by the chance variance is about chi^2. The root of
+If the model fits, no function of position and direction explains the residual. `_forms` gives functions that the
+regressor lacks. For K functions, the explained variance divided by the chance variance is about chi^2. The root of
 chi^2 / K widens the intervals (Birge, Phys. Rev. 40(2), 1932). The functions with the largest ratio name a cause.
 """
 
