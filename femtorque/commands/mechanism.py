@@ -48,6 +48,8 @@ def init(
     choice = Choice(board, motor, tuple(drive or ()), chain, tuple(lock or ()))
     path = write_new_file(name, out or Path(f"{name}.toml"), urdf, choice)
     warnings = said_of(path)
+    if urdf and board and not motor and not drive:
+        warnings.append("the motors are invented from the URDF's limits; `femtorque motors` lists motors that are sold")
     return Answer({"file": path, "warnings": warnings}, "\n".join([
         f"{path}: edit it, then `femtorque check {path}`", *(f"warning: {line}" for line in warnings)]))
 

@@ -73,8 +73,8 @@ def desk(tmp_path_factory):
     (ROOT / "build").mkdir(exist_ok=True)
     for name in ("mechanisms", "build"):
         (folder / name).symlink_to(ROOT / name)
-    (folder / "venv").mkdir()
-    for place in (folder, folder / "venv"):
+    (folder / ".venv").mkdir()
+    for place in (folder, folder / ".venv"):
         (place / "so101.urdf").write_bytes(robot("so101.urdf").read_bytes())
     (folder / "reach.toml").write_text(block("toml"))
     return folder
