@@ -395,7 +395,7 @@ static void ask_anything(input *in)
     const uint32_t i = byte(in) % FT_BUS_DRIVES;
     ft_drive_target t = { any_float(in), any_float(in), any_float(in),
                           any_float(in), any_float(in), 0.0f,
-                          any_float(in) };
+                          any_float(in), any_float(in), any_float(in) };
     float carried = 0.0f;
     ft_frame f;
 

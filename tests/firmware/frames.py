@@ -20,7 +20,7 @@ CONFIG = (f"#pragma once\n#include <stdint.h>\n{ROW}#define FT_WIRES 1\n#define 
           "#define FT_SILENT_TICKS 5u\n#define FT_WATCHDOG_MS 20u\n")
 CDEF = ROW + """
 typedef struct { uint32_t id, size; uint8_t data[%d]; } ft_frame;
-typedef struct { float position, velocity, kp, kd, torque, share, seen; } ft_drive_target;
+typedef struct { float position, velocity, kp, kd, torque, share, least, most, seen; } ft_drive_target;
 typedef struct { uint32_t position; float velocity, torque; _Bool enabled, rests; uint8_t error, warmth, volts;
     uint32_t setting, value; } ft_drive_said;
 """

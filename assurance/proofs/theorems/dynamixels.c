@@ -121,7 +121,7 @@ void prove_dxl_current(void)
     float carried = nondet_float();
     ft_drive_target t = { nondet_float(), nondet_float(), nondet_float(),
                           nondet_float(), nondet_float(), nondet_float(),
-                          nondet_float() };
+                          nondet_float(), nondet_float(), nondet_float() };
     int32_t steps;
     ft_frame f;
 

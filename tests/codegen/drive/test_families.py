@@ -21,6 +21,10 @@ SOURCES = {  # text of a comment that states the source of a number
     "codegen/femtorque/codegen/drive/bit_timing.py", "hil/femtorque/hil/drives/drive.py",
     "hil/femtorque/hil/drives/fields.c",
 }
+ADAPTERS = {  # USB adapters with the names of their makers
+    "firmware/chip/linux/ft_buses.c", "firmware/chip/linux/ft_parts.h", "firmware/chip/linux/ft_binary.c",
+    "host/femtorque/host/link/serial_ports.py", "femtorque/commands/pc.py",
+}
 
 
 def naming() -> set[str]:
@@ -33,7 +37,7 @@ def naming() -> set[str]:
 
 
 def test_no_other_file_names_a_family_but_those_that_are_named_here():
-    assert naming() == EXAMPLES | SOURCES
+    assert naming() == EXAMPLES | SOURCES | ADAPTERS
 
 
 def test_every_family_has_a_virtual_drive_of_its_own_name():

@@ -48,7 +48,7 @@ void ft_mini_cheetah_release(ft_frame *f, const ft_drive_config *c,
                              uint32_t tick)
 {
     const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-                                      0.0f };
+                                      0.0f, 0.0f, 0.0f };
     float carried = 0.0f;
 
     if (tick % RELEASE_TICKS == 0u)

@@ -125,7 +125,7 @@ void ft_moteus_command(ft_frame *f, const ft_drive_config *c,
 void ft_moteus_enable(ft_frame *f, const ft_drive_config *c)
 {
     static const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-                                             0.0f, 0.0f };
+                                             0.0f, 0.0f, 0.0f, 0.0f };
     float carried = 0.0f;
 
     ft_moteus_command(f, c, &nothing, &carried);
