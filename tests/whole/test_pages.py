@@ -26,8 +26,9 @@ def test_a_page_of_evidence_fits_a_telephone_and_has_a_dark_form(here, tmp_path,
     assert grounds == {False: "rgb(255, 255, 255)", True: "rgb(22, 27, 34)"}
 
 
-def test_links_without_a_drive_share_one_colour():
+def test_links_without_a_drive_and_the_base_share_one_colour():
     arm = load_mechanism(MECHANISMS / "five_bar.toml")
     passive = {joint.child for joint in arm.moving if not joint.actuated}
     colours = {link["name"]: link["colour"] for link in scene(arm)["links"]}
-    assert {name for name, colour in colours.items() if colour == PASSIVE} == passive == {"left_rod", "right_rod"}
+    assert {name for name, colour in colours.items() if colour == PASSIVE} == passive | {"base"}
+    assert passive == {"left_rod", "right_rod"}

@@ -4,11 +4,11 @@
  * adapters do not pass these bytes back, so this file puts them there.
  *
  * An answer may come after the tick that waits for it. Then every later tick
- * would take an old answer for a new one. The remedy is a pause: the board sends
- * nothing for one tick, and the next tick throws all bytes away. A pause follows
- * when the outputs go on, after a tick with too many answers, and after a tick
- * without answers while the outputs are on. While the outputs are off, servos
- * that are not set up may be silent. */
+ * would take an old answer for a new one. The remedy is a pause: the board
+ * sends nothing for one tick, and the next tick throws all bytes away. A pause
+ * follows when the outputs go on, after a tick with too many answers, and after
+ * a tick without answers while the outputs are on. While the outputs are off,
+ * servos that are not set up may be silent. */
 #include "ft_board.h" /* FT_WIRE_COUNT, FT_WIRE_ROWS, FT_WIRE_OUT, FT_WIRE_IN */
 #include "ft_parts.h"
 

@@ -44,7 +44,7 @@ def test_a_motor_that_turns_back_takes_its_output_along_after_the_backlash(arm):
     plant = plant_of(arm)
     plant.drive(0.05, np.array([0.0, 6.0]))
     assert plant.lean[1] == pytest.approx(-0.5 * BACKLASH, rel=0.1)  # the tooth behind the output pushes the output
-    plant.drive(0.05, np.array([0.0, -6.0]))
+    plant.drive(0.1, np.array([0.0, -6.0]))  # the teeth bounce for 0.07 s
     assert plant.lean[1] == pytest.approx(0.5 * BACKLASH, rel=0.1)  # the tooth in front of the output pushes the output
 
 

@@ -30,9 +30,9 @@ def adapters() -> list[tuple[str, str]]:
     """Return (option of `femtorque board`, description) of every adapter for buses that is plugged in."""
     found = []
     for kind in sorted(Path("/sys/class/net").glob("*/type")):
-        if kind.read_text().strip() == CAN_INTERFACE:
-            fd = (kind.parent / "mtu").read_text().strip() == FD_MTU
-            state = (kind.parent / "operstate").read_text().strip()
+        if kind.read_text(encoding="utf-8").strip() == CAN_INTERFACE:
+            fd = (kind.parent / "mtu").read_text(encoding="utf-8").strip() == FD_MTU
+            state = (kind.parent / "operstate").read_text(encoding="utf-8").strip()
             found.append((f"--bus NAME={kind.parent.name}", f"CAN{' FD' if fd else ''}, {state}"))
     for port in list_ports.comports():
         if (port.vid, port.pid) in ADAPTERS:

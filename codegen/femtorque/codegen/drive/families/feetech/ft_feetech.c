@@ -144,8 +144,8 @@ void ft_feetech_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
 
 /* In some ticks, read the motor's switch instead of the state. The state does
  * not say whether the motor is on. A servo with its own loop that comes back
- * from a power loss with its motor on has its stored gains, so read the gains in
- * turn with the switch. */
+ * from a power loss with its motor on has its stored gains, so read the gains
+ * in turn with the switch. */
 void ft_feetech_look(ft_frame *f, uint32_t tick, bool enabled)
 {
     if (tick % (enabled ? LOOK_TICKS : 2u) != 0u)

@@ -39,8 +39,8 @@ enum { FT_STS_RUN = 1, FT_STS_SWITCH = 2, FT_STS_SET = 4,
        FT_STS_QUIET = 8, FT_STS_AIM = 16, FT_STS_STRAINED = 64 };
 
 /* Registers. */
-enum { FT_STS_TORQUE = 40, FT_STS_GOAL = 42, FT_STS_DUTY = 44, FT_STS_STATE = 56,
-       FT_STS_STATE_SIZE = 8 };
+enum { FT_STS_TORQUE = 40, FT_STS_GOAL = 42, FT_STS_DUTY = 44,
+       FT_STS_STATE = 56, FT_STS_STATE_SIZE = 8 };
 
 /* Maximum numbers of bytes that the board sends and receives in a tick. */
 #define FT_STS_OUT (32u + 7u * FT_WIRE_MOST)
