@@ -163,7 +163,7 @@ def test_a_board_that_is_flashed_and_plays_the_motion_of_the_tour(desk, run, so1
     digest = Configuration.of(so101).digest.hex()
     assert (f"the board reports digest {digest[:16]}" in said["flash"]
             and f"so101 on f405rg-6, digest {digest[:8]}" in said["ports"])
-    assert "DISARMED" in said["monitor"] and said["stream"].startswith("done: 0.992 s, 249 knots in 249 frames (0 "
+    assert "DISARMED" in said["monitor"] and said["stream"].startswith("done: 0.420 s, 106 knots in 106 frames (0 "
                                                                        "resent)")
     assert said["home"].count("start, now at 0.0000 rad") == 6 and said["float"] == "held where it was led to; let go\n"
 
