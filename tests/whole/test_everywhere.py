@@ -15,7 +15,8 @@ from tests.support.suite import ROOT
 
 POSIX_ONLY = {"termios", "tty", "pty", "fcntl", "resource", "pwd", "grp", "posix", "readline", "curses"}
 POSIX_NAMES = {"fork", "SIGKILL", "SIGALRM", "SIGHUP", "setsid", "killpg", "geteuid", "getuid"}
-BOTH_WAYS = ("keys", "commands/pc", "unix_socket")  # modules with separate code for each operating system; the imports are inside this code
+# modules with separate code for each operating system; the imports are inside this code
+BOTH_WAYS = ("keys", "commands/pc", "unix_socket")
 SHIPPED = [*(ROOT / "femtorque").rglob("*.py"), *(ROOT / "host").rglob("*.py"), *(ROOT / "codegen").rglob("*.py")]
 
 
