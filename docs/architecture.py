@@ -103,7 +103,7 @@ def places(rooms: Uses) -> dict[str, tuple[float, float]]:
 
 
 def _below(name: str, rooms: Uses, at: dict[str, tuple[float, float]]) -> float:
-    """Return the mean x position of all imported rooms in the same house, to keep the arrows short."""
+    """Return the mean x position of the placed packages that this package imports, to keep the arrows short."""
     own = [at[other][0] for other in sorted(rooms[name]) if other in at and house(other) == house(name)]
     return sum(own) / len(own) if own else 0.0
 

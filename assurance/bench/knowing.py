@@ -57,7 +57,7 @@ def _unexplained(axes: Axes, result: Result, truth: Mechanism) -> None:
 
 
 def _base(axes: Axes, result: Result, true: np.ndarray) -> None:
-    """Draw errors of base parameters, each as its torque at the most affected joint in motions outside the fit."""
+    """Plot the errors of base parameters: the rms torque of each at the joint that it affects most, outside the fit."""
     found = result.found
     rows = equations(found.unknowns, result.unseen)
     size = np.sqrt(np.mean(rows.matrix[:, :, found.columns] ** 2, axis=0)).max(axis=0)

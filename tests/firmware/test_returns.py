@@ -24,7 +24,7 @@ START = (0.4, 0.3, 0.2)
 
 
 class Arm(App):
-    """An application of an arm that gives way and returns, with its FELT reports."""
+    """Application in which an arm yields to a contact and returns. It collects the arm's FELT reports."""
 
     def __init__(self, mechanism=None, **how):
         self.reports = []

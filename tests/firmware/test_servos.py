@@ -93,8 +93,8 @@ def test_that_with_the_outputs_off_motors_are_off_in_every_tick(board):
 
 
 def test_that_silent_servos_are_told_to_answer_at_once_after_a_tick_in_which_the_wire_is_left_quiet():
-    """The board wakes silent servos once in a tenth of a second. In between, the board asks for their state, since the
-    servos may have been only late."""
+    """The board wakes silent servos once in a tenth of a second. In between, the board asks the servos for their
+    state, since silent servos may be late and not lost."""
     app = Served(arm())
     app.line.servos = ()
     app.run(60)

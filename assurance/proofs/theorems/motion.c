@@ -139,7 +139,8 @@ static uint32_t ends(void)
     return n;
 }
 
-/* Return the farthest position of a middle: half a tick after an END. */
+/* Return the largest sampled position: the last knot, or half a tick beyond it
+ * after an END. */
 static int32_t farthest(void)
 {
     const bool last = (ft_queue_tail(&m.queue)->flags & FT_KNOT_END) != 0;

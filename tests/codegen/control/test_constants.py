@@ -220,7 +220,7 @@ def _felt(hz: float, observed: float, count: float, inertia: float, losses: floa
 
 
 def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
-    """The threshold is the sum of three terms: 0.02 of 24 N, twice the dry friction 4 + 2 + 0.1 x 24 = 8.4 N, and six
+    """The threshold is the sum of 0.02 x 24 N, 2 x 8.4 N for the dry friction of 4 + 2 + 0.1 x 24 = 8.4 N, and six
     times the noise. The noise is that of 2.0128 kg and of a motor that loses 8 N per m/s."""
     row = _rows(slider, "ft_contact_joint")[0]
     noise = row.pop("torque") - 0.02 * 24.0 - 2.0 * 8.4

@@ -131,7 +131,8 @@ def elbow(efforts, velocity, **joints):
 
 @pytest.mark.parametrize("arm, velocities, accelerations", [
     # 2 v1 v2 + v2^2 = 3 and v1^2 = 1 are half of the efforts 6 and 2 N m. Each joint alone could accelerate by 3/2 and
-    # 1/1. Together they would need 2 x 1.5 + 1 = 4 of 3 N m and 1.5 + 1 = 2.5 of 1 N m: both get two fifths
+    # 1/1. Both accelerations together would need 2 x 1.5 + 1 = 4 N m where 3 N m are left, and
+    # 1.5 + 1 = 2.5 N m where 1 N m is left. So both accelerations are reduced to two fifths
     (elbow((6.0, 2.0), 1.0), (1.0, 1.0), (0.6, 0.4)),
     # the search reduces the shoulder's velocity by a step of 2 %, to v1 = 0.99. The elbow then has 2 - 0.98 = 1.02 N m
     # left, the shoulder 20 - 3.02 N m. Each joint alone could accelerate by 16.98 / 2 and 1.02. Together they would

@@ -134,7 +134,7 @@ def test_nothing_arms_through_drivers_that_have_just_forgotten(connected, state)
 
 
 def test_drivers_that_forget_under_way_are_a_fault(connected):
-    """The drivers' fault line does not report the lost registers (TI e2e 184722)."""
+    """The drivers' fault line does not report that a driver has lost its settings (TI e2e 184722)."""
     board, session = connected
     session.arm()
     board.gate_drivers[1].forget()

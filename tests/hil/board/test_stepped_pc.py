@@ -390,7 +390,7 @@ class Tape:
 
 def test_the_torques_of_an_image_and_of_a_pc_are_equal_bit_for_bit():
     """Both get the same frames before the same ticks, and send the same frames. In the tick that switches the drives
-    off, a chip's queue drops two commands, which a PC has sent already."""
+    off, the chip drops two commands from its queue. A PC has sent both commands by then."""
     tape = Tape("damiao")
     mechanism = on_pc(described("damiao"), times=Times())
     configuration = Configuration.of(mechanism)

@@ -287,8 +287,8 @@ def test_a_mini_cheetah_goes_limp_without_commands_and_on_with_the_next():
 
 
 def test_an_early_mini_cheetah_stands_still_without_commands_and_leaves_its_mode_with_one_alone():
-    """The drive keeps its phase voltages constant. At the angle of the last frame, the torque is the last torque. At
-    other angles the drive's torque is smaller. The drive also damps the motion."""
+    """The drive keeps its phase voltages constant. At rest at the angle of the last frame, the drive keeps the
+    torque of that frame. At other angles the drive's torque is smaller. The drive also damps the motion."""
     bench = DriveBench(lambda wire: MiniCheetah(wire, 1, Ranges(12.5, 65.0, 18.0), early=True), inertia=1e9)
     r, motor = Ranges(12.5, 65.0, 18.0), bench.drive.motor
     bench.ask(1, ENABLE)

@@ -45,7 +45,7 @@ class Context:
     status_hz: int
     fault_numbers: int
     knot_flags: list[tuple[str, int]]
-    enums: list[tuple[str, str, list[tuple[str, int, str]]]]  # title, prefix, and names with numbers and words
+    enums: list[tuple[str, str, list[tuple[str, int, str]]]]  # title, prefix, values (name, number, comment)
     follow_auto: int
     target_flags: list[tuple[str, int]]
     messages: list[Struct]

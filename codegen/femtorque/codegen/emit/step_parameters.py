@@ -39,7 +39,7 @@ def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def beside(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Return the origins of the remaining numbers in the C, by their link or component of the mechanism."""
+    """Return the parameters that the remaining numbers of the C come from, by link or other part of the mechanism."""
     if model.mechanism.flexible:
         return _of_beams(FlexibleStep(model))
     found = _of_frames(model)

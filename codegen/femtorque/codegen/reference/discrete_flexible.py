@@ -495,7 +495,7 @@ class Flexible:
         self.u_driven = np.zeros_like(q)
 
     def sag(self, q: Array) -> Array:
-        """Return z (Z,) in the static sag, at rest at q (J,)."""
+        """Return z (Z,) of the static sag, with the driven joints at rest at q (J,)."""
         z = self.rest
         for _ in range(SETTLING):
             z = z + self.unsettled(q, z)

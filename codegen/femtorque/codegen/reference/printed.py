@@ -56,8 +56,8 @@ def _turned(r: Array, x: Array) -> Array:
 
 
 def tick_momenta(model: Model, at: Pose, u: Array) -> tuple[Array, Array]:
-    """Return p, kg m/s, and h, kg m^2/s, of every node (..., n, 3), global axes, over the tick that starts at a pose. u
-    (..., n): half increments of the joints."""
+    """Return linear momentum p, kg m/s, and angular momentum h, kg m^2/s, of the nodes in the tick that starts at a
+    pose. Both are (..., n, 3) in global axes. u (..., n): half increments of the joints."""
     mass, J = node_masses(model)
     shift, r = node_increments(model, at, u)
     Jr = rotate(at.R, rotate(J, rotate_back(at.R, r)))

@@ -188,9 +188,9 @@ class CompiledStep:
             raise Refused(f"{self.model.mechanism.name}: the loops cannot be followed from their start to the motion's")
 
     def run(self, samples: NDArray[Any], modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
-        """Return torques (N, J), N m or N, of N steps, one per sample (N,) of Turns.samples. modes (N, 2): modes as
-        `schedule` returns them. Raise Refused if closed loops reach a singular pose, or a mode's constraints contradict
-        the motion."""
+        """Return torques (N, J), N m or for prismatic joints N. Each sample (N,) of Turns.samples is one step. modes
+        (N, 2): modes as `schedule` returns them. Raise Refused if closed loops reach a singular pose, or a mode's
+        constraints contradict the motion."""
         tau: NDArray[Any] = np.empty((len(samples), len(self.turns.units)), self.turns.real)
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))
         if modes is None:  # the first mode throughout

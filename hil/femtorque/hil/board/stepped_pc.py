@@ -94,9 +94,9 @@ class Unplugged:
 
 
 class SteppedPc(Bench):
-    """The program of a PC, its drives and the arm. times: times of every adapter. A frame takes half of the delay in
-    each direction, and up to half of the jitter more. late: delay of the next granted time, s. serial: true for serial
-    adapters, with slcan on a CAN bus. Such a run depends on this computer's speed."""
+    """The program of a PC, its drives and the arm. times: times of every adapter. In each direction a frame takes half
+    of the delay plus a random time of up to half of the jitter. late: delay of the next granted time, s. serial: true
+    for serial adapters, with slcan on a CAN bus. Such a run depends on this computer's speed."""
 
     def __init__(self, program: Path, mechanism: Mechanism, plant: Driven, times: Times = NO_TIME,
                  serial: bool = False) -> None:

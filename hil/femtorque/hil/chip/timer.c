@@ -1,7 +1,7 @@
 /* Timers of RM0090 sections 17 to 19 and RM0440 sections 28 to 30. An update is
  * scheduled as an event only if it has an effect: preloaded values, a trigger,
- * an interrupt, or a listener. For an update without an effect, the next access
- * to a register computes its time. */
+ * an interrupt, or a listener. The next access to a register counts the updates
+ * without an effect. */
 #include "parts.h"
 
 #include <math.h>

@@ -31,7 +31,7 @@ from femtorque.hil.plant.plant_library import library
 @dataclass(frozen=True)
 class Dynamics:
     """Mass matrix (n, n) kg m^2, gravity torque (n,) N m and velocity-force matrix (n, n) at a pose and its velocities.
-    For prismatic joints m and N replace rad and N m."""
+    For prismatic joints, m replaces rad, and N replaces N m."""
 
     mass: Array
     gravity: Array

@@ -14,7 +14,7 @@ from femtorque.host.plan import forward_kinematics, jacobian
 
 # fraction of the largest singular value below which singular values are damped; lengths are divided by the reach
 NEAR = 0.03
-DAMPING = 0.015  # fraction of the largest singular value: damping for a singular value of 0
+DAMPING = 0.015  # damping of a singular value of 0, as a fraction of the largest singular value
 ROOM = 0.05  # distance from a limit at which a joint begins to slow down, rad or m
 SHARE = 0.5  # fraction of the velocity limits in FOLLOW
 SOON = 0.1  # minimum time for the remaining distance to the goal, so that the tip slows down near the goal, s

@@ -739,7 +739,7 @@ def used_limits(mechanism: Mechanism, trajectory: Trajectory) -> tuple[Array, di
 
 
 def acting(mechanism: Mechanism, trajectory: Trajectory, speed: float, reserve: float) -> tuple[Acts, ...]:
-    """Return the limit that the motion reaches, over time. speed, reserve: of `plan`."""
+    """Return the intervals in which the motion reaches a limit, with joint and limit. speed, reserve: as in `plan`."""
     t, used = used_limits(mechanism, trajectory)
     kept = {"velocity": speed, "acceleration": speed**2, "jerk": speed**3, "effort": 1.0 - reserve}
     all_of = np.nan_to_num(np.stack([used[name] / kept[name] for name in kept], axis=1))

@@ -1,12 +1,11 @@
 """Corrects a flexible tip's motion for the errors of the small-deflection model (femtorque.host.plan.chord_beam). This
 model gives the plan. A simulation of the geometrically exact chain (femtorque.host.plan.exact_link) tests the plan.
 
-The chain shows the residual of the linear inverse of femtorque.host.plan.tip_torques. The chord's motion is then
-changed by this residual in several rounds. Each round leaves about a hundredth of the residual. Before and after the
-path, the wanted tip motion extrapolates the tip's error. If the tip's motion is a vibration of the link with its root
-at rest, the inverse leaves the root at rest. So the correction of the joint's motion decays before and after the path
-like the linear inverse's motion.
-"""
+The simulated chain shows the tip error that the linear inverse (femtorque.host.plan.tip_torques) leaves. The chord's
+motion is then changed by this error in several rounds. Each round leaves about a hundredth of the error. Before and
+after the path, the wanted tip motion extrapolates the tip's error. If the tip's motion is a vibration of the link with
+its root at rest, the inverse leaves the root at rest. So the correction of the joint's motion decays before and after
+the path like the linear inverse's motion."""
 
 from dataclasses import dataclass, replace
 

@@ -103,9 +103,9 @@ def cells(link: Link) -> list[Cell]:
 
 
 def _least_around(link: Link, share: float) -> float:
-    """Return the rotary inertia of a cell about the beam's axis at which torsion is no faster than bending. The inertia
-    of a slender beam is far smaller, or unknown, and would determine the stable step by a motion without energy. The
-    returned inertia is at most the maximum of a cell of this length."""
+    """Return the smallest rotary inertia of a cell about the beam's axis. With it torsion is no faster than bending.
+    The inertia of a slender beam is far smaller, or unknown, and would determine the stable step by a motion without
+    energy. The returned inertia is at most the maximum of a cell of this length."""
     beam = _beam(link)
     h, m = beam.length / beam.elements, link.mass * share
     EI = min(beam.EI)
@@ -115,7 +115,7 @@ def _least_around(link: Link, share: float) -> float:
 
 
 def rigid_torsion(link: Link) -> bool:
-    """Return True if the beam twists. A beam that bends in one plane twists only if the file gives its GJ."""
+    """Return True if the beam does not twist. A beam that bends in one plane twists only if the file gives its GJ."""
     beam = _beam(link)
     return beam.GJ is None and not np.isfinite(beam.EI).all()
 

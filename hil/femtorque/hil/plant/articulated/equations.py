@@ -3,8 +3,8 @@
     lambda = H^-1 (S - C M^-1 F),   gamma = M^-1 (F + C' lambda),   H = C M^-1 C'
 
 H is inverted in two stages. The six distance multipliers of a solid couple to no other distances, so the code
-eliminates them for each solid separately (all 6 x 6 blocks together, FreeSolids). The remaining dense matrix has one
-row per row of the mechanisms: the Cholesky factor of C W C'.
+eliminates them for each solid separately (all 6 x 6 blocks together, FreeSolids). The remaining matrix C W C' is dense,
+with one row for each row of mechanisms, rotors and couplings. The code stores its Cholesky factor.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ SINGULAR = 1e-12  # pivot of a row, relative to its mobility, below which multip
 
 
 class Equations:
-    """The rows and their factor at degrees of freedom z (size,). C: (K, size) rows of mechanisms and rotors. Y: (size,
-    K) = W C'. q: (n,) coordinates, angles within half a turn. G: (n, size) their gradient."""
+    """The rows and their factor at degrees of freedom z (size,). C: (K, size) rows of mechanisms, rotors and couplings.
+    Y: (size, K) = W C'. q: (n,) coordinates, angles within half a turn. G: (n, size) their gradient."""
 
     def __init__(self, structure: Structure, z: Array) -> None:
         s, system = structure, structure.system

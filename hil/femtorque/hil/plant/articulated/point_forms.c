@@ -53,7 +53,8 @@ double point_value(const point_form *f, const double *z)
     return point_dot(u, w);
 }
 
-/* Compute a coordinate from its two forms, angles within half a turn. */
+/* Compute a coordinate from its two bilinear forms. Angles are within half a
+ * turn of zero. */
 double coordinate_value(int64_t turns, double first, double second)
 {
     return turns ? atan2(second, first) : first;

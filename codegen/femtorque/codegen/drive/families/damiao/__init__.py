@@ -1,8 +1,8 @@
 """Damiao's drives.
 
 Ranges: openarm_can's dm_motor_constants.hpp, damiao-motor's presets. Rotor inertias at the output: 1e-4 kg m^2 times
-the squared gear ratio, 10, 40 and 9 (armature in enactic/openarm_mujoco, v2/openarm_bimanual.xml). Errors and
-registers: openarm_can dm_motor_control.cpp, DM_CAN.py."""
+the square of the gear ratio 10 (4310), 40 (4340) or 9 (8009) (armature in enactic/openarm_mujoco,
+v2/openarm_bimanual.xml). Errors and registers: openarm_can dm_motor_control.cpp, DM_CAN.py."""
 
 from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.family import ALIKE, DriveType, Errors, Family, Firmware, Places, Register, Setting
