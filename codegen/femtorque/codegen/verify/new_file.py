@@ -29,9 +29,9 @@ STALL, NO_LOAD = 1.5, 1.3  # stall torque and no-load speed of an invented motor
 RUN_UP = 0.05  # time in which the rotor alone reaches the joint's velocity limit at the joint's effort limit, s
 GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre for a prismatic joint
 ELECTRICAL = 1e-3  # assumed L / R, s
-SPEED = {False: 2.0, True: 0.2}  # rad/s; m/s for a prismatic joint: where a URDF gives no velocity
-START_UP = 0.5  # s: time to the velocity limit, for the effort where a URDF gives none
-WEAKEST = {False: 0.5, True: 5.0}  # N m; N for a prismatic joint: the smallest invented effort, for friction
+SPEED = {False: 2.0, True: 0.2}  # invented velocity limit, rad/s; m/s for a prismatic joint
+START_UP = 0.5  # time to the velocity limit that an invented effort allows, s
+WEAKEST = {False: 0.5, True: 5.0}  # smallest invented effort, for friction, N m; N for a prismatic joint
 SLACK = Gains(0.01, 0.001)  # gains so small that every loop is stable
 FEW = 3  # maximum number of joints that a hint about --lock names
 
