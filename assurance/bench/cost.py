@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from assurance.bench import casadi_peer
 from assurance.bench.anchor import spent
+from femtorque.codegen.common import Array
 from femtorque.codegen.emit import step_sources
 from femtorque.codegen.model import Model
 from femtorque.codegen.toolchain import ARITHMETIC, Turns
@@ -23,8 +24,6 @@ from femtorque.hil.chip import ChipLibrary
 from femtorque.hil.chip.chip_library import MACHINE, Call, cross_compiler
 from femtorque.hil.cost.chip_step import STATE_ROOM
 from tests.support import instant
-
-Array = NDArray[np.float64]
 
 FLAGS = ("-O2", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections")
 SIZE = """\

@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from ruckig import InputParameter, OutputParameter, Ruckig
 
 from assurance.bench.table import show
-from femtorque.codegen.common import colours
+from femtorque.codegen.common import Array, colours
 from femtorque.codegen.verify import blank
 from tests.firmware.app import App, changed
 from tests.firmware.following import TURN, Sent, follow, play, wave
-
-Array = NDArray[np.float64]
 
 V, A, J = 4.0, 20.0, 400.0  # limits of the joint: rad/s, rad/s^2, rad/s^3
 SECONDS, SKIPPED = 10.0, 4.0  # duration of a run, and of the part at its beginning that is not evaluated, s

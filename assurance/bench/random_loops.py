@@ -9,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import tomlkit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.model import Model, pose, rotation_axis
 from femtorque.codegen.model.modes import rpy_of
 from tests.support.arms import HERE as ARMS
-
-Array = NDArray[np.float64]
 
 EQUATIONS = {"planar": 2, "ball": 3, "revolute": 5, "rigid": 6}
 

@@ -5,8 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 from can.interfaces.slcan import slcanBus
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from moteus.fdcanusb_device import FdcanusbDevice
 
 from femtorque.codegen.common import FIRMWARE

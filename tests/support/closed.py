@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import BASE, Anchor, Mechanism
 from femtorque.codegen.reference.pinocchio import pinocchio_of
-
-Array = NDArray[np.float64]
 
 WORLD = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 DEPENDENT = 1e-9  # smaller singular values, relative to the largest singular value, count as zero

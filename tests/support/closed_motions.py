@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import load_mechanism
 from tests.support.closed import Closed
-
-Array = NDArray[np.float64]
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 ROW = 0.01  # s

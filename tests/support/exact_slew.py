@@ -17,11 +17,10 @@ then a sum over the roots of the frequency equation."""
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import beta
 
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array
 
 # duration of the transform in s, number of samples, and time in s before the path begins
 WINDOW, SAMPLES, BEFORE = 2.0, 2**13, 0.75

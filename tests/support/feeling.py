@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Contact, Mechanism, load_mechanism
 from femtorque.codegen.mechanism.description import Feel
 from femtorque.codegen.motion import Trajectory, knots
@@ -18,7 +18,6 @@ from femtorque.host.link import Session
 from femtorque.host.stream import stream
 from tests.support.rig import ROOT, connected, pump
 
-Array = NDArray[np.float64]
 SETTLED = 1.0  # longer than the time from power-up until contacts are detected, s
 # Thresholds of each joint: N m, slightly above twice the joint's dry friction; N m per rad/s; N m per rad/s^2.
 THRESHOLDS = (Contact(7.5, 1.0, 0.3), Contact(8.5, 1.5, 0.5), Contact(5.0, 0.8, 0.2), Contact(1.4, 0.05, 0.01),

@@ -12,17 +12,15 @@ from typing import Protocol
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.linalg import cho_factor, cho_solve
 
-from femtorque.codegen.common import norm
+from femtorque.codegen.common import Array, norm
 from femtorque.codegen.mechanism import BASE, Beam, Friction, Joint, Link, Mechanism, Payload
 from femtorque.codegen.model import GROUND, flexible_tree
 from femtorque.codegen.reference.pinocchio import joint_model, solid
 from tests.support import oracle
-
-Array = NDArray[np.float64]
 
 L, M, EI = 0.4, 0.24, 0.55  # the beam of Tsujita's manipulator
 Z = np.array([0.0, 0.0, 1.0])

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import norm, product
+from femtorque.codegen.common import Array, norm, product
 from femtorque.codegen.mechanism import BASE, Control, Joint, Link, Mechanism
 from femtorque.codegen.model import GROUND, Model, rotation_axis
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference.pinocchio import (  # mark for tests that need Pinocchio
     joint_model, pinocchio_of as pinocchio_of, solid)
-
-Array = NDArray[np.float64]
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 

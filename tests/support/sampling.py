@@ -4,13 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model
 from tests.support.oracle import Motion, quintic
-
-Array = NDArray[np.float64]
 
 
 def asking(mechanism: Mechanism, **control: object) -> Mechanism:

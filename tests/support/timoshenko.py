@@ -7,10 +7,9 @@ b w = 0. w is a sum of cosh, sinh, cos and sin, and theta' = w'' + a w. The shea
 theta)."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array
 
 
 def frequencies(count: int, *, length: float, mass: float, EI: float, GA_s: float, load: float = 0.0,

@@ -17,8 +17,7 @@ from femtorque.codegen.drive import family_of
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.motion import Trajectory, from_rows, knots
 from femtorque.codegen.verify.without_hardware import run_on
-from femtorque.codegen.wire import Codec, FrameReader, Status
-from femtorque.codegen.wire import messages as m
+from femtorque.codegen.wire import Codec, FrameReader, Status, messages as m
 from femtorque.hil.board import SteppedPc, VirtualBoard
 from femtorque.hil.board.drives_alone import Bench
 from femtorque.hil.board.stepped_pc import CLASSIC, TIME, of_record

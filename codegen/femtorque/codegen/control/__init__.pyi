@@ -2,7 +2,7 @@ from .constants import (
     follow_limits as follow_limits, joint_constants as joint_constants, lab_row as lab_row,
     start_tolerance as start_tolerance)
 from .contact import SLOW_HZ as SLOW_HZ, hidden as hidden
-from .drives import watchdog_s as watchdog_s, count as count, fitted as fitted, placed as placed
+from .drives import count as count, fitted as fitted, placed as placed, watchdog_s as watchdog_s
 from .feedback_age import ages as ages
 from .follow import BUILD_UP as BUILD_UP, OF_NO_LOAD as OF_NO_LOAD, RISE as RISE, unfollowed as unfollowed
 from .gains import (

@@ -1,9 +1,8 @@
 """The matrix exponential, which gives the state of a linear system after one tick."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array
 
 DEGREE = 6  # degree of the Padé approximant; the relative error is 3.4e-16 for a matrix of norm 0.5
 ROUNDS = 8  # iterations of balancing; further iterations change little

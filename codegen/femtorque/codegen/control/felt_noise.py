@@ -7,15 +7,14 @@ error."""
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import exp
+from femtorque.codegen.common import Array, exp
 from femtorque.codegen.control.gains import sample_poses
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, mass_matrix
 
-Array = NDArray[np.float64]
 SHARE = 0.75  # quantile over the poses of closed loops; poses near singular poses have more noise
 FOLLOWED_S = 3.0  # duration of the computed response to one error, s; the filter's bandwidth is at least 1 Hz
 

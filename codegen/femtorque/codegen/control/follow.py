@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import remembered
+from femtorque.codegen.common import Array, remembered
 from femtorque.codegen.control.gains import three_digits
 from femtorque.codegen.control.gravity_load import each_mode, torques_at_rest, weight_at_poses
 from femtorque.codegen.control.motors import Motors
@@ -24,8 +23,6 @@ from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import DrivenFriction, Model, assemble
 from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.wire import position_unit
-
-Array = NDArray[np.float64]
 
 RISE = 0.05  # minimum time from rest to full velocity, s
 BUILD_UP = 0.05  # time to full acceleration if the file gives no jerk limit, s

@@ -20,16 +20,13 @@ from dataclasses import dataclass
 from itertools import count as counting
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import remembered
+from femtorque.codegen.common import Array, remembered
 from femtorque.codegen.control.exponential import exponential
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.mechanism import Gains
 from femtorque.codegen.model import Body, Model, assemble, mass_matrix
 from femtorque.codegen.reference import flexible_mass_matrix
-
-Array = NDArray[np.float64]
 
 MARGIN = 2.0  # gain margin: 6 dB
 DAMPING = 1.0  # ratio Kv / (2 sqrt(Ku m))

@@ -7,16 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import norm, remembered
+from femtorque.codegen.common import Array, norm, remembered
 from femtorque.codegen.control.gains import sample_poses
 from femtorque.codegen.mechanism import Mechanism, Safety
 from femtorque.codegen.model import Model, assemble, has_modes, in_mode
 from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.wire import messages
-
-Array = NDArray[np.float64]
 
 LOOP_POSES = 8  # number of poses for closed loops, because their torques are computed pose by pose
 ROUNDING = 1e-9  # fraction of the whole weight at a lever of 1 m: rounding error of torques that cancel

@@ -14,13 +14,10 @@ import math
 from dataclasses import astuple, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from femtorque.codegen.board import channels, load_board
-from femtorque.codegen.common import remembered, square
+from femtorque.codegen.common import Array, remembered, square
 from femtorque.codegen.mechanism import Joint, Mechanism
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,10 @@ a hinge at an element's end."""
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, norm, product, square
+from femtorque.codegen.common import Array, BadInput, norm, product, square
 from femtorque.codegen.mechanism import Section, Vector
 from femtorque.codegen.model.bodies import Body, Model
-
-Array = NDArray[np.float64]
 
 SHEAR_FACTOR = 0.9  # solid circular section; a rigid link has no shear strain, so the value has no effect
 

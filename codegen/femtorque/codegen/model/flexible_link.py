@@ -28,12 +28,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, modes, product, square
+from femtorque.codegen.common import Array, BadInput, modes, product, square
 from femtorque.codegen.mechanism import Link, Mechanism
 
-Array = NDArray[np.float64]
 T = TypeVar("T", bound=Any)
 
 STRETCHED = 2  # number of modes in each plane that shorten the link; further modes change torques by 1e-4 of peak

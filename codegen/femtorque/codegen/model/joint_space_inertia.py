@@ -1,13 +1,11 @@
 """The joint-space mass matrix of a Model."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import cross
+from femtorque.codegen.common import Array, cross
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import descendants, joint_axes, pose, rotate
-
-Array = NDArray[np.float64]
 
 
 def mass_matrix(model: Model, q: ArrayLike, rotors: bool = True) -> Array:

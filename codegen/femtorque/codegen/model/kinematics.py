@@ -20,10 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common import cross, dot, product, sin_cos
+from femtorque.codegen.common import Array, cross, dot, product, sin_cos
 from femtorque.codegen.model.bodies import GROUND, Model, skew, turned
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

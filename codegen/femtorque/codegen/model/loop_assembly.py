@@ -12,17 +12,15 @@ from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from femtorque.codegen.common import (
-    BadInput, Refused, basis, distances, least_squares, norm, product, rank, remembered, solve)
+    Array, BadInput, Refused, basis, distances, least_squares, norm, product, rank, remembered, solve)
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import Conversion, Levers, pose, rotate, rotate_back
 from femtorque.codegen.model.loop_constraint import Cut, Equations, frames, load_torques, residual, unit_loads
 from femtorque.codegen.model.motion import Motion
-
-Array = NDArray[np.float64]
 
 CLOSED = 1e-11  # maximum residual of a converged assembly, m or rad
 CLOSING = 1e-8  # residual, m or rad, whose square is below rounding error: one more Newton step closes the loops

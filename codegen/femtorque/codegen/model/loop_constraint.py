@@ -19,14 +19,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import cross, dot, norm, product, rotation_rpy
+from femtorque.codegen.common import Array, cross, dot, norm, product, rotation_rpy
 from femtorque.codegen.mechanism import Anchor, Loop
 from femtorque.codegen.model.bodies import GROUND, Body, Model, placed_links, rotation_axis
 from femtorque.codegen.model.kinematics import Levers, Pose, joint_torque, levers, pose, rotate, rotate_back
-
-Array = NDArray[np.float64]
 
 PARALLEL = 1e-9  # sine of the angle below which two axes count as parallel
 

@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common import BadInput, arctan2, norm, product, remembered, rotation_rpy
+from femtorque.codegen.common import Array, BadInput, arctan2, norm, product, remembered, rotation_rpy
 from femtorque.codegen.mechanism import BASE, Joint, Link, Mechanism
 from femtorque.codegen.model.bodies import Model, beyond
 from femtorque.codegen.model.motion import Motion
-
-Array = NDArray[np.float64]
 
 
 def has_modes(mechanism: Mechanism) -> bool:

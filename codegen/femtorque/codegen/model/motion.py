@@ -2,10 +2,9 @@
 
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array
 
 
 class Timed(Protocol):

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint
 from femtorque.codegen.model.bodies import Model
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common import (
-    MOTION, MOTION_NPZ, BadInput, check_size, claim, mcap_file, read_text, replacing, shown)
-
-Array = NDArray[np.float64]
+    MOTION, MOTION_NPZ, Array, BadInput, check_size, claim, mcap_file, read_text, replacing, shown)
 
 LARGEST_FILE = 2**27  # limit of the unpacked size, bytes
 LARGEST = 1e9  # largest number

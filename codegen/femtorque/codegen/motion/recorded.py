@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import Array, BadInput
 from femtorque.codegen.mechanism import Joint
-
-Array = NDArray[np.float64]
 
 LED, PLAYED = "FLOAT", ("TRACK", "JOG")
 WIDTH = 0.06  # standard deviation of the Gaussian, s

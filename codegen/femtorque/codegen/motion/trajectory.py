@@ -21,12 +21,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common import BadInput, hint, read_text, shown
+from femtorque.codegen.common import Array, BadInput, hint, read_text, shown
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.motion import formats, recorded
 from femtorque.codegen.wire import to_float, to_wire
-
-Array = NDArray[np.float64]
 
 LARGEST_FILE = 2**27  # bytes
 MANY = 10  # minimum number of rows for a guess that integer times have another unit

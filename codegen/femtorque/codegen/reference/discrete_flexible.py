@@ -25,13 +25,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import cross, dot
+from femtorque.codegen.common import Array, cross, dot
 from femtorque.codegen.model import (
     GROUND, FlexibleTree, ModalLink, Model, Piece, flexible_tree, joint_stiffness, rotate, rotate_back, rotation_axis)
-
-Array = NDArray[np.float64]
 
 SETTLING = 12  # number of iterations from rest to the static sag; each reduces the error by a factor of about ten
 STEEPEST = np.pi / 4.0  # maximum slope that rotates a tip, rad; the theory is valid only for much smaller slopes

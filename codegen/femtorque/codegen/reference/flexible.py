@@ -7,13 +7,11 @@ second order. `exact` divides each tick by three, which makes both errors visibl
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.model import Model, Motion
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference.discrete_flexible import Flexible
-
-Array = NDArray[np.float64]
 
 ITERATIONS = 2
 LOST = 1e3  # bend above which the integration has diverged: m or m sqrt(kg), rad

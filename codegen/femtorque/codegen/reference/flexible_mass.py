@@ -1,12 +1,11 @@
 """Mass, stiffness and damping of a mechanism with flexible links at fixed poses, for the model of the sampled loop."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.model import Model, rotor_inertia
 from femtorque.codegen.reference.discrete_flexible import Flexible, ModalMotion
-
-Array = NDArray[np.float64]
 
 
 def flexible_mass_matrix(model: Model, q: ArrayLike) -> tuple[Array, Array, Array]:

@@ -4,15 +4,13 @@ positions of the dependent joints are found along a straight line from the assem
 state begins at the previous state."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.common import Array, BadInput, Refused, hint
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import CLOSING, SINGULAR, Assembly, Model, assemble, in_mode, mass_matrix as of_tree
 from femtorque.codegen.reference.rigid import newton_euler, recursion
 from femtorque.codegen.reference.schemes import closed_form
-
-Array = NDArray[np.float64]
 
 
 def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None) -> Array:

@@ -3,13 +3,12 @@ The torque refers to the sampling instants. No C is emitted for this scheme, bec
 beta and gamma."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.model import Conversion, Model, Pose, levers, pose, rotate_back
 from femtorque.codegen.reference.printed import node_increments
 from femtorque.codegen.reference.rigid import NodalState, inertial_loads, matrix_form, with_joint_loads
-
-Array = NDArray[np.float64]
 
 
 def newmark_matrix(beta: float, gamma: float) -> Array:

@@ -6,12 +6,11 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import BASE, Joint, Mechanism
 from femtorque.codegen.model import Model, PassiveFriction, joint_springs
-
-Array = NDArray[np.float64]
 
 
 def version() -> str | None:

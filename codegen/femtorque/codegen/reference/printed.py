@@ -17,14 +17,12 @@ follows from a discrete Lagrangian, in which all points of the links move along 
 accumulate, and the scheme adds no damping."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import cross, dot
+from femtorque.codegen.common import Array, cross, dot
 from femtorque.codegen.model import (
     GROUND, Conversion, Model, Pose, joint_axes, levers, node_masses, pose, rotate, rotate_back)
 from femtorque.codegen.reference.rigid import recursion, with_joint_loads
-
-Array = NDArray[np.float64]
 
 
 def node_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:

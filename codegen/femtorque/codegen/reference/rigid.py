@@ -8,14 +8,12 @@ integration is in codegen/reference/newmark.py."""
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import cross, product
+from femtorque.codegen.common import Array, cross, product
 from femtorque.codegen.model import (
     GROUND, Conversion, Levers, Model, PassiveFriction, Pose, joint_axes, joint_springs, joint_torque,
     joint_torque_matrix, levers, nodal_forces, node_masses, pose, rotate, rotate_back, velocities)
-
-Array = NDArray[np.float64]
 
 
 def matrix_form(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:

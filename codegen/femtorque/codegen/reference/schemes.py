@@ -5,14 +5,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.model import (
     Assembly, ClosedMotion, Conversion, Later, Model, Motion, assemble, has_modes, shares, stretches)
 from femtorque.codegen.reference import flexible
 from femtorque.codegen.reference.rigid import incremental_torque, matrix_form, newton_euler, recursion
-
-Array = NDArray[np.float64]
 
 
 def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matrix_form) -> tuple[Array, Array]:

@@ -23,15 +23,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import norm, product
+from femtorque.codegen.common import Array, norm, product
 from femtorque.codegen.model import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, PassiveFriction, Side, frame_to_axis
 from femtorque.codegen.step.frames import tidy
 from femtorque.codegen.step.graph import Expr, Function, Graph
 from femtorque.codegen.step.spatial_algebra import Vec3, times
-
-Array = NDArray[np.float64]
 
 ROTATION = Function("ft_rotation", "ft_pair", ("c", "s"), cost=25)
 DRY = Function("ft_dry", "ft_real", cost=8)

@@ -6,9 +6,9 @@ that rises with the load multiplies rows of all matrices."""
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import sin_cos, solve
+from femtorque.codegen.common import Array, sin_cos, solve
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import DrivenFriction, Model, assemble
 from femtorque.codegen.reference import in_one_mode, places_of, poses, rows_of
@@ -17,7 +17,6 @@ from femtorque.codegen.step.derivatives import plain_derivatives
 from femtorque.codegen.step.graph import Const, Expr, Input, Place, Result, Values
 from femtorque.codegen.step.instant import InstantTorque
 
-Array = NDArray[np.float64]
 ROWS = 1000  # states at once: a state has thousands of values in the graph
 NEWTON, CLOSE = 20, 1e-12  # most iterations for accelerations, and the relative size of the last step
 

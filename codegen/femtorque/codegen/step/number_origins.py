@@ -8,10 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import wrap
 
-import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import norm, product
+from femtorque.codegen.common import Array, norm, product
 from femtorque.codegen.model import GROUND, Assembly, Model, PassiveFriction, joint_stiffness, placed_links, skew
 from femtorque.codegen.step.flexible import FlexibleStep
 from femtorque.codegen.step.graph import Const, Graph
@@ -19,7 +17,6 @@ from femtorque.codegen.step.links import links
 from femtorque.codegen.step.nodal import NodalStep
 from femtorque.codegen.step.printed import PrintedStep
 
-Array = NDArray[np.float64]
 AXES = "xyz"
 DIGITS, WIDTH = 9, 68
 KEPT = "\N{NO-BREAK SPACE}"  # a space at which a line is not broken

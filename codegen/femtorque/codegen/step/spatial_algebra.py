@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.step.graph import Expr, Graph, Number
 
 Pair = tuple[Expr, Expr]  # cosine and sine
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,6 @@ from .finite_element_tables import (
 from .finite_elements import Bar as Bar, Elements as Elements, RigidLink as RigidLink, elements_of as elements_of
 from .motion_torques import Torque as Torque, motor_torque as motor_torque, torque as torque
 from .new_file import Choice as Choice, said_of as said_of, write_new_file as write_new_file
-from .without_hardware import pc_words as pc_words
 from .report import verification_renderable as verification_renderable, write_verification as write_verification
 from .verification import verify as verify
+from .without_hardware import pc_words as pc_words

@@ -25,9 +25,9 @@ from femtorque.codegen.model import (
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import LOST, STEEPEST, Flexible, bending, flexible_mass_matrix, newton_euler
 from femtorque.codegen.verify.bus_budget import BusLoad, ages, bus_loads
-from femtorque.codegen.verify.without_hardware import pc_words
 from femtorque.codegen.verify.motion_torques import SAG, SMALL, steep
 from femtorque.codegen.verify.plausible import doubts
+from femtorque.codegen.verify.without_hardware import pc_words
 
 DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # minimum rate of a drive's loop and of its velocity estimate, Hz
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, and have double eigenvalues at one

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, hint, modes, norm, product
+from femtorque.codegen.common import Array, BadInput, hint, modes, norm, product
 from femtorque.codegen.emit import step_sources
 from femtorque.codegen.mechanism import BASE, Mechanism, Section, Vector
 from femtorque.codegen.model import (
@@ -20,8 +20,6 @@ from femtorque.codegen.model import (
     stiffness, strain_displacement)
 from femtorque.codegen.step import LITERAL
 from femtorque.codegen.verify.find_constant import Search
-
-Array = NDArray[np.float64]
 
 NOMINAL = Section(area=np.pi * 0.01**2, radius=0.01, E=210e9, poisson=0.3)  # a round steel bar of 20 mm
 EVERYWHERE = 0.37  # displacement from the start to a pose without symmetry, rad or m; there only structural zeros are 0

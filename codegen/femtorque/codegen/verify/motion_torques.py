@@ -13,17 +13,14 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, Refused, replacing
+from femtorque.codegen.common import Array, BadInput, Refused, replacing
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import DrivenFriction, Model, assemble, has_modes, schedule
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import (
     LOST, STEEPEST, Bent, Flexible, Wrench, bending, bends, recursion, schemes, wrench_torque)
 from femtorque.codegen.toolchain import CompiledStep
-
-Array = NDArray[np.float64]
 
 SAG = 0.2  # maximum slope at the tip of a flexible link
 SMALL = "the deflection is not small: the torque is right to second order in it, some tenths of its square"

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.board import load_board
-from femtorque.codegen.common import BadInput, installing
+from femtorque.codegen.common import Array, BadInput, installing
 from femtorque.codegen.emit import identity, step_sources
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import ClosedMotion, Model, assemble, has_modes, supported
@@ -31,8 +31,6 @@ from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import object_files
 from femtorque.codegen.verify.motion_torques import samples
 from femtorque.codegen.verify.object_files import ChipObject, Compilation
-
-Array = NDArray[np.float64]
 
 MOTIONS = 3  # random ones
 DOUBLE = 1e-10  # bound over the peak; the C in float64 differs from the same arithmetic in NumPy only by rounding

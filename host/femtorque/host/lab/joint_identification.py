@@ -34,7 +34,7 @@ from scipy.ndimage import correlate1d
 from scipy.stats import t as student
 
 from femtorque.codegen.board import file_of, load_board
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import Array, BadInput, Refused
 from femtorque.codegen.control import Motors, current_range
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import DrivenFriction, Model, mass_matrix
@@ -43,8 +43,6 @@ from femtorque.codegen.reference import newton_euler
 from femtorque.host.board import Board
 from femtorque.host.link import COLUMNS, Column, Recorder, joint_number
 from femtorque.host.plan import effort
-
-Array = NDArray[np.float64]
 
 KERNEL_S = 0.15  # width of the bump, s
 FINE = 0.3  # fraction of KERNEL_S: width of the bump that determines the direction of motion

@@ -22,12 +22,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import expm, null_space, schur, solve, solve_banded
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 
-Array = NDArray[np.float64]
 Ends = Literal["free", "static"]
 
 # fraction of the largest root's magnitude: roots with smaller real parts count as neither stable nor unstable

@@ -17,11 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.model import beam_elements
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,11 @@ search returns.
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.host.plan.plan_coordinates import Space
 from femtorque.host.plan.tip import Goal, Tip
-
-Array = NDArray[np.float64]
 
 STARTS = 6  # number of start poses of the search; few, since the loop equations must be solved up to each start pose
 

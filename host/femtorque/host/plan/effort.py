@@ -4,8 +4,8 @@ before a motion use this comparison."""
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.control import Motors
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.motion import Trajectory
@@ -14,7 +14,6 @@ from femtorque.host.plan.plan_coordinates import Space, stretches
 
 RESERVE = 0.1  # fraction of the effort that is reserved for the feedback
 
-Array = NDArray[np.float64]
 
 SAMPLES = 4  # per knot period
 

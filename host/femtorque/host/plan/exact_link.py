@@ -19,13 +19,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.mechanism import Beam
 from femtorque.host.plan.chord_beam import End
-
-Array = NDArray[np.float64]
 
 Left = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, Refused, colours, drawn_by, replacing
+from femtorque.codegen.common import Array, BadInput, Refused, colours, drawn_by, replacing
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import Timed
 from femtorque.codegen.motion import Trajectory, check_limits
@@ -19,8 +18,6 @@ from femtorque.host.plan.tip_exact import Exact, corrected
 from femtorque.host.plan.tip_path import chord_motion
 from femtorque.host.plan.tip_torques import (
     ON_LINE, FlexibleArm, TipMotion, elastic_problem, flexible_arm, tip, tip_motion)
-
-Array = NDArray[np.float64]
 
 STEPS = 4  # steps of the boundary-value problem per control tick of 1 kHz; fewer for shorter ticks
 SMALL = 1e-4  # fraction of the deflection at the ends of the path: where less remains, pre- and post-actuation end

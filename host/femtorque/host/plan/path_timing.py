@@ -15,13 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.control import Motors
 from femtorque.host.plan import effort
 from femtorque.host.plan.plan_coordinates import Space
 
-Array = NDArray[np.float64]
 # maps path parameters s (N,) to q, dq/ds and d2q/ds2, each (N, J)
 Curve = Callable[[Array], tuple[Array, Array, Array]]
 

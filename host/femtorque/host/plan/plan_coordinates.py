@@ -13,15 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import Array, BadInput, Refused
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import Assembly, Model, assemble, in_mode
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import closed_form, newton_euler, recursion
-
-Array = NDArray[np.float64]
 
 FITS = 2e-3  # maximum gap of a loop at entry into a mode, as on the board, rad or m
 PACE = 0.05  # distance of two poses on the path to a goal that is given by dependent joints, rad or m

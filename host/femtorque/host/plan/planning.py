@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import Array, BadInput, Refused
 from femtorque.codegen.control import BUILD_UP, RISE, Motors
 from femtorque.codegen.mechanism import Joint, Limits, Mechanism, refuse, unmoved
 from femtorque.codegen.model import DrivenFriction
@@ -32,8 +32,6 @@ from femtorque.host.plan.path_timing import Curve, Path as Along, averaged, fast
 from femtorque.host.plan.plan_coordinates import FITS, Space, begin_of
 from femtorque.host.plan.tip import Goal, Tip
 from femtorque.host.plan.waypoints import Waypoint, Waypoints
-
-Array = NDArray[np.float64]
 
 GENTLE = 0.25  # time in which a joint without limits of acceleration and effort reaches its full velocity, s
 SAME = 1e-7  # difference below which poses count as equal, rad or m

@@ -2,14 +2,13 @@
 several modes."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import assemble
 from femtorque.codegen.reference import in_one_mode, places_of, poses, rows_of
 from femtorque.host.plan.tip import Tip
-
-Array = NDArray[np.float64]
 
 
 def forward_kinematics(mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),

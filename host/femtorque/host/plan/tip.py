@@ -8,16 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.common import Array, BadInput, Refused, hint
 from femtorque.codegen.mechanism import BASE, Mechanism
 from femtorque.codegen.model import GROUND, Model, placed_links, pose
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
-Array = NDArray[np.float64]
 
 POSITION, ORIENTATION = 1e-6, 1e-5  # tolerances of a goal, m and rad
 NEWTON, FAR = 12, 0.5  # maximum number of steps; maximum step, rad or m

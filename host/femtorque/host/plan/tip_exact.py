@@ -10,14 +10,13 @@ the path like the linear inverse's motion."""
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import make_interp_spline
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.model import Timed, pose
 from femtorque.host.plan.exact_link import Chain, Swung, swung
 from femtorque.host.plan.tip_torques import FlexibleArm, TipMotion, hub_acceleration, taken, tip_motion
-
-Array = NDArray[np.float64]
 
 SEGMENTS, FINER = 24, 48  # number of segments of the chain for the correction, and of the chain for the final residual
 NOTHING = 2e-6  # error below which nothing is corrected, rad

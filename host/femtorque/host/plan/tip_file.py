@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import make_interp_spline
 
-from femtorque.codegen.common import BadInput, hint, read_text, shown
+from femtorque.codegen.common import Array, BadInput, hint, read_text, shown
 from femtorque.codegen.motion import LARGEST_FILE, Trajectory, from_rows
-
-Array = NDArray[np.float64]
 
 PLACE, FORCE = ("x", "y", "z"), ("fx", "fy", "fz")
 LEAST_ROWS = 6  # of a quintic spline

@@ -3,14 +3,11 @@ consists of positions, velocities and accelerations. The kinematics are rigid (T
 method solves the samples in order, so that the elbow stays on the side of the start pose."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.model import Timed, pose
 from femtorque.codegen.motion import Trajectory
 from femtorque.host.plan.tip_torques import FlexibleArm, tip
-
-Array = NDArray[np.float64]
 
 CLOSE = 1e-10  # fraction of the reach: tolerance for the distance of the tip from its path
 OFF_PATH = 1e-6  # fraction of the reach: allowed distance from the arc of a single joint, or from the arm's plane

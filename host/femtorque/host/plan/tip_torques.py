@@ -11,17 +11,15 @@ et al., Eqs 13-19).
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import Array, BadInput
 from femtorque.codegen.mechanism import Beam, Mechanism
 from femtorque.codegen.model import Model, Timed, joint_axes, placed_links, pose
 from femtorque.codegen.reference import newton_euler
 from femtorque.host.plan import boundary_value
 from femtorque.host.plan.boundary_value import Ends, Problem, Solution
 from femtorque.host.plan.chord_beam import ChordBeam, End
-
-Array = NDArray[np.float64]
 
 PARALLEL = 1e-9
 ON_LINE = 1e-9  # fraction of the beam's length: allowed distance of the end part's centre of mass from the beam's axis

@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from femtorque.codegen.common import Array
 
 MOST = 4000  # maximum number of points of a curve; in a longer curve each stretch keeps its lowest and highest point
 

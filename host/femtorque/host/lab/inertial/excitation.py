@@ -20,14 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.common import Array, BadInput, Refused, hint
 from femtorque.codegen.control import Motors
 from femtorque.codegen.mechanism import Joint
 from femtorque.codegen.motion import Trajectory, from_rows
 from femtorque.host.lab.inertial.regressor import Moves, Unknowns
 from femtorque.host.plan import Plan, effort, shares
-
-Array = NDArray[np.float64]
 
 HARMONICS = 5
 SECONDS = 10.0  # of a motion

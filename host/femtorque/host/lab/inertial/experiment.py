@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput, hint
+from femtorque.codegen.common import Array, BadInput, hint
 from femtorque.codegen.control import Motors
 from femtorque.codegen.mechanism import BASE, Mechanism, Payload
 from femtorque.host.board import Board
@@ -21,8 +21,6 @@ from femtorque.host.lab.inertial.recording import Recording, Stops, approach, pl
 from femtorque.host.lab.inertial.regressor import OF_JOINT, PARTS, Unknowns, solid_of
 from femtorque.host.lab.inertial.touches import MARGIN, Touch, Watched, propose, rest, watching
 from femtorque.host.link import COLUMNS
-
-Array = NDArray[np.float64]
 
 REHEARSAL = 0.25  # of the planned speed
 MOTIONS = 2  # number of motions for the fit; a slow motion is added. The test uses one more motion and a slow motion

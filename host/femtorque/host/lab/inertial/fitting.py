@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.host.lab.inertial import physical
 from femtorque.host.lab.inertial.misfit import Misfit, misfit
 from femtorque.host.lab.inertial.physical import Prior, pseudo_inertia
 from femtorque.host.lab.inertial.recording import WINDOW, Equations, Recording, equations
 from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
-
-Array = NDArray[np.float64]
 
 # expected delays, s: of servos, of drives on CAN, of motors on the board's own bridges
 LATE, ON_CAN, EXACT = 2e-3, 1e-4, 2e-5

@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.mechanism import COULOMB_VELOCITY
 from femtorque.host.lab.inertial.fitting import AS_WELL, LENGTH, Found, fit, fit_rows
 from femtorque.host.lab.inertial.recording import Equations, Recording, equations
 from femtorque.host.lab.inertial.regressor import FrictionTerm, Unknowns
-
-Array = NDArray[np.float64]
 
 VELOCITIES = 60  # number of trial values of v_s
 SLOWEST, FASTEST = 2.0, 0.5  # bounds of v_s: factors on a joint's slowest and fastest velocity

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from femtorque.codegen.common import Array
 from femtorque.host.lab.inertial.recording import WINDOW, Equations
-
-Array = NDArray[np.float64]
 
 LAGS = 2.0  # windows: the residual is not alike over longer times
 SURE = 0.001  # probability that chance alone exceeds the threshold

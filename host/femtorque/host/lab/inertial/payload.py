@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.control import current_range
 from femtorque.codegen.mechanism import Joint, Mechanism, Payload
 from femtorque.host.lab.inertial.recording import WINDOW, Recording, equations
 from femtorque.host.lab.inertial.regressor import Unknowns, phi_of
-
-Array = NDArray[np.float64]
 
 RANK = 1e-6  # fraction of the largest singular value: smaller singular values are rounding errors
 AWAY = 0.1  # assumed standard deviation of the weight's centre of gravity and size, m

@@ -21,12 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import Refused
+from femtorque.codegen.common import Array, Refused
 from femtorque.host.lab.inertial.regressor import PLACES
-
-Array = NDArray[np.float64]
 
 ROUNDS = 200
 CLOSE = 1e-10  # Newton's decrement below which the minimum counts as reached

@@ -23,7 +23,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.ndimage import maximum_filter1d
 from scipy.signal import savgol_filter
 
-from femtorque.codegen.common import Refused, Stopped
+from femtorque.codegen.common import Array, Refused, Stopped
 from femtorque.codegen.control import current_range
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.motion import Trajectory
@@ -33,8 +33,6 @@ from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
 from femtorque.host.lab.joint_identification import delay, gains_of_drive, moved_on
 from femtorque.host.link import COLUMNS, Column, Recorder, Recording as Captured
 from femtorque.host.stream import Interrupts
-
-Array = NDArray[np.float64]
 
 WINDOW, ORDER = 0.5, 5  # width of a local polynomial, s; order of the polynomial
 RESTING = 0.04  # fraction of a joint's maximum velocity: a slower joint may be held by friction

@@ -19,15 +19,12 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import Array, BadInput
 from femtorque.codegen.mechanism import Link, Mechanism, Payload
 from femtorque.codegen.model import GROUND, levers, placed_links, pose, skew
 from femtorque.codegen.reference import accelerations
 from femtorque.host.plan import Space, effort
-
-Array = NDArray[np.float64]
 
 PARTS = ("mass", "hx", "hy", "hz", "ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 OF_JOINT = ("rotor", "viscous", "coulomb")

@@ -25,14 +25,13 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from scipy.optimize import linprog
 from scipy.signal import lfilter, savgol_filter
 
+from femtorque.codegen.common import Array
 from femtorque.codegen.control import SLOW_HZ, Motors, hidden
 from femtorque.codegen.mechanism import COULOMB_VELOCITY, Contact, Mechanism
 from femtorque.codegen.wire import Felt, Status, from_wire
 from femtorque.host.lab.inertial.recording import ORDER, RESTING, WINDOW
 from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
 from femtorque.host.link import PERIOD, Session
-
-Array = NDArray[np.float64]
 
 MARGIN = 1.5  # a report shows only one tick in twenty, and the errors differ between motions
 TURN = 0.15  # time before and after a sample with motion in one direction, s; friction and the filter need this time
