@@ -15,8 +15,7 @@ WRITE_TIMEOUT = 1.0  # time without progress until the port counts as broken, s
 
 def served_folder() -> Path:
     """Return the folder of the sockets of this user's boards on this PC. Only this user may enter the folder."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    folder = Path(runtime) / "femtorque" if runtime else Path(f"/tmp/femtorque-{os.getuid()}")
+    folder = _folder()
     folder.mkdir(mode=0o700, exist_ok=True)
     there = folder.lstat()
     if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.getuid() or stat.S_IMODE(there.st_mode) & 0o077:
@@ -24,9 +23,14 @@ def served_folder() -> Path:
     return folder
 
 
+def _folder() -> Path:
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(runtime) / "femtorque" if runtime else Path(f"/tmp/femtorque-{os.getuid()}")
+
+
 def served_here() -> list[str]:
-    """Return the addresses of boards on this PC."""
-    if not hasattr(socket, "AF_UNIX"):
+    """Return the addresses of boards on this PC. A folder that no board has made is not made."""
+    if not hasattr(socket, "AF_UNIX") or not _folder().exists():
         return []
     return [f"{SCHEME}{path}" for path in sorted(served_folder().glob("*.board"))
             if path.is_socket() and not _left_over(path, socket.SOCK_STREAM)]
