@@ -169,7 +169,7 @@ GROUPS = {
 # Examples at the end of every --help.
 EXAMPLES = {
     "demo": ["demo", "demo --page"],
-    "init": ["init my_arm", "init my_robot --from robot.urdf --board f405rg-6",
+    "init": ["init my_arm", "init my_so101 --arm so101", "init my_robot --from robot.urdf --board f405rg-6",
              "init my_can_arm --from robot.urdf --board nucleo-g474-can --drive damiao-4340 --drive waist=damiao-8009",
              "init my_leg --from robot.urdf --chain trunk:foot --lock ankle=0.2 --board f405rg-4"],
     "motors": ["motors"],

@@ -21,6 +21,13 @@ def boards(incomplete: str) -> list[str]:
     return _beginning(incomplete, sorted(path.stem for path in (FIRMWARE / "boards").glob("*.toml")))
 
 
+def arms(incomplete: str) -> list[str]:
+    """Return completions of --arm."""
+    from femtorque.codegen.verify import arm_names
+
+    return _beginning(incomplete, arm_names())
+
+
 def drives(incomplete: str) -> list[str]:
     """Return completions of --drive."""
     from femtorque.codegen.drive import DRIVES

@@ -38,6 +38,9 @@ def init(
         metavar="A:B", show_default=False, help="with --from: only joints between these two links move")] = None,
     lock: Annotated[list[str] | None, typer.Option(
         metavar="JOINT[=VALUE]", show_default=False, help="with --from: this joint does not move; rad or m")] = None,
+    arm: Annotated[str | None, typer.Option(
+        metavar="ARM", show_default=False, autocompletion=completion.arms,
+        help="an arm on the market, on a PC as the board: docs/pc.md")] = None,
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="MECH", show_default="NAME.toml",
                                              help="file to write")] = None,
     json: Json = False,
@@ -45,7 +48,7 @@ def init(
     """Write a commented mechanism file to start from."""
     from femtorque.codegen.verify import Choice, said_of, write_new_file
 
-    choice = Choice(board, motor, tuple(drive or ()), chain, tuple(lock or ()))
+    choice = Choice(board, motor, tuple(drive or ()), chain, tuple(lock or ()), arm)
     path = write_new_file(name, out or Path(f"{name}.toml"), urdf, choice)
     warnings = said_of(path)
     if urdf and board and not motor and not drive:

@@ -7,6 +7,7 @@ from .finite_element_tables import (
     FREEDOMS as FREEDOMS, elements_renderable as elements_renderable, freedom_names as freedom_names,
     load_names as load_names, number as number)
 from .finite_elements import Bar as Bar, Elements as Elements, RigidLink as RigidLink, elements_of as elements_of
+from .known_arms import arm_names as arm_names
 from .motion_torques import Torque as Torque, motor_torque as motor_torque, torque as torque
 from .new_file import Choice as Choice, said_of as said_of, write_new_file as write_new_file
 from .report import verification_renderable as verification_renderable, write_verification as write_verification

@@ -20,6 +20,7 @@ from femtorque.codegen.mechanism import (
     BASE, TITLE_PATTERN, TITLE_RULE, Gains, Sold, Tables, in_radians, load_mechanism, named, read_urdf, toml_key)
 from femtorque.codegen.model import Model, mass_matrix
 from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify.known_arms import TOLD, arm_text
 from femtorque.codegen.verify.new_drives import Bussed, bussed
 from femtorque.codegen.verify.plausible import doubts
 
@@ -132,6 +133,7 @@ class Choice:
     drive: tuple[str, ...] = ()  # drives on a bus, `DRIVE` for every joint, `JOINT=DRIVE` for one joint
     chain: str | None = None  # `A:B`, only the joints between link A and link B move
     lock: tuple[str, ...] = ()  # joints that do not move, `JOINT` or `JOINT=value`
+    arm: str | None = None  # an arm of `known_arms`, without a URDF
 
     def given(self) -> tuple[str, str] | None:
         """Return the first option that is valid only with a URDF, and its value."""
@@ -144,6 +146,11 @@ def text(name: str, urdf: Path | None = None, out: Path | None = None, choice: C
     """Return the file's text. The path of the URDF in the file is relative to `out`. Raise BadInput."""
     if not re.fullmatch(TITLE_PATTERN, name):
         raise BadInput("femtorque init", "NAME", name, TITLE_RULE)
+    if choice.arm is not None:
+        other = choice.given() if urdf is None else ("--from", str(urdf))
+        if other is not None:
+            raise BadInput("femtorque init", *other, "does not go with --arm", "change the new file")
+        return arm_text(choice.arm, name)
     if urdf is not None:
         return _from_urdf(name, urdf, (out or Path(f"{name}.toml")).parent, choice)
     if said := choice.given():
@@ -174,7 +181,8 @@ def said_of(path: Path) -> list[str]:
     """
     mechanism, lines = load_mechanism(path), path.read_text(encoding="utf-8").splitlines()
     made_up = sum(line.endswith("# invented") for line in lines)
-    return [*mechanism.warnings, *doubts(mechanism), *(line[2:] for line in lines if line.startswith((LOCKED, WEAK))),
+    said = (line[2:] for line in lines if line.startswith((LOCKED, WEAK, *TOLD)))
+    return [*mechanism.warnings, *doubts(mechanism), *said,
             *([f"limits that the URDF does not give are invented: see # invented in {path.name}"] if made_up else [])]
 
 
