@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.board import wires
 from femtorque.codegen.common import BadInput
+from femtorque.codegen.drive import family_of
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.wire import Ident, position_unit
 from femtorque.codegen.wire.codec import text
 
+ASKED = 4  # ticks in which the board reads one setting of one drive, with lost answers
 SERVOS_UP = 1.0  # time from power-up of the supply until servos answer and are set up, s
 
 
@@ -32,7 +34,7 @@ class Configuration:
     brake_s: float = 0.0  # time from arming until the brakes are open, s
     modes: tuple[str, ...] = ()  # names of the modes
     ages: tuple[float, ...] = ()  # typical age of each joint's measured position, s; empty if unknown
-    supply_s: float = 0.0  # time from power-up until servos on a switched supply are set up, s
+    supply_s: float = 0.0  # longest time from power-up until drives and servos are set up, s
 
     @cached_property
     def units(self) -> NDArray[np.float64]:
@@ -67,7 +69,9 @@ class Configuration:
             mechanism.safety.brake.release_s if mechanism.safety.brake else 0.0,
             tuple(mode.name for mode in mechanism.modes),
             tuple(old.get(joint.name, 0.0) for joint in mechanism.streamed),
-            (mechanism.safety.cutoff.off_s if mechanism.safety.cutoff else 0.0) + SERVOS_UP * bool(wires(mechanism)))
+            (mechanism.safety.cutoff.off_s if mechanism.safety.cutoff else 0.0) + SERVOS_UP * bool(wires(mechanism))
+            + ASKED * sum(len(family_of(joint.drive.type).settings) for joint in mechanism.streamed if joint.drive)
+            / mechanism.control.rate_hz)
 
     @staticmethod
     def reported(ident: Ident) -> Configuration:
