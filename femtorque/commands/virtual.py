@@ -62,10 +62,15 @@ def run(
     The exact flash image, a simulated arm and this host run together in simulated time. The result has two tracking
     errors: measured by the encoders, and true."""
     need("unicorn")
+    from femtorque.codegen.board import CHIP, on_chip
     from femtorque.hil.plant import plant_of
     from femtorque.hil.play import run_closed_loop as play
 
-    mechanism = load_mechanism(mech)
+    given = load_mechanism(mech)
+    mechanism = on_chip(given)
+    if mechanism is not given:
+        print(f"{mech}: a PC is the board, and this run is on the image for {CHIP}: the torques are equal bit for bit, and "
+              "the adapter's delay is left out; `femtorque hil serve` runs the PC's program", file=sys.stderr)
     rotorless = _warn_of_rotors(mechanism)
     world = None if plant == "auto" and scene is None else plant_of(mechanism, plant, scene)
     return _played(play, mechanism, traj, feedforward, fault, resume, log, web, force, world, rotorless)
@@ -118,6 +123,21 @@ def _played(play: Callable[..., Result], mechanism: Mechanism, traj: Path, feedf
                   good=result.good)
 
 
+def _on_pc(mech: Path, mechanism: Mechanism, port: str, options: dict[str, bool]) -> Answer:
+    """Serve a PC's program with virtual drives. options: those that need a chip, and True if they are given."""
+    from femtorque.hil.play import serve_pc
+    from femtorque.host.link import SCHEME, path_of, served_folder
+    from femtorque.host.stream import Interrupts
+
+    for option, given in options.items():
+        if given:
+            raise BadInput("command line", option, None, "needs a chip", f"another [board] use in {mech}")
+    path = path_of(port) if port.startswith(SCHEME) else served_folder() / f"{mechanism.name}.board"
+    with Interrupts().on_ctrl_c() as interrupts:
+        seconds = serve_pc(mechanism, path, partial(print, file=sys.stderr, flush=True), lambda: interrupts.count > 0)
+    return Answer({"seconds": seconds}, f"{seconds:.3f} s")
+
+
 def serve(
     mech: Mech,
     port: Served = "5555",
@@ -131,13 +151,18 @@ def serve(
 ) -> Answer:
     """Run the virtual board at a TCP port or a Unix socket, in real time, until Ctrl-C.
 
-    Every verb with --port accepts this board as --port socket://localhost:PORT or --port unix:PATH."""
+    Every verb with --port accepts this board as --port socket://localhost:PORT or --port unix:PATH. If a PC is the
+    board, its program runs with virtual drives at a Unix socket, which --port auto finds."""
     need("unicorn")
+    from femtorque.codegen.board import on_pc
     from femtorque.hil.play import Sliced, serve_board, taped
     from femtorque.host.stream import Interrupts
 
-    at = port if port.startswith("unix:") else port_number(port, "--port")
     mechanism = load_mechanism(mech)
+    if on_pc(mechanism):
+        return _on_pc(mech, mechanism, port, {"--pil": pil, "--tape": tape is not None,
+                                              "--no-feedforward": not feedforward})
+    at = port if port.startswith("unix:") else port_number(port, "--port")
     if not pil:
         _warn_of_rotors(mechanism)
     elif tape is not None:

@@ -12,7 +12,9 @@ from .description import (
 from .fieldbus import (
     Line as Line, Wired as Wired, drives as drives, families as families, line_divider as line_divider,
     used_buses as used_buses, wire_most as wire_most, wires as wires)
-from .pc import LOST as LOST, Times as Times, adapter_times as adapter_times, late_ticks as late_ticks, on_pc as on_pc
+from .pc import (
+    CHIP as CHIP, LOST as LOST, Times as Times, adapter_times as adapter_times, late_ticks as late_ticks,
+    on_chip as on_chip, on_pc as on_pc)
 from .pin_uses import Use as Use, uses as uses
 from .reader import (
     DEFAULT_BOARD as DEFAULT_BOARD, PC_BOARD as PC_BOARD, board_names as board_names, load_board as load_board)

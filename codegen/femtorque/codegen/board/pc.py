@@ -1,12 +1,13 @@
 """Demands of a mechanism on a PC as the board, and times of the adapters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from femtorque.codegen.board import fieldbus
 from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.reader import PC_BOARD, load_board
 from femtorque.codegen.mechanism import Joint, Mechanism, refuse
 
+CHIP = "nucleo-g474re-6"  # a board that has CAN, CAN FD and a wire for servos
 FALLS, ENDLESS = "falls", "no time limit"  # values of [board] accept
 LOST = ("a PC has no watchdog in hardware and no e-stop loop: a switch in the drives' supply is the only sure stop, "
         "and the arm falls when it is used")
@@ -24,6 +25,18 @@ class Times:
 def on_pc(mechanism: Mechanism) -> bool:
     """Return True if a PC is the board."""
     return mechanism.board is not None and mechanism.board.use == PC_BOARD
+
+
+def on_chip(mechanism: Mechanism) -> Mechanism:
+    """Return a PC's mechanism on a board with a chip, whose image computes the same torques bit for bit. Raise BadInput
+    for servos in position mode, which no virtual chip drives."""
+    if mechanism.board is None or not on_pc(mechanism):
+        return mechanism
+    held = next((j for j in mechanism.streamed if j.drive and j.drive.servo and j.drive.pd == "drive"), None)
+    if held is not None:
+        refuse(mechanism, f"joint.{held.name}.drive.pd", "drive", "does not run on the virtual chip",
+               "`femtorque hil serve` runs the PC's program with virtual servos")
+    return replace(mechanism, name=f"{mechanism.name}_chip", board=replace(mechanism.board, use=CHIP))
 
 
 def serve(mechanism: Mechanism, board: Board) -> list[tuple[Joint, None]]:

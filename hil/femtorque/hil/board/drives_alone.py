@@ -65,6 +65,21 @@ class Bench:
                 self.buses.move(since, self._at, self._still)
 
 
+    def look(self) -> int:
+        """Take what other programs have sent. Return the number of frames."""
+        return 0
+
+    def serve(self, until: Callable[[], bool]) -> None:
+        """Run in real time until until() is true."""
+        last = time.monotonic()
+        while not until():
+            time.sleep(PACE)
+            self.look()
+            now = time.monotonic()
+            self.run(min(now - last, LONGEST))
+            last = now
+
+
 class DrivesAlone(Bench):
     """urls, terminals: the buses' addresses by name. port: TCP port of the first bus, 0 for any; later buses use the
     next ports."""
@@ -104,13 +119,3 @@ class DrivesAlone(Bench):
     def look(self) -> int:
         """Read the frames that programs have sent. Returns their number."""
         return sum(gateway.take(data) for port, gateway in self._gateways if (data := port.receive()))
-
-    def serve(self, until: Callable[[], bool]) -> None:
-        """Run in real time until until() returns true."""
-        last = time.monotonic()
-        while not until():
-            time.sleep(PACE)
-            self.look()
-            now = time.monotonic()
-            self.run(min(now - last, LONGEST))
-            last = now

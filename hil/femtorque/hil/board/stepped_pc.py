@@ -96,10 +96,11 @@ class Unplugged:
 class SteppedPc(Bench):
     """The program of a PC, its drives and the arm. times: times of every adapter. In each direction a frame takes half
     of the delay plus a random time of up to half of the jitter. late: delay of the next granted time, s. serial: true
-    for serial adapters, with slcan on a CAN bus. Such a run depends on this computer's speed."""
+    for serial adapters, with slcan on a CAN bus. Such a run depends on this computer's speed.
+    path: Unix socket of the program's port for other programs. Without a path, `plug_in` returns the host's end."""
 
     def __init__(self, program: Path, mechanism: Mechanism, plant: Driven, times: Times = NO_TIME,
-                 serial: bool = False) -> None:
+                 serial: bool = False, path: Path | None = None) -> None:
         self.times, self.late, self._serial = times, 0.0, serial
         self._random = random.Random(1)
         self._ends: dict[str, socket.socket | Terminal] = {}
@@ -111,7 +112,8 @@ class SteppedPc(Bench):
         super().__init__(mechanism, plant, self._plug)
         self._clock = self._pair("clock", socket.SOCK_SEQPACKET)
         self._clock.settimeout(HANG)
-        self._port = self._pair("port", socket.SOCK_STREAM)
+        self._port = [self._pair("port", socket.SOCK_STREAM)] if path is None else []
+        self._words += [] if path is None else [f"port={path}"]
         self._words += [f"{name}=fd:{end.fileno()}" for name, end in self._theirs.items()]
         self.process = subprocess.Popen([program, *self._words], pass_fds=[e.fileno() for e in self._theirs.values()],
                                         stderr=subprocess.PIPE)
@@ -122,7 +124,7 @@ class SteppedPc(Bench):
         return self
 
     def __exit__(self, *how: object) -> None:
-        for end in (self._clock, self._port, *self._ends.values()):
+        for end in (self._clock, *self._port, *self._ends.values()):
             end.close()  # the program ends, as its time is gone
         self.process.wait(HANG)
         assert self.process.stderr is not None
@@ -231,7 +233,7 @@ class SteppedPc(Bench):
         return self.process.stderr.read()
 
     def plug_in(self) -> HostEnd:
-        return HostEnd(self._port)
+        return HostEnd(self._port[0])
 
     def run_until(self, seconds: float) -> None:
         """Let time pass for program, drives and arm."""

@@ -4,4 +4,5 @@ from .closed_loop import (
     serve_board as serve_board, wrapped as wrapped)
 from .connect import session_with as session_with
 from .pil import run_in_the_loop as run_in_the_loop
+from .served_pc import serve_pc as serve_pc
 from .session_tape import Sliced as Sliced, read_tape as read_tape, replay_tape as replay_tape, taped as taped

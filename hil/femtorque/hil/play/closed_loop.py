@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.board import on_chip
 from femtorque.codegen.common import BUILD, BadInput, Refused
 from femtorque.codegen.emit import step_sources
 from femtorque.codegen.mechanism import Joint, Mechanism
@@ -169,10 +170,11 @@ def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward
     """Build, boot, home, arm, play, and disarm. fault: a name of femtorque.hil.board.faults.FAULTS, injected in
     mid-motion.
 
-    log: RUN.mcap, as of `stream`. watch: a context around the run, which gets the session and the plant's true state.
+    A PC's mechanism runs on a chip's image. log: RUN.mcap, as of `stream`. watch: a context around the run, which gets the session and the plant's true state.
     Raises the BadInput and Refused of a build. An aborted motion is reported in the Result."""
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
+    mechanism = on_chip(mechanism)
     check_limits(trajectory, mechanism)
     check_streamable(trajectory, mechanism)
     built = build_image(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
