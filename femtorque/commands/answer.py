@@ -41,7 +41,8 @@ def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
     from femtorque.codegen.board import load_board, open_loop
 
     names = open_loop(mechanism)
-    if mechanism.board and load_board(mechanism.board.use).outputs is None:
+    without = mechanism.board is not None and load_board(mechanism.board.use).outputs is None
+    if mechanism.board and without and not any(joint.drive for joint in mechanism.streamed):
         print(f"board {mechanism.board.use} has no outputs: it computes torques, and no joint moves", file=sys.stderr)
     elif names:
         print(f"open loop, feed-forward alone: {', '.join(names)} (the board reads no encoder of theirs)",

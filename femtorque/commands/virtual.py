@@ -69,8 +69,8 @@ def run(
     given = load_mechanism(mech)
     mechanism = on_chip(given)
     if mechanism is not given:
-        print(f"{mech}: a PC is the board, and this run is on the image for {CHIP}: the torques are equal bit for bit, and "
-              "the adapter's delay is left out; `femtorque hil serve` runs the PC's program", file=sys.stderr)
+        print(f"{mech}: a PC is the board, and this run is on the image for {CHIP}: the torques are equal bit for bit, "
+              "and the adapter's delay is left out; `femtorque hil serve` runs the PC's program", file=sys.stderr)
     rotorless = _warn_of_rotors(mechanism)
     world = None if plant == "auto" and scene is None else plant_of(mechanism, plant, scene)
     return _played(play, mechanism, traj, feedforward, fault, resume, log, web, force, world, rotorless)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.commands.answer import warn_of_open_loop
 from femtorque.hil.board.terminal_port import TerminalPort
 from tests.support.bus_arm import ARM
 from tests.support.suite import HANG
@@ -66,3 +68,7 @@ def test_the_board_says_what_it_cannot_promise_serves_its_user_and_ends_with_ctr
 def test_wrong_adapters_and_ports_are_refused_in_one_line(file, options, said):
     with started(file, *options) as board:
         assert board.wait(HANG) in (1, 2) and said in board.stderr.read()
+
+
+def test_no_warning_says_that_a_pcs_drives_stand_still(file, capsys):
+    assert warn_of_open_loop(load_mechanism(file)) == [] and capsys.readouterr().err == ""

@@ -24,7 +24,9 @@ def test_an_arm_by_name_is_complete_and_says_what_is_invented(arm, tmp_path):
     report = examine(mechanism)
     assert mechanism.name == "mine" and [joint.name for joint in mechanism.streamed] == NAMES[arm]
     assert report.stability is not None and report.stability.stable
-    assert all("`home` must give its position" in line for line in report.warnings), report.warnings
+    doubts = [line for line in report.warnings if "`home` must give its position" not in line]
+    assert [line for line in doubts if not line.endswith("without load")] == []
+    assert doubts == [] or arm == "so101"  # its limit of velocity leaves room for the servos' play: see the file
     assert any(line.startswith("invented: ") for line in said_of(path)) == (arm in INVENTED)
 
 

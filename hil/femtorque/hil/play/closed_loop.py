@@ -170,8 +170,9 @@ def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward
     """Build, boot, home, arm, play, and disarm. fault: a name of femtorque.hil.board.faults.FAULTS, injected in
     mid-motion.
 
-    A PC's mechanism runs on a chip's image. log: RUN.mcap, as of `stream`. watch: a context around the run, which gets the session and the plant's true state.
-    Raises the BadInput and Refused of a build. An aborted motion is reported in the Result."""
+    A PC's mechanism runs on a chip's image. log: RUN.mcap, as of `stream`. watch: a context around the run, which gets
+    the session and the plant's true state. Raises the BadInput and Refused of a build. An aborted motion is reported in
+    the Result."""
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
     mechanism = on_chip(mechanism)
