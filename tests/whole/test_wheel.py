@@ -184,7 +184,7 @@ def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path, versio
         said = timed(line, "femtorque", *line.split())
         assert "--json" not in line or json.loads(said)["bit_identical"] is True
     assert (work / "build" / "arm" / "firmware.bin").is_file()
-    assert (work / "run.html").read_text(encoding="utf-8").count("<canvas ") > 10
+    assert (work / "run.report.html").read_text(encoding="utf-8").count("<canvas ") > 10
     print("".join(f"\n{taken:6.1f} s  {what}" for what, taken in seconds.items()))
 
 
