@@ -1,14 +1,19 @@
-"""Makes docs/architecture.svg and docs/rooms.md from the imports of the code: `python docs/architecture.py`. A room is
-a package or module directly below codegen, host or hil (the houses), drawn above all rooms that it imports. Arrows for
+"""Makes docs/architecture.svg and the list of rooms in docs/architecture.md: `python docs/architecture.py`. A room is a
+package or module directly below codegen, host or hil (the houses), drawn above all rooms that it imports. Arrows for
 indirect imports are left out. A test compares both files with this script's output."""
 
 import ast
+import sys
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PICTURE, TABLE = ROOT / "docs" / "architecture.svg", ROOT / "docs" / "rooms.md"
+sys.path.insert(0, str(ROOT / "docs"))
+
+from links import filled  # noqa: E402
+
+PICTURE, PAGE = ROOT / "docs" / "architecture.svg", ROOT / "docs" / "architecture.md"
 HOUSES = ("codegen", "host", "hil")  # packages of femtorque; each may import the packages to its left
 WIDTH, HEIGHT, GAP, RISE, MARGIN = 128, 40, 20, 86, 30  # sizes of a room and distances between rooms, pixels
 
@@ -151,22 +156,18 @@ def summary(name: str) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
-def table() -> str:
-    """Return the page with the tables of rooms, with summaries and imports. The highest floors come first."""
-    rooms = uses()
-    level = floors(rooms)
-    text = "<!-- made by docs/architecture.py from the imports; change those, not this page -->\n# Rooms\n"
-    for name in reversed(HOUSES):
-        text += f"\n## {name}/\n\n| room | purpose | imports |\n|---|---|---|\n"
-        for r in sorted((r for r in rooms if house(r) == name), key=lambda r: (-level[r], r)):
-            own = [u.split(".")[1] for u in sorted(rooms[r]) if house(u) == name]
-            others = [u for u in sorted(rooms[r]) if house(u) != name]
-            text += f"| `{r.split('.')[1]}` | {summary(r)} | {', '.join(own + others)} |\n"
-    return text
+def page() -> str:
+    """Return the page with the list of all rooms. The highest floors come first."""
+    level = floors(uses())
+    rooms = "\n".join(f"**{name}/**\n\n" + "".join(
+        f"- `{r.split('.')[1]}`: {summary(r)}\n"
+        for r in sorted((r for r in level if house(r) == name), key=lambda r: (-level[r], r)))
+        for name in reversed(HOUSES))
+    return filled(PAGE, {"rooms": rooms})
 
 
 def main() -> None:
-    for path, text in ((PICTURE, svg()), (TABLE, table())):
+    for path, text in ((PICTURE, svg()), (PAGE, page())):
         path.write_text(text, encoding="utf-8", newline="\n")
         print(path.relative_to(ROOT).as_posix())
 

@@ -5,7 +5,6 @@ import json
 import math
 import re
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from types import UnionType
@@ -14,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
+from annotated_types import Ge, Gt, Le, Lt, MinLen  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 import femtorque  # noqa: E402
@@ -30,13 +29,13 @@ from femtorque.codegen.drive import DATA_BITRATES, DRIVES, FAMILIES, Wire, bus_l
 from femtorque.codegen.drive.budget import servo_load  # noqa: E402
 from femtorque.codegen.drive.catalogue import CATALOGUE, SERVOS  # noqa: E402
 from femtorque.codegen.emit.blink import PATTERNS, WORDS  # noqa: E402
-from femtorque.codegen.mechanism import MOTORS, Control, Safety, Sold  # noqa: E402
+from femtorque.codegen.mechanism import MOTORS, Control, Safety  # noqa: E402
 from femtorque.codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
 from femtorque.codegen.wire import codec, messages  # noqa: E402
 from femtorque.codegen.wire.in_words import class_of  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "docs"))
-from links import filled, relinked  # noqa: E402
+from links import filled  # noqa: E402
 
 GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this page -->\n"
 
@@ -46,7 +45,7 @@ def pages() -> dict[str, str]:
     made = {"mechanism-files.md": {"keys": "\n".join(_sections("", MechanismTable))}, "boards.md": boards(),
             "drives.md": drives(), "motors.md": motors(), "faults.md": faults()}
     return {name: filled(ROOT / "docs" / name, parts) for name, parts in made.items()} | {
-        "protocol.md": protocol(), "api.md": api(), "package.md": package(),
+        "protocol.md": protocol(), "api.md": api(),
         "../examples/three_link.ipynb": notebook(ROOT / "examples" / "three_link.py")}
 
 
@@ -56,20 +55,12 @@ def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in lines) + "\n"
 
 
-# -- package index ----------------------------------------------------------------------------------------------------
-
-
-def package() -> str:
-    """Return the README for a package index. Links lead to pyproject.toml's repository, or become plain text."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    repository = project.get("urls", {}).get("Repository")
-
-    def moved(target: str) -> str | None:
-        if target.startswith(("https://", "http://")):
-            return target
-        return None if repository is None else f"{repository}/blob/main/{target}"
-
-    return GENERATED + relinked((ROOT / "README.md").read_text(encoding="utf-8"), moved)
+def sources(items: Sequence[tuple[str, str]]) -> str:
+    """Return the names of each source as a list in Markdown. items: names with their sources, which may be empty."""
+    by_source: dict[str, list[str]] = {}
+    for name, source in items:
+        by_source.setdefault(source, []).append(f"`{name}`")
+    return "".join(f"- {', '.join(names)}: {source}\n" for source, names in by_source.items() if source)
 
 
 # -- notebook ---------------------------------------------------------------------------------------------------------
@@ -105,11 +96,11 @@ def drives() -> dict[str, str]:
                    + "\n- the range of the position of "
                    + _listed([family.title for family in on_can if not family.position_known]) + "\n",
         "ranges": table(("type", "position, rad", "velocity, rad/s", "torque, N m", "kp", "kd", "rotor, kg m²",
-                         "CAN FD", "other sources"), [
+                         "CAN FD"), [
             (f"`{d.name}`", f"{d.position:g}", f"{d.velocity:g}", f"{d.torque:g}", f"{d.kp:g}", f"{d.kd:g}",
-             f"{d.inertia:g}" if d.inertia else "", "yes" if d.fd else "no", d.note) for d in CATALOGUE]),
+             f"{d.inertia:g}" if d.inertia else "", "yes" if d.fd else "no") for d in CATALOGUE])
+        + "\nOther sources:\n\n" + sources([(d.name, d.note) for d in CATALOGUE]),
         "bus_loads": _bus_loads(),
-        "moteus": _of_moteus(),
         "bits": _bits(),
         "feetech": _servo_table("feetech"),
         "feetech_loads": _wire_load(Wire("sts", 1e6), "feetech-sts3215-12v", (1, 2, 3, 4, 6, 7, 12)),
@@ -133,22 +124,11 @@ def _bus_loads() -> str:
 
 
 def _bits() -> str:
-    """Return the table of the bit timing of each CAN controller, for each bit rate."""
+    """Return the table of the bit timing of each CAN controller, for each bit rate that the controller can make."""
     chips = [load_board(name).chip for name in ("f405rg-4", "nucleo-g474re-6")]
-    cans = {chip.part: next(iter(chip.cans.values())) for chip in chips}
-    return table(("Mbit/s", *(f"{part}, bits of {can.clock_hz / 1e6:g} MHz" for part, can in cans.items())),
-                 [(f"{rate / 1e6:g}", *(_made(can, rate) for can in cans.values()))
-                  for rate in (1_000_000, *DATA_BITRATES)])
-
-
-def _of_moteus() -> str:
-    """Return a sentence with the bit timing of an STM32G4 for a moteus."""
-    can, samples = next(iter(load_board("nucleo-g474re-6").chip.cans.values())), FAMILIES["moteus"].samples
-    assert samples is not None
-    made = [bits(can, rate, fast, at) for rate, fast, at in zip((1_000_000, 5_000_000), (False, True), samples,
-                                                                strict=True)]
-    words = " and ".join(f"{m.quanta} quanta sampled at {m.sample_point:.1%}" for m in made if m)
-    return f"An STM32G4 uses {words}.\n"
+    rows = [(chip.part, f"{rate / 1e6:g}", _made(can, rate)) for chip in chips for can in [*chip.cans.values()][:1]
+            for rate in (1_000_000, *DATA_BITRATES)]
+    return table(("chip", "Mbit/s", "bit"), [row for row in rows if row[2]])
 
 
 def _listed(names: list[str]) -> str:
@@ -157,77 +137,76 @@ def _listed(names: list[str]) -> str:
 
 
 def _made(can: Can, rate: int) -> str:
-    """Describe the bit timing for Damiao's drives: 1 Mbit/s for arbitration, higher rates for data."""
+    """Describe the bit timing for Damiao's drives, or return an empty text for an impossible rate. 1 Mbit/s is the
+    arbitration rate, higher rates are for data."""
     fast = rate > 1_000_000
-    if fast and can.data is None:
-        return "no: only classic CAN"
     samples = FAMILIES["damiao"].samples if can.data else None
-    made = bits(can, rate, fast, samples and samples[fast])
+    made = None if fast and can.data is None else bits(can, rate, fast, samples and samples[fast])
     if made is None:
-        return f"no: {can.clock_hz / rate:g} clocks a bit"
+        return ""
     most = can.data.compensated if fast and can.data else None
     how = "" if most is None else ", compensated" if made.prescaler <= most else ", not compensated"
-    return f"{made.quanta} quanta of {made.prescaler}, sampled at {made.sample_point:.1%}{how}"
+    clocks = "1 clock" if made.prescaler == 1 else f"{made.prescaler} clocks"
+    return f"{made.quanta} quanta of {clocks}, sampled at {made.sample_point:.1%}{how}"
 
 
 def _servo_table(name: str) -> str:
     """Return the table of the servos of a family."""
     rows = [(f"`{d.name}`", f"{d.servo.volts:g}", f"{d.velocity:.3g}", f"{d.torque:.3g}", f"{d.servo.R:.3g}",
              f"{d.servo.K * d.servo.gear:.4g}", f"{d.servo.gear:g}", f"{d.servo.inertia * d.servo.gear**2:.3g}",
-             f"{d.servo.viscous:.3g}, {d.servo.coulomb:.3g}", d.note)
+             f"{d.servo.viscous:.3g}, {d.servo.coulomb:.3g}")
             for d in SERVOS if d.servo and d.family == name]
     return table(("type", "V", "velocity, rad/s", "torque, N m", "R, ohm", "K gear, N m/A", "gear", "rotor, kg m²",
-                  "friction, N m s/rad, N m", "sources"), rows)
+                  "friction, N m s/rad, N m"), rows) + "\n" + sources(
+                      [(d.name, d.note) for d in SERVOS if d.family == name])
 
 
 def _wire_load(wire: Wire, name: str, counts: Sequence[int]) -> str:
-    """Return the table of the longest tick of a half-duplex bus, for each number of servos of one type."""
-    found = [(n, servo_load(wire, n * [DRIVES[name]])) for n in counts]
-    return table(("servos", "longest tick, us", "highest rate, Hz"),
-                 [(n, f"{1e6 * one.worst:.0f}", f"{one.fastest:.0f}") for n, one in found])
+    """Return the highest rate of a half-duplex bus, for each number of servos of one type."""
+    return "; ".join(f"{n}: {servo_load(wire, n * [DRIVES[name]]).fastest:.0f} Hz" for n in counts) + ".\n"
 
 
 def _dynamixel_rates() -> str:
-    """Return the table of the possible bit rates of the servo bus of each board."""
-    boards = [load_board(name) for name in ("f405rg-4", "f405rg-6", "nucleo-g474re-6")]
-    return table(("Mbit/s", *(f"`{board.name}`" for board in boards)),
-                 [(f"{rate / 1e6:g}", *(_wire_rate(board, rate) for board in boards))
-                  for rate in (1_000_000, 2_000_000, 3_000_000, 4_000_000)])
+    """Return the possible bit rates of the servo bus of each board."""
+    return "".join(f"- `{name}`: " + ", ".join(
+        f"{rate}" for rate in range(1, 5) if _divides(load_board(name), rate * 1_000_000)) + " Mbit/s\n"
+        for name in ("f405rg-4", "f405rg-6", "nucleo-g474re-6"))
 
 
-def _wire_rate(board: Board, rate: int) -> str:
-    """Return the number of clocks per bit of a board's first half-duplex bus, or "no" if the rate is impossible."""
+def _divides(board: Board, rate: int) -> bool:
+    """Return True if a board's first half-duplex bus can make a bit rate."""
     usart = board.chip.usarts[next(iter(board.half_duplex.values())).usart]
-    made = line_divider(usart, usart.clock_hz, rate)
-    return "no" if made is None else f"{made} clocks"
+    return line_divider(usart, usart.clock_hz, rate) is not None
 
 
 # -- mechanism files --------------------------------------------------------------------------------------------------
 
 
-def _sections(path: str, kind: type[BaseModel]) -> list[str]:
-    rows, below = [], []
+def _sections(path: str, kind: type[BaseModel], heading: str = "") -> list[str]:
+    """Return the sections of a table of keys and of the tables in this table. Equal tables share a section."""
+    rows: list[tuple[str, ...]] = []
+    below: dict[type[BaseModel], list[str]] = {}  # keys of each kind of table
     for name, field in kind.model_fields.items():
-        key, inner = f"{path}.{name}".lstrip("."), _table_in(field.annotation)
-        if inner is not None:
-            below += _sections(key, inner)
+        if (inner := _table_in(field.annotation)) is not None:
+            below.setdefault(inner, []).append(f"{path}.{name}".lstrip("."))
             continue
         default = "required" if field.is_required() else _default(field.default)
         annotation = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
         rows.append((f"`{name}`", _type(annotation), default, field.description or ""))
     said = inspect.cleandoc(vars(kind).get("__doc__") or "").replace("\n", " ")
-    title = f"{_heading(path)}\n\n{said}\n\n".replace("\n\n\n\n", "\n\n")
-    return [title + table(("key", "type", "default", "meaning"), rows), *below]
+    title = f"{heading or _heading(path)}\n\n{said}\n\n".replace("\n\n\n\n", "\n\n")
+    return [title + table(("key", "type", "default", "meaning"), rows),
+            *(text for inner, keys in below.items() for text in _sections(keys[0], inner, _heading(*keys)))]
 
 
-def _heading(path: str) -> str:
+def _heading(path: str, *alike: str) -> str:
+    """Return the heading of a table's section. alike: other tables with the same keys."""
     if not path:
         return "## The mechanism"
-    parts = path.split(".")
-    if len(parts) == 1:
-        return (f"## `[[{path}]]`"
-                if get_origin(MechanismTable.model_fields[path].annotation) is list else f"## `[{path}]`")
-    return f"### `{'.'.join(parts[1:])} = {{ ... }}` of a {parts[0]}"
+    outer, _, inner = path.partition(".")
+    table = f"`[[{outer}]]`" if get_origin(MechanismTable.model_fields[outer].annotation) is list else f"`[{outer}]`"
+    names = [key.partition(".")[2] for key in (path, *alike)]
+    return f"### {', '.join(f'`{name} = {{ ... }}`' for name in names)} in {table}" if inner else f"## {table}"
 
 
 def _default(value: Any) -> str:
@@ -267,8 +246,6 @@ def _bounded(words: str, metadata: tuple[Any, ...]) -> str:
         for kind, attribute, sign in ((Gt, "gt", ">"), (Ge, "ge", "≥"), (Lt, "lt", "<"), (Le, "le", "≤")):
             if isinstance(m, kind) and abs(getattr(m, attribute)) < LARGEST:
                 bounds.append(f"{sign} {getattr(m, attribute):g}")
-        if isinstance(m, MaxLen) and words == "text":
-            bounds.append(f"at most {m.max_length} characters")
     return f"{words} {', '.join(bounds)}".rstrip()
 
 
@@ -284,38 +261,34 @@ def boards() -> dict[str, str]:
 
 
 def _board(name: str) -> str:
-    """Return the section of one board file: its comment, its keys and its pins."""
+    """Return the section of one board file: its comment and its pins. The file itself has all other keys."""
     source = (BOARDS / f"{name}.toml").read_text(encoding="utf-8")
     head = [line.removeprefix("#").removeprefix(" ") for line in source[:source.index("name =")].splitlines()]
-    raw = tomllib.loads(source)
-    channels = [dict(_flat(channel)) for channel in raw.pop("channel", [])]
-    raw.pop("headers", None)
-    text = f"## {name}\n\n" + "\n".join(head).strip()
-    text += f"\n\n[firmware/boards/{name}.toml](../firmware/boards/{name}.toml)\n\n"
-    text += table(("key", "value"), [(f"`{key}`", f"`{value}`") for key, value in _flat(raw) if key != "name"])
-    if channels:
-        columns = list(dict.fromkeys(key for channel in channels for key in channel))
-        text += "\n" + table(("channel", *columns), [
-            (number, *(channel.get(key, "") for key in columns)) for number, channel in enumerate(channels)])
-    return text + _wiring(load_board(name))
+    return (f"## {name}\n\n" + "\n".join(head).strip()
+            + f"\n\nAll keys: [{name}.toml](../firmware/boards/{name}.toml)\n\n" + _wiring(load_board(name)))
 
 
 def _wiring(board: Board) -> str:
-    """Return the table of the pins of every signal."""
+    """Return the table of the pins of every signal. Signals that each channel has are one row."""
     levels = {pin: bears(board, channel.encoder.pins, channel.encoder.pull)
               for channel in board.channels for pin in channel.encoder.pins}
-    rows = []
+    rows: dict[tuple[str, str, str], dict[int | None, list[str]]] = {}
     for use in uses(board):
         if not use.is_pin or use.key.startswith(("low.", "gate_driver.")):
             continue
-        what = use.label if use.channel is None else f"channel {use.channel}: {use.label}"
+        kind, _, bus = use.key.partition(".")
+        what = (use.label.partition(",")[0] if use.channel is not None else
+                f"{use.label}, bus `{bus.partition('.')[0]}`" if kind in ("can", "half_duplex") else use.label)
         way = "out" if use.mode.startswith("output") or use.moves else "both ways" if use.mode == "open_drain" else (
             "out" if use.signal.endswith(("_TX", "_DE")) else "in")
         if use.mode == "open_drain":
             levels[use.resource] = bears(board, [use.resource], use.pull)
-        place = (board.headers.get(use.resource, ""),) if board.headers else ()
-        rows.append((what, f"`{use.resource}`", *place, way, levels.get(use.resource, "3.3 V")))
-    return "\n" + table(("signal", "pin", *(("on the board",) if board.headers else ()), "", "highest level"), rows)
+        pin = f"`{use.resource}` {board.headers.get(use.resource, '')}".rstrip()
+        row = rows.setdefault((what, way, levels.get(use.resource, "3.3 V")), {})
+        row.setdefault(use.channel, []).append(pin)
+    return table(("signal", "channel: pin", "", "highest level"), [
+        (what, "; ".join(("" if number is None else f"{number}: ") + ", ".join(pins) for number, pins in row.items()),
+         way, level) for (what, way, level), row in rows.items()])
 
 
 def _loader(board: Board) -> tuple[str, str, str]:
@@ -326,14 +299,6 @@ def _loader(board: Board) -> tuple[str, str, str]:
     return (f"yes, {board.loader_usart}: `--via uart`" if board.loader_usart else f"no ({board.link.usart})",
             "; ".join([*others, *(["USB: `--via dfu`"] if "USB_DM" in board.reserved else [])]) or "none free",
             "yes" if board.loader_safe else f"no: it pulls at {', '.join(board.loader_pulls)}")
-
-
-def _flat(raw: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
-    found = []
-    for key, value in raw.items():
-        here = f"{path}{key}"
-        found += _flat(value, f"{here}.") if isinstance(value, dict) else [(here, value)]
-    return found
 
 
 # -- faults -----------------------------------------------------------------------------------------------------------
@@ -348,13 +313,15 @@ def faults() -> dict[str, str]:
             (f"`{name}`", ", ".join(f"`{r}`" for r in allowed), about)
             for name, (_, allowed, about) in messages.FAULT_CLASSES.items()]),
         "host_lost": _host_lost(Control().host_timeout_s),
-        "states": table(("state", "meaning"), [(name, doc) for name, (_, doc) in messages.STATES.items()]),
+        "states": table(("state", "number", "meaning"), [
+            (name, number, doc) for name, (number, doc) in messages.STATES.items()]),
         "faults": table(("fault", "number", "class", "meaning", "detected", "remedy"), [
             (name, number, class_of(name), meaning, _found(Safety()).get(name, "at start"), mend)
             for name, (number, meaning, mend) in messages.FAULTS.items() if number]),
         "refusals": table(("refusal", "number", "meaning", "remedy"), [
             (name, number, meaning, mend) for name, (number, meaning, mend) in messages.REFUSALS.items() if number]),
-        "limits": table(("limit", "meaning"), [(name, doc) for name, (_, doc) in messages.LIMITS.items()])}
+        "limits": table(("limit", "bit of STATUS.limits", "meaning"), [
+            (name, bit, doc) for name, (bit, doc) in messages.LIMITS.items()])}
 
 
 def _host_lost(timeout_s: float) -> str:
@@ -398,20 +365,18 @@ def _found(safety: Safety) -> dict[str, str]:
 
 
 def motors() -> dict[str, str]:
-    def told(value: float | None, unit: str = "") -> str:
-        return "unknown" if value is None or math.isinf(value) else f"{value:.3g}{unit}"
+    """Return the table of the motors, and their sources."""
+    def known(value: float | None) -> str:
+        return "" if value is None or math.isinf(value) else f"{value:.3g}"
 
-    def row(sold: Sold) -> tuple[str, ...]:
-        return (f"`{sold.name}`", sold.what, f"{sold.volts:g}",
-                *(f"{x:.3g}" for x in (sold.R, 1e3 * sold.L, 1e3 * sold.K)),
-                told(sold.inertia), f"{sold.gear:g}", f"{sold.efficiency:.0%}", told(sold.torque),
-                told(sold.continuous),
-                told(sold.thermal_s), str(sold.counts or "none"), sold.source, sold.worked_out)
-
+    rows = [(f"`{sold.name}`", sold.what, f"{sold.volts:g}",
+             *(f"{x:.3g}" for x in (sold.R, 1e3 * sold.L, 1e3 * sold.K)), known(sold.inertia), f"{sold.gear:g}",
+             f"{sold.efficiency:.0%}", known(sold.torque), known(sold.continuous), known(sold.thermal_s),
+             sold.counts or "") for sold in MOTORS]
     return {"motors": table(("name", "type", "V", "R, ohm", "L, mH", "K, mN m/A", "rotor, kg m²", "gear", "efficiency",
-             "continuous output, N m",
-             "continuous current, A", "winding, s", "counts per turn of the motor", "source", "computed values"),
-            [row(sold) for sold in MOTORS])}
+                             "continuous output, N m", "continuous current, A", "winding, s",
+                             "counts per turn of the motor"), rows)
+            + "\n" + sources([(sold.name, "; ".join(filter(None, (sold.source, sold.worked_out)))) for sold in MOTORS])}
 
 
 # -- wire protocol ----------------------------------------------------------------------------------------------------
@@ -429,7 +394,8 @@ one stop bit. The board file gives the baud rate.
 {frame}
 
 `J` is the number of joints. Arrays have the order of the joints in the mechanism of IDENT. The board sends
-STATUS {messages.STATUS_HZ} times per second.
+STATUS {messages.STATUS_HZ} times per second. [faults.md](faults.md) has the numbers of states, faults, refusals and
+limits.
 
 """
     for message in messages.MESSAGES:
@@ -440,8 +406,8 @@ STATUS {messages.STATUS_HZ} times per second.
             rows = [(f"`{f.name}`", f.type + ("" if f.length == 1 else f"[{f.length}]"), f.doc) for f in message.fields]
             text += table(("field", "type", "meaning"), rows) + "\n"
     for title, numbers, what in (
-        ("States", messages.STATES, "STATUS.state"), ("Commands", messages.COMMANDS, "COMMAND.command"),
-        ("Flags", messages.FLAGS, "bits of STATUS.flags"), ("Limits", messages.LIMITS, "bits of STATUS.limits"),
+        ("Commands", messages.COMMANDS, "COMMAND.command"),
+        ("Flags", messages.FLAGS, "bits of STATUS.flags"),
         ("Phases of FOLLOW", messages.FOLLOW_PHASES, "FOLLOWED.phase"),
         ("Touches", messages.FELT_TOUCHED, "bits of FELT.touched"),
         ("Limits in FOLLOW", messages.FOLLOW_LIMITS, "bits of FOLLOWED.limits"),
@@ -454,12 +420,6 @@ STATUS {messages.STATUS_HZ} times per second.
 
 
 # -- Python -----------------------------------------------------------------------------------------------------------
-
-
-class _Bare(str):
-    """A type annotation that is printed as in the source, without quotes."""
-
-    __repr__ = str.__str__
 
 
 def api() -> str:
@@ -494,13 +454,10 @@ def _member(name: str, member: Any) -> str:
 
 
 def _signature(function: Any) -> str:
-    signature = inspect.signature(function)
-    parameters = [p.replace(annotation=_Bare(p.annotation) if isinstance(p.annotation, str) else p.annotation,
-                            default=_Bare("...") if inspect.isfunction(p.default) else p.default)
-                  for p in signature.parameters.values() if p.name not in ("self", "cls")]
-    returned = signature.return_annotation
-    return str(signature.replace(parameters=parameters,
-                                 return_annotation=_Bare(returned) if isinstance(returned, str) else returned))
+    """Return the names of a function's arguments, with their defaults. The docstring describes types and shapes."""
+    parameters = [p.replace(annotation=p.empty, default=None if inspect.isfunction(p.default) else p.default)
+                  for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")]
+    return str(inspect.Signature(parameters))
 
 
 def _prose(thing: Any) -> str:

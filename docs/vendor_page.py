@@ -34,14 +34,17 @@ def render() -> str:
     """Return the text of docs/vendor.md, with tables from the last results."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     programs = results["programs"]
-    rows = "\n".join(f"| {name} | {WHAT[TABLE[name].file]} | {row['found']} of {row['awaited']}"
-                     f"{': ' + row['refused'] if row['refused'] else ''} |" for name, row in programs.items())
+    found: dict[str, list[str]] = {}
+    for name, row in programs.items():
+        found.setdefault(TABLE[name].file, []).append(
+            f"{name} {row['found']} of {row['awaited']}{': ' + row['refused'] if row['refused'] else ''}")
+    rows = "\n".join(f"| {WHAT[file]} | {', '.join(those)} |" for file, those in found.items())
     differ = [name for name, row in programs.items() if row["refused"] or row["found"] != row["awaited"]]
     outcome = f"Different: {', '.join(differ)}." if differ else "Nothing differs."
     return filled(PAGE, {
         "clones": "\n".join(clones(Path("vendor"), SOURCES)) + "\n",
         "commits": "".join(f"- `{name}` {commit}\n" for name, commit in results["commits"].items()),
-        "results": f"| program | tested properties | as expected |\n|---|---|---|\n{rows}\n\n"
+        "results": f"| tested properties | program, results as expected |\n|---|---|\n{rows}\n\n"
                    f"{outcome} {PRESENT if results['models'] == models() else EARLIER}\n",
         "stricter": "| name | refused operation |\n|---|---|\n" + "".join(
             f"| {name} | {text} |\n" for name, text in STRICTER.items())})

@@ -30,8 +30,7 @@ def copied(folder: Path) -> Path:
     for room in ROOMS:
         shutil.copytree(ROOT / room, folder / room, symlinks=True,
                         ignore=shutil.ignore_patterns("__pycache__", ".pio"))
-    (folder / "docs").mkdir()
-    for name in ("pyproject.toml", "setup.py", "README.md", "docs/package.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 
