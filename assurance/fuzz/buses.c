@@ -4,9 +4,9 @@
  * restart, report errors, and get changed settings. After every tick the
  * harness checks the required properties of frames to drives.
  *
- * drives.h is older.h or newer.h, with the drives on CAN. servos.h is sts.h or
- * dxl.h, with the servos. drives.h and servos.h contain the answers, and the
- * settings that are lost without power. */
+ * drives.h (moteus, ODrive) and dxl.h (Dynamixel) contain the answers, and the
+ * settings that are lost without power. For the other families the theorems of
+ * bus.c and servos.c show the same properties. */
 #include "life.h"
 
 #include "ft_bus.h"
@@ -161,21 +161,13 @@ static void put_word(uint8_t *p, uint32_t x)
         p[k] = (uint8_t)(x >> 8u * k);
 }
 
-/* Return the bits of a drive's position as a float, rad. */
-static uint32_t unscaled(uint32_t i)
-{
-    const float most = ft_drive[i].position;
-
-    return bits((float)world.drive[i].place * 2.0f * most / 65535.0f - most);
-}
-
 /* Read or write a setting. Return the setting's value. */
 static uint32_t about(uint32_t i, uint32_t number, bool writes, uint32_t value)
 {
     uint32_t k = where(i, number);
 
     if (k == STEPS)
-        return number == 0x7019u ? unscaled(i) : 0u;
+        return 0u;
     if (writes)
         world.drive[i].set[k] = value;
     return world.drive[i].set[k];
@@ -236,7 +228,7 @@ static uint32_t servo(uint32_t number)
     return 0;
 }
 
-#include "servos.h" /* servos on the half-duplex serial bus */
+#include "dxl.h" /* servos on the half-duplex serial bus */
 
 /* Pass the last tick's frames to the drives, and their answers to the board. */
 static void carry(void)

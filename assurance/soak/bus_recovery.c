@@ -71,20 +71,6 @@ static void show(void)
 
 #endif
 
-/* Return the values that the driver reads from a controller's error counters.
- * The counts are in CAN_ESR (RM0090) or FDCAN_ECR (RM0440). In FDCAN_ECR, REC
- * stops at 127, and RP is set above this value. */
-uint32_t counted(uint32_t sending, uint32_t receiving)
-{
-#ifdef CAN1
-    at_can.ESR = sending << 16 | receiving << 24;
-#else
-    at_can.ECR = sending
-                 | (receiving < 128u ? receiving << 8 : 127u << 8 | 1u << 15);
-#endif
-    return ft_can_errors(0);
-}
-
 /* Simulate bit times. */
 static void pass(uint32_t bits)
 {

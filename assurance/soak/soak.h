@@ -15,16 +15,6 @@ uint64_t soak_knots(void);
 uint32_t soak_played(void);
 uint32_t soak_tick(void);
 
-typedef struct {
-    uint64_t sent, lost, twice; /* numbers of frames */
-    uint64_t unanswered;        /* ticks without a drive's answer */
-    double bias; /* mean of sent torques minus demanded torques, N m */
-    uint32_t told_lost, told_late, told_foreign, disabled;
-} bus_soak_t;
-
-void bus_soak_begin(double share, uint64_t seed);
-void bus_soak_see(bus_soak_t *found);
-
 /* The step function of a plant (hil/plant/plant_steps.h) and its encoders. */
 typedef struct {
     void *arm;

@@ -1,5 +1,5 @@
-/* Frames of the newer drive families on CAN. These frames have other sizes, and
- * ODrives send heartbeats. buses.c contains the common code for drives.
+/* Frames of moteus and ODrive on CAN. ODrives send heartbeats. buses.c contains
+ * the common code for drives.
  *
  * The file is written from moteus' docs/protocol/can.md and registers.md, and
  * from ODrive's message table. */
