@@ -129,7 +129,7 @@ class HostLoop:
         self._known = np.array(desk.q, float)
         self._replies = {number: j for j, joint in enumerate(desk.mechanism.streamed)
                          if joint.drive and (number := joint.drive.reply) is not None}
-        desk.adapter.take = self._take
+        desk.adapter.hear(self._take)
 
     def _take(self, frame: Frame) -> None:
         """Process a drive's report of its position."""

@@ -8,17 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import can
+import numpy as np
 import pytest
 
 from femtorque.codegen.common import MECHANISMS, BadInput
 from femtorque.codegen.mechanism import load_mechanism
-from femtorque.hil.board.drives_alone import DrivesAlone
+from femtorque.hil.board.drives_alone import Bench, DrivesAlone
 from femtorque.hil.bus import Adapter, Frame, Gateway, Wire
-from femtorque.hil.bus.gateway import LONGEST, frame_of, line_of
+from femtorque.hil.bus.gateway import frame_of, line_of
 from femtorque.hil.clock import OwnClock
+from femtorque.hil.drives.families.dynamixel import servo as dynamixel
+from femtorque.hil.drives.families.feetech import servo as feetech
+from femtorque.hil.drives.motor import Command
 from femtorque.hil.plant import plant_of
 from tests.support import rig
-from tests.support.bus_arm import ARM, file_of
+from tests.support.bus_arm import ARM, OTHERS, described, file_of
 from tests.support.can_bench import MEGABIT
 from tests.support.suite import HANG
 
@@ -131,10 +135,10 @@ def plugged() -> tuple[Gateway, Adapter, OwnClock, list[bytes]]:
 
 
 def test_bytes_without_an_end_are_not_kept_and_the_next_line_is_one_again():
-    """25 MB come in pieces. The gateway buffers at most one line."""
+    """25 MB come in pieces. The gateway keeps at most one line."""
     gateway, adapter, _, said = plugged()
     for _ in range(400):
-        assert gateway.take(b"t" * 65536) == 0 and len(gateway._begun) <= LONGEST
+        assert gateway.take(b"t" * 65536) == 0
     assert gateway.take(b"\rt1230\r") == 1 and said == [b"\a"] and adapter.waiting == 1
     gateway.take(b"t12")
     assert gateway.take(b"40\r") == 1 and adapter.waiting == 2
@@ -146,7 +150,7 @@ def test_bytes_without_an_end_are_not_kept_and_the_next_line_is_one_again():
 def test_frames_beyond_what_the_wire_carries_are_answered_with_a_bell_until_there_is_room():
     gateway, adapter, clock, said = plugged()
     assert sum(gateway.take(b"t1230\r" * 3000) for _ in range(30)) == 1000 == adapter.waiting
-    assert said == [b"\a"] * 89_000
+    assert b"".join(said) == b"\a" * 89_000
     clock.run(0.01)
     waiting = adapter.waiting
     assert waiting < 900 and gateway.take(b"t1230\r" * 1000) == 1000 - waiting
@@ -204,3 +208,43 @@ def test_robotis_client_in_another_process_turns_joints_over_the_terminal():
     assert told == "1020 0 0" and nobody.startswith("-3001 ")
     current, position = map(int, state.split())
     assert current == pytest.approx(150, abs=4) and position > 2048 + 20
+
+
+@pytest.mark.parametrize("kind", ["damiao", *OTHERS])
+def test_an_arm_of_drives_is_held_at_its_start_until_a_drive_acts(kind):
+    """A drive that is enabled, without gains and torque, does not act. Afterwards the other joints fall."""
+    mechanism = described(kind)
+    bench = Bench(mechanism, plant_of(mechanism), lambda name, wire: None)
+    bench.run(0.05)
+    motor, start = bench.buses.drives[2].motor, np.array([joint.start for joint in mechanism.streamed])
+    motor.stop()
+    motor.state.active, motor.state.holding = True, False
+    bench.run(0.05)
+    assert np.array_equal(bench.plant.q, start) and not np.any(bench.plant.v)
+    motor.command = Command(torque=1.0)
+    bench.run(0.05)
+    assert np.all(np.abs(bench.plant.q - start) > 1e-4)
+
+
+def test_a_drive_that_closes_its_own_position_loop_acts():
+    """Its gains are not in the command."""
+    mechanism = described("odrive-can")
+    bench = Bench(mechanism, plant_of(mechanism), lambda name, wire: None)
+    bench.run(0.05)
+    motor = bench.buses.drives[2].motor
+    motor.state.active, motor.command = True, Command()
+    motor.hold(20.0, 0.16, 0.0, 0.0)
+    bench.run(0.05)
+    assert not bench.buses.limp and np.any(bench.plant.v)
+
+
+@pytest.mark.parametrize(("name", "register"), [("so101_sts", feetech.ENABLE), ("aloha_like", dynamixel.ENABLE)])
+def test_an_arm_of_servos_is_held_at_its_start_until_a_servo_is_switched_on(name, register):
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
+    bench = Bench(mechanism, plant_of(mechanism), lambda name, wire: None)
+    bench.run(0.2)
+    start = np.array([joint.start for joint in mechanism.streamed])
+    assert np.array_equal(bench.plant.q, start) and not np.any(bench.plant.v)
+    bench.buses.servos[0].put(register, 1)
+    bench.run(0.1)
+    assert np.max(np.abs(bench.plant.q - start)) > 1e-3

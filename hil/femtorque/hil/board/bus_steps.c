@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#define TOGETHER 1e-9 /* difference of times that count as equal, s */
+
 /* Return the sum of a quantity over both sides of a gear. */
 static double both(const double *of_joints, int64_t gear, int64_t output)
 {
@@ -46,10 +48,10 @@ static void look(const bus_line *line, double h, double now)
     }
 }
 
-/* Simulate the plant, with voltages at the motors of the other joints. Return 0
- * if the simulation of the plant fails. */
+/* Simulate the plant, with voltages at the motors of the other joints. A held
+ * plant does not move. Return 0 if the simulation of the plant fails. */
 int bus_steps(const bus_line *line, double since, double until,
-              const double *terminals)
+              const double *terminals, int held)
 {
     plant_steps *p = line->plant;
     double intervals = fmax(rint((until - since) / line->interval), 1.0);
@@ -62,7 +64,7 @@ int bus_steps(const bus_line *line, double since, double until,
         p->volts[line->motors[i]] = terminals[i];
     for (i = 0; i < (int64_t)intervals; i++) {
         look(line, h, since + (double)i * h);
-        if (p->take(p->arm, h / (double)steps, steps) < steps)
+        if (!held && p->take(p->arm, h / (double)steps, steps) < steps)
             break;
     }
     for (k = 0; k < line->drives; k++)
@@ -80,4 +82,22 @@ void bus_look(const bus_line *line, plant_steps *seen)
         seen->v[j] = both(p->v, line->motors[j], line->outputs[j]);
         seen->current[j] = p->current[line->motors[j]];
     }
+}
+
+/* Simulate the joints up to the present time. The arm is held until a servo or
+ * drive acts on its joint for the first time. */
+void bench_bring_up(void *of)
+{
+    bench *b = of;
+    double now = parts_seconds(b->clock);
+    if (!(now - b->at > TOGETHER))
+        return;
+    if (b->line == 0 || b->clock->stale) {
+        b->pass();
+        return;
+    }
+    b->held = b->held && !bus_acts(b->line);
+    if (!bus_steps(b->line, b->at, now, b->still, b->held))
+        b->stuck();
+    b->at = now;
 }

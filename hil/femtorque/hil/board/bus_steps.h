@@ -2,6 +2,7 @@
 #ifndef BUS_STEPS_H
 #define BUS_STEPS_H
 
+#include "parts.h"
 #include "plant_steps.h"
 
 /* A servo. terminal: returns the voltage at the servo's motor from now on, V;
@@ -43,9 +44,24 @@ typedef struct {
     double interval;
 } bus_line;
 
+/* Servos and drives without a board. at: time up to which the joints are
+ * simulated, s. held: the arm is held at its start. line: 0 if the plant is in
+ * Python. still (joints,): voltages of the other motors. pass: Python simulates
+ * the joints. stuck: the simulation of the plant has failed. */
+typedef struct {
+    parts *clock;
+    bus_line *line;
+    const double *still;
+    double at;
+    int32_t held;
+    void (*pass)(void);
+    void (*stuck)(void);
+} bench;
+
 int bus_acts(const bus_line *line);
 int bus_steps(const bus_line *line, double since, double until,
-              const double *terminals);
+              const double *terminals, int held);
 void bus_look(const bus_line *line, plant_steps *seen);
+void bench_bring_up(void *of);
 
 #endif

@@ -51,7 +51,7 @@ class BusSteps:
         servos, V."""
         assert self.plant is not None
         self.supply(supply)
-        if not self._lib.bus_steps(self.line, since, until, library()[0].from_buffer("double[]", voltage)):
+        if not self._lib.bus_steps(self.line, since, until, library()[0].from_buffer("double[]", voltage), False):
             raise self.plant.refusal()
 
 

@@ -78,7 +78,7 @@ static void move(coupled *b, double time)
 /* Simulate the plant with the servos and drives that turn its joints. */
 static void serve(const coupled *b, double until)
 {
-    if (!bus_steps(b->line, b->plant_at, until, b->terminals))
+    if (!bus_steps(b->line, b->plant_at, until, b->terminals, 0))
         b->stuck();
     if (b->plant != b->line->plant)
         bus_look(b->line, b->plant);

@@ -7,27 +7,35 @@ bytes of a socket."""
 
 from __future__ import annotations
 
+import os
+import select
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism import Bus, Mechanism
 from femtorque.hil.board.buses import Buses, Plug, adapter_bits
+from femtorque.hil.board.coupled import library
 from femtorque.hil.board.served_port import ServedPort
 from femtorque.hil.board.terminal_port import TerminalPort
 from femtorque.hil.bus import Adapter, Gateway, OneWire, Tap, Wire
 from femtorque.hil.clock import OwnClock
 from femtorque.hil.plant import Driven
 
-PACE = 1e-3  # time between two reads of the ports, s
+PACE = 1e-3  # largest time between two steps while no program sends, s
+AHEAD = 5e-3  # largest time by which answers come earlier than on a real bus, s
+PRIORITY = 50  # of SCHED_FIFO; a PC's board has 60
 LONGEST = 0.05  # largest simulated time per step, s; on a slow computer the joints lag behind real time
 
 
 class Bench:
     """Drives, buses and the arm, with a clock. plug: connects other nodes to the wire of a bus. seconds: time since
-    power-on. The arm is held at its start until a drive is enabled for the first time.
+    power-on. The arm is held at its start until a drive acts on its joint for the first time. An enabled drive with
+    zero gains and zero torque does not act. C moves the joints (bus_steps.c).
     """
 
     def __init__(self, mechanism: Mechanism, plant: Driven, plug: Plug) -> None:
@@ -41,9 +49,20 @@ class Bench:
         supply = mechanism.board.bus_voltage
         self.buses = Buses(lambda: self.clock, mechanism, [(joint, None) for joint in mechanism.streamed], plant,
                            lambda: supply, plug)
-        self._at, self._still, self._held = 0.0, np.zeros(len(mechanism.streamed)), True
-        for drive in self.buses.all.values():
-            drive.catch_up = self.catch_up
+        self._ffi, self._lib = library()
+        self._parts, self._still = self.clock.parts, np.zeros(len(mechanism.streamed))
+        failed = {"onerror": self._parts.refuse}
+        self._calls = {"pass": self._ffi.callback("void(void)", self._move, **failed),
+                       "stuck": self._ffi.callback("void(void)", self._stuck, **failed)}
+        self.state = self._ffi.new("bench *", {
+            "clock": self._ffi.cast("parts *", _address(self._parts.ffi, self._parts.state)), "held": True,
+            "still": self._ffi.from_buffer("double[]", self._still), **self._calls})
+        bring_up, of = (_address(self._ffi, at) for at in (self._lib.bench_bring_up, self.state))
+        for one in self.buses.all.values():
+            one.catch_up_in_c(self.catch_up, bring_up, of)
+            one.on_change = self._changed
+        self.buses.on_change = self._changed
+        self._changed()
 
     @property
     def seconds(self) -> float:
@@ -56,28 +75,52 @@ class Bench:
 
     def catch_up(self) -> None:
         """Move the joints to the present time."""
-        if self.clock.seconds - self._at > 1e-9:
-            since, self._at = self._at, self.clock.seconds
-            self._held = self._held and not self.buses.driving
-            if self._held:
-                self.buses.idle(since, self._at)
-            else:
-                self.buses.move(since, self._at, self._still)
+        self._lib.bench_bring_up(self.state)
+        self._parts.check()
 
+    def _changed(self) -> None:
+        """Let Python make the next move, because a supply or a direction has changed."""
+        self._parts.state.stale = True
+
+    def _move(self) -> None:
+        """Move the joints in Python."""
+        state, self._parts.state.stale = self.state, False
+        since, state.at = state.at, self.clock.seconds
+        state.held = state.held and self.buses.limp
+        if state.held:
+            self.buses.idle(since, state.at)
+        else:
+            self.buses.move(since, state.at, self._still)
+        state.line = self.buses.steps.line or self._ffi.NULL
+
+    def _stuck(self) -> None:
+        assert self.buses.steps.plant is not None
+        raise self.buses.steps.plant.refusal()
+
+    def wait(self) -> None:
+        """Wait for other programs, but not long."""
+        time.sleep(PACE)
 
     def look(self) -> int:
         """Take what other programs have sent. Return the number of frames."""
         return 0
 
+    def answer(self, most: float = AHEAD) -> None:
+        """Let time pass until all frames are sent and answered, or for `most` seconds at most."""
+        self.clock.settle(most)
+        self.run(0.0)
+
     def serve(self, until: Callable[[], bool]) -> None:
-        """Run in real time until until() is true."""
-        last = time.monotonic()
+        """Run in real time until until() is true. Time runs ahead while frames wait for their answers, so that the
+        programs get the answers at once."""
+        start = time.monotonic() - self.seconds
         while not until():
-            time.sleep(PACE)
-            self.look()
-            now = time.monotonic()
-            self.run(min(now - last, LONGEST))
-            last = now
+            self.wait()
+            late = time.monotonic() - start - self.seconds
+            start += max(late - LONGEST, 0.0)
+            self.run(min(max(late, 0.0), LONGEST))
+            if self.look() and -late < AHEAD:
+                self.answer(AHEAD + min(late, 0.0))
 
 
 class DrivesAlone(Bench):
@@ -116,6 +159,25 @@ class DrivesAlone(Bench):
             return Tap(wire, send)
         return Gateway(Adapter(wire, *adapter_bits(self.mechanism, bus)), send)
 
+    def run(self, seconds: float) -> None:
+        super().run(seconds)
+        for _, gateway in self._gateways:
+            gateway.flush()
+
     def look(self) -> int:
         """Read the frames that programs have sent. Returns their number."""
         return sum(gateway.take(data) for port, gateway in self._gateways if (data := port.receive()))
+
+    def wait(self) -> None:
+        select.select([port for port, _ in self._gateways], [], [], PACE)
+
+    def serve(self, until: Callable[[], bool]) -> None:
+        """Run in real time until until() is true. If the system permits it, the class is that of a PC's board, and the
+        priority is below the board's."""
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        super().serve(until)
+
+
+def _address(ffi: Any, pointer: Any) -> int:
+    return int(ffi.cast("uintptr_t", pointer))

@@ -30,6 +30,10 @@ class ServedPort:
         self._host: socket.socket | Cable | None = None
         self._first: bytes | None = None  # first bytes of a client, until they contain a frame; then None
 
+    def fileno(self) -> int:
+        """Return the descriptor on which bytes or the next client arrive."""
+        return (self._host if isinstance(self._host, socket.socket) else self._server).fileno()
+
     def plug_in(self) -> Cable:
         """Return a cable whose host is in the same process. A new host replaces the previous host."""
         self._hang_up()

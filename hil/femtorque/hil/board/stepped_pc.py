@@ -151,7 +151,7 @@ class SteppedPc(Bench):
             self._nodes[name] = Gateway(adapter, back)
         else:
             self._nodes[name] = adapter
-            adapter.take = lambda frame: back(to_record(frame))
+            adapter.hear(lambda frame: back(to_record(frame)))
 
     def _after(self) -> float:
         """Return the time of one direction of an adapter, s."""
@@ -264,6 +264,9 @@ class SteppedPc(Bench):
     def _pass(self, until: float) -> None:
         if (left := until - self.seconds) > 1e-12:
             super().run(left)
+            for node in self._nodes.values():
+                if isinstance(node, Gateway):
+                    node.flush()
 
     def run(self, seconds: float) -> None:
         self.run_until(self.seconds + seconds)

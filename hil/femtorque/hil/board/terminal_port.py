@@ -15,6 +15,9 @@ class TerminalPort:
         os.set_blocking(self._ours, False)
         self.url = os.ttyname(self._theirs)
 
+    def fileno(self) -> int:
+        return self._ours
+
     def receive(self) -> bytes:
         """Return the bytes that have arrived."""
         try:

@@ -153,6 +153,19 @@ int parts_fire(parts *l, int64_t next, uint64_t order)
     return l->attend;
 }
 
+/* Let time pass without a processor: handle all events up to a cycle and before
+ * Python's next event. Return 1 once Python has been called. */
+int parts_run(parts *l, int64_t until, int64_t next)
+{
+    const due *d;
+    l->attend = 0;
+    while (!l->attend && (d = first(l)) != 0 && d->at <= until && d->at < next) {
+        l->count->now = d->at;
+        act(l, d);
+    }
+    return l->attend;
+}
+
 /* -- ports --------------------------------------------------------------- */
 
 /* Set the pins of a port's output register. */

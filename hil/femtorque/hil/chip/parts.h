@@ -137,6 +137,7 @@ void parts_announce(parts *l);
 void parts_look(parts *l);
 int64_t parts_next(const parts *l);
 int parts_fire(parts *l, int64_t next, uint64_t order);
+int parts_run(parts *l, int64_t until, int64_t next);
 int parts_read(parts *l, uint32_t what, uint64_t *value);
 int parts_write(parts *l, uint32_t what, uint32_t value);
 void port_set(parts *l, int32_t number, uint32_t levels);

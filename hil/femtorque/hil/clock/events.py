@@ -121,13 +121,26 @@ class OwnClock(EventClock):
 
     def __init__(self) -> None:
         super().__init__(Events())
-        self.parts.state.hz = 1e12
+        self.parts.state.hz, self.parts.stop = 1e12, self._events.attend
 
     def run(self, seconds: float) -> None:
         """Let a number of seconds pass."""
+        until = self._events.now + round(seconds * self.parts.state.hz)
+        self._act(until)
+        self._events.now = until
+
+    def settle(self, most: float) -> None:
+        """Let time pass until nothing is planned, or for `most` seconds at most."""
+        self._act(self._events.now + round(most * self.parts.state.hz))
+
+    def _act(self, until: int) -> None:
+        """Do all actions up to a cycle."""
         events = self._events
-        until = events.now + round(seconds * self.parts.state.hz)
-        while (at := events.next()) <= until:
+        while True:
+            at = events.next_here()
+            if self.parts.do("parts_run", until, at):
+                continue
+            if at > until:
+                break
             events.now = at
             events.fire()
-        events.now = until

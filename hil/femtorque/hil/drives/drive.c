@@ -176,14 +176,14 @@ double drive_step(void *of, double seconds, double now, double angle,
     return torque;
 }
 
-/* Return true if the output turns freely: the drive is off, or the command has
- * zero gains and at most one step of torque. No code of the torque's field
- * stands for exactly zero. */
+/* Return true if the output turns freely: the drive is off, or has no position
+ * loop and a command with zero gains and at most one step of torque. No code of
+ * the torque's field stands for exactly zero. */
 int drive_limp(const void *of)
 {
     const drive *d = of;
     const motor *m = d->motor;
     return !(d->powered && m->active) ||
-           (!m->standing && m->kp == 0.0 && m->kd == 0.0 &&
+           (!m->standing && !m->holding && m->kp == 0.0 && m->kd == 0.0 &&
             fabs(m->asked) <= d->ranges.torque / TORQUE_STEPS);
 }

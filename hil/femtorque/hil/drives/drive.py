@@ -209,6 +209,6 @@ class Drive(CaughtUp, OnWire, ABC):
 
     @property
     def limp(self) -> bool:
-        """True if the output turns freely: the drive is off, or the command has zero gains and at most one step of
-        torque. The torque's field has no code for exactly zero."""
+        """True if the output turns freely: the drive is off, or has no position loop and a command with zero gains and
+        at most one step of torque. The torque's field has no code for exactly zero."""
         return bool(self._lib.drive_limp(self.state))
