@@ -28,6 +28,7 @@ from femtorque.codegen.control.park import SAGS_S  # noqa: E402
 from femtorque.codegen.drive import DATA_BITRATES, DRIVES, FAMILIES, Wire, bus_load  # noqa: E402
 from femtorque.codegen.drive.budget import servo_load  # noqa: E402
 from femtorque.codegen.drive.catalogue import CATALOGUE, SERVOS  # noqa: E402
+from femtorque.codegen.drive.family import Family  # noqa: E402
 from femtorque.codegen.emit.blink import PATTERNS, WORDS  # noqa: E402
 from femtorque.codegen.mechanism import MOTORS, Control, Safety  # noqa: E402
 from femtorque.codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
@@ -43,7 +44,8 @@ GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this
 def pages() -> dict[str, str]:
     """Return {file name: text} of every page."""
     made = {"mechanism-files.md": {"keys": "\n".join(_sections("", MechanismTable))}, "boards.md": boards(),
-            "drives.md": drives(), "motors.md": motors(), "faults.md": faults()}
+            "drives.md": drives(), "motors.md": motors(), "faults.md": faults(),
+            "pc.md": {"dead": table(("drives", "then"), [(family.title, family.notes[3]) for family in _families()])}}
     return {name: filled(ROOT / "docs" / name, parts) for name, parts in made.items()} | {
         "protocol.md": protocol(), "api.md": api(),
         "../examples/three_link.ipynb": notebook(ROOT / "examples" / "three_link.py")}
@@ -86,11 +88,11 @@ def notebook(script: Path) -> str:
 
 def drives() -> dict[str, str]:
     """Return the tables of the drives, and of the load of a bus."""
-    on_can = sorted((family for family in FAMILIES.values() if family.wire is None),
-                    key=lambda family: family.notes.count("no"))
+    every = _families()
+    on_can = [family for family in every if family.wire is None]
     return {
         "families": table(("family", "reports its ranges", "reports if it is enabled", "reports errors",
-                           "reaction to missing commands"), [(family.title, *family.notes) for family in on_can]),
+                           "reaction to missing commands"), [(family.title, *family.notes) for family in every]),
         "unknown": "- the range of the torque of "
                    + _listed([family.title for family in on_can if not family.torque_known])
                    + "\n- the range of the position of "
@@ -107,6 +109,11 @@ def drives() -> dict[str, str]:
         "dynamixel_rates": _dynamixel_rates(),
         "dynamixel": _servo_table("dynamixel"),
         "dynamixel_loads": _wire_load(Wire("dynamixel", 2e6), "dynamixel-xm430-w350", (1, 2, 4, 6, 7, 12))}
+
+
+def _families() -> list[Family]:
+    """Return all families. The families that report most come first."""
+    return sorted(FAMILIES.values(), key=lambda family: (family.wire is not None, family.notes.count("no")))
 
 
 def _bus_loads() -> str:

@@ -151,9 +151,8 @@ REASONS: dict[str, str] = {
         "may_be_running", "mark_unpowered", "contradicts_feedback", "ft_bus_supply")),
         "the theorems of ft_cutoff.c have the cut of the supply; tests hold the doubt about a servo"),
     **dict.fromkeys((*(f"src/bus/ft_bus.c:{name}" for name in ("room", "aim")),
-                     *(f"src/families/ft_feetech.c:{name}" for name in ("clamp", "ahead", "aim")),
-                     *(f"src/families/ft_sts.c:{name}" for name in (
-                         "store_goal", "pack_goals", "signed_word", "fits", "strains", "watch"))),
+                     "src/bus/ft_goal.c", "src/families/ft_feetech.c:aim",
+                     *(f"src/families/ft_sts.c:{name}" for name in ("pack_goals", "signed_word", "watch"))),
                     "it is for servos that close their own loop, on a PC alone: tests run the program of a PC"),
     "src/bus/ft_bus.c:take_beat": "heartbeats of ODrives: tests and the campaign hold them",
     "src/bus/ft_bus.c:wait_for_beat": "heartbeats of ODrives: tests and the campaign hold them",

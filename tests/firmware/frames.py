@@ -17,7 +17,7 @@ HZ, SERVOS = 500, 6
 ROW = ("typedef struct { uint32_t id, reply; float step, position, velocity, torque, kp, kd, share, scale, gear; } "
        "ft_drive_config;\n")
 CONFIG = (f"#pragma once\n#include <stdint.h>\n{ROW}#define FT_WIRES 1\n#define FT_WIRE_MOST {SERVOS}u\n"
-          "#define FT_SILENT_TICKS 5u\n#define FT_WATCHDOG_MS 20u\n")
+          "#define FT_SILENT_TICKS 5u\n#define FT_WATCHDOG_MS 20u\n#define FT_SERVO_LOOP 0\n")
 CDEF = ROW + """
 typedef struct { uint32_t id, size; uint8_t data[%d]; } ft_frame;
 typedef struct { float position, velocity, kp, kd, torque, share, least, most, seen; } ft_drive_target;
@@ -79,7 +79,7 @@ class Port:
 def compiled(*modules: str, size: int = 8, cdef: str = "") -> tuple[cffi.FFI, Any]:
     """Compile modules of drive families, ft_<module>.c. size: bytes of the longest frame. cdef: declarations."""
     own, names = application(), [f"ft_{module}.{end}" for module in modules for end in "ch"]
-    files = {name: own[name].read_text() for name in ("ft_frame.h", "ft_field.h", "ft_drive.h", *names)}
+    files = {name: own[name].read_text() for name in ("ft_frame.h", "ft_field.h", "ft_drive.h", "ft_goal.h", *names)}
     files |= {"ft_config.h": CONFIG, "ft_model.h": f"#define FT_TICK_HZ {HZ}\n",
               "ft_frame_bytes.h": f"#define FT_FRAME_BYTES {size}u\n"}
     return app.load(files, CDEF % size + cdef + "".join(map(CALLS.format, modules)))

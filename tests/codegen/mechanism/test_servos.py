@@ -10,7 +10,7 @@ from femtorque.codegen.board import load_board, served
 from femtorque.codegen.board.fieldbus import lines
 from femtorque.codegen.common import MECHANISMS, BadInput
 from femtorque.codegen.control import joint_constants
-from femtorque.codegen.control.drives import drive_rows, setting_rows
+from femtorque.codegen.control.drives import drive_rows, loop_gain, setting_rows
 from femtorque.codegen.drive import DRIVES
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.verify import examine
@@ -18,6 +18,7 @@ from femtorque.hil.drives.families.dynamixel.servo import MODELS
 
 SO101 = MECHANISMS / "so101_sts.toml"
 PAN = 'drive = { type = "feetech-sts3215-12v", bus = "servos", id = 1 }'
+VOLTS = "bus_voltage = 12.0"
 
 
 def changed(tmp_path, *changes: tuple[str, str]):
@@ -40,9 +41,6 @@ def test_a_servos_motor_comes_from_the_catalogue_or_the_file(tmp_path):
     assert lift.drive.pd == "board" and lift.drive.servo.zero == 2048
 
 
-VOLTS = "bus_voltage = 12.0"
-
-
 def test_a_supply_outside_a_servos_range_is_refused(tmp_path):
     assert DRIVES["feetech-sts3215-7v4"].servo.supply == pytest.approx((4.93, 9.87), abs=0.01)
     with pytest.raises(BadInput, match=r"board.bus_voltage = 48.0: is the supply of joint 'shoulder_pan', and "
@@ -56,10 +54,17 @@ def test_a_supply_a_tenth_off_the_servos_is_warned_of(tmp_path, volts, warned):
     assert any("feetech-sts3215-12v is made for 12 V" in w for w in examine(arm).warnings) == warned
 
 
-@pytest.mark.parametrize("model", ["xl330-m288", "xl330-m077", "xc330-t288"])
-def test_a_servo_that_goes_on_when_its_watchdog_has_expired_is_refused(tmp_path, model):
-    with pytest.raises(BadInput, match=r"keeps its last current when the board dies: .*; another servo"):
-        changed(tmp_path, *[("feetech-sts3215-12v", f"dynamixel-{model}")] * 6)
+@pytest.mark.parametrize("name", [name for name, kind in DRIVES.items() if kind.servo and "330-" in name])
+def test_a_servo_that_goes_on_when_its_watchdog_has_expired_closes_its_own_loop(tmp_path, name):
+    kind = DRIVES[name]
+    ku = kind.servo.loop.usual * kind.servo.stiffness()
+    every = [("feetech-sts3215-12v", name), ("velocity = 4.0, effort = 2.9", "velocity = 4.0, effort = 0.2"),
+             ("ku = 12.0, kv = 0.6", f"ku = {ku}, kv = 0.0")] * 6
+    wire = ('kind = "sts"', 'kind = "dynamixel"'), (VOLTS, f"bus_voltage = {kind.servo.volts}")
+    arm = changed(tmp_path, *wire, *every)
+    assert {(j.drive.pd, loop_gain(j)) for j in arm.joints} == {("drive", kind.servo.loop.usual)}
+    with pytest.raises(BadInput, match=r"keeps its last current when the board dies: .*; pd = \"drive\""):
+        changed(tmp_path, *wire, *every, ("id = 1", 'id = 1, pd = "board"'))
 
 
 @pytest.mark.parametrize("name", [name for name in DRIVES if name.startswith("dynamixel")])

@@ -229,16 +229,16 @@ def test_the_so101_can_have_drives_on_a_bus(tmp_path, drive, board, kind, rate):
 
 
 def test_a_pc_is_offered_for_endless_drives_with_the_words_that_its_owner_must_accept(tmp_path):
-    for drive, refusal in (("odrive-s1", "go on with the last command"), ("dynamixel-xm540-w270", "let the arm fall")):
-        path = write_new_file("so101", tmp_path / f"{drive}.toml", robot("so101.urdf"), Choice("pc", drive=(drive,)))
-        with pytest.raises(BadInput, match=refusal):
-            examine(load_mechanism(path))
-        path.write_text(path.read_text().replace("# accept", "accept"))
-        assert examine(load_mechanism(path))
-    arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"),
-                                        Choice("pc", drive=("feetech-sts3215-12v",))))
-    assert not examine(arm).warnings and arm.control.rate_hz == 250 and arm.buses[0].name == "servos"
-    assert [drives.loop_gain(joint) for joint in arm.streamed] == 6 * [16]
+    path = write_new_file("so101", tmp_path / "odrive.toml", robot("so101.urdf"), Choice("pc", drive=("odrive-s1",)))
+    with pytest.raises(BadInput, match="go on with the last command"):
+        examine(load_mechanism(path))
+    path.write_text(path.read_text().replace("# accept", "accept"))
+    assert examine(load_mechanism(path))
+    for drive, gain in (("feetech-sts3215-12v", 16), ("dynamixel-xm430-w350", 800)):
+        arm = load_mechanism(write_new_file("so101", tmp_path / f"{drive}.toml", robot("so101.urdf"),
+                                            Choice("pc", drive=(drive,))))
+        assert not examine(arm).warnings and arm.control.rate_hz == 250 and arm.buses[0].name == "servos"
+        assert [drives.loop_gain(joint) for joint in arm.streamed] == pytest.approx(6 * [gain], rel=0.002)
     with pytest.raises(BadInput, match="has no outputs for motors; --drive"):
         write_new_file("two", tmp_path / "two.toml", robot("so101.urdf"), Choice("pc"))
 

@@ -12,78 +12,25 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.board import Times
-from femtorque.codegen.common import Refused
-from femtorque.codegen.drive import family_of
 from femtorque.codegen.mechanism import Mechanism
-from femtorque.codegen.motion import Trajectory, from_rows, knots
-from femtorque.codegen.verify.without_hardware import run_on
+from femtorque.codegen.motion import knots
 from femtorque.codegen.wire import Codec, FrameReader, Status, messages as m
 from femtorque.hil.board import SteppedPc, VirtualBoard
-from femtorque.hil.board.drives_alone import Bench
 from femtorque.hil.board.stepped_pc import CLASSIC, TIME, of_record
-from femtorque.hil.drives.families.feetech.servo import ENABLE, LIMIT, D, P
 from femtorque.hil.plant import plant_of
 from femtorque.hil.play import play_motion
 from femtorque.host.board import Board
-from femtorque.host.link import Configuration, Session
-from femtorque.host.link.session import Faulted
+from femtorque.host.link import Configuration
 from femtorque.host.stream import Interrupts, stream
 from tests.support.bus_arm import arm, described, file_of
-from tests.support.pc import aloha, armed, on_pc, program_of, so101, stepped
+from tests.support.pc import armed, drives_of, motion_of, on_pc, played, program_of, settle, so101, state, stepped
 from tests.support.suite import HANG
 
-STATE = {number: name for name, (number, _) in m.STATES.items()}
 FAULT = {number: name for name, (number, *_) in m.FAULTS.items()}
-
-
-def state(session: Session) -> str:
-    session.pump()
-    return STATE[session.status.state]
-
-
-def settle(board: SteppedPc, session: Session, seconds: float, talk: bool = True) -> str:
-    """Let time pass, with a host that talks or is silent, and return the state."""
-    for _ in range(round(seconds / 0.02)):
-        board.run(0.02)
-        if talk:
-            session.pump()
-    return state(session)
 
 
 def start(board: SteppedPc) -> list[float]:
     return [joint.start for joint in board.mechanism.streamed]
-
-
-def drives_of(board: SteppedPc):
-    return list(board.buses.all.values())
-
-
-def motion_of(mechanism: Mechanism, seconds: float = 0.6, way: tuple[float, ...] = (0.2,)) -> Trajectory:
-    """Return a motion from the start to each distance of `way` in turn, rad. seconds: of each part."""
-    begin = np.array([joint.start for joint in mechanism.streamed])
-    at, rest = [begin, *(begin + x for x in way)], np.zeros((len(way) + 1, len(begin)))
-    times = [seconds * k for k in range(len(at))]
-    return from_rows([j.name for j in mechanism.streamed], times, at, rest, rest)
-
-
-def played(board: SteppedPc, session: Session, motion: Trajectory | None = None) -> np.ndarray:
-    """Stream a motion. Return the plant's rms error (J,) over it, rad, against the target of its own time."""
-    motion = motion or motion_of(board.mechanism)
-    rows: list[tuple[float, np.ndarray]] = []
-    on = board.clock.after
-
-    def look() -> None:
-        board.catch_up()
-        rows.append((board.seconds, np.array(board.plant.q)))
-        on(5e-3, look)
-
-    on(0.0, look)
-    assert stream(session, knots(motion, board.mechanism)).ended == "done"
-    at, q = np.array([t for t, _ in rows]), np.array([row for _, row in rows])
-    shifts = np.arange(at[0], at[-1] - 0.5 * motion.duration, 1e-3)  # the motion begins at one of them
-    errors = [motion.at(np.clip(at - s, 0.0, motion.duration))[0] - q for s in shifts]
-    best = min(errors, key=lambda e: float(np.sum(e**2)))
-    return np.sqrt(np.mean(best**2, axis=0))
 
 
 @pytest.mark.parametrize("rate", [1000, 200])
@@ -106,65 +53,6 @@ def test_can_fd_and_long_identifiers_carry_an_arm(kind):
         armed(board, session)
         assert settle(board, session, 0.1) == "HOLD"
         assert np.all(played(board, session) < 1e-3)
-
-
-@pytest.mark.parametrize("mechanism", [so101(), pytest.param(aloha(), marks=pytest.mark.assure)],
-                         ids=lambda m: m.name)
-def test_servos_are_moved_over_a_plain_wire(mechanism):
-    """STS servos have 17 mrad of play. Dynamixel servos are asked one by one at first: many ticks have no answer."""
-    with stepped(mechanism) as (board, session):
-        board.run(3.0)
-        armed(board, session)
-        settle(board, session, 0.2)
-        lost = session.drives.lost
-        assert np.all(played(board, session) < 0.5 * 17e-3)
-        assert state(session) == "HOLD" and session.drives.lost == lost
-
-
-@pytest.mark.parametrize("rate", [100, 200])
-def test_servos_with_their_own_loops_follow_a_motion_and_keep_their_stored_gains(rate):
-    """The gears have 1 degree of play."""
-    with stepped(so101(rate, holds=True)) as (board, session):
-        armed(board, session)
-        assert settle(board, session, 0.1) == "HOLD"
-        assert np.all(played(board, session, motion_of(board.mechanism, 1.0, (0.5, 0.0, 0.5))) < 5e-3)
-        assert all(d.get(D) == 0 and d.stored[D] == 32 for d in drives_of(board))
-
-
-@pytest.mark.parametrize("after", [0.5, 0.9, 1.2])
-def test_servos_with_their_own_loops_hold_the_arm_near_its_limits_after_a_kill(after):
-    """The kill comes in a motion that ends 20 mrad before a limit."""
-    with stepped(so101(200, holds=True)) as (board, session):
-        joints = board.mechanism.streamed
-        way = min(j.limits.upper - j.start for j in joints) - 0.02
-        armed(board, session)
-        board.clock.after(after, board.process.kill)
-        with pytest.raises(Refused, match="the program has ended"):
-            stream(session, knots(motion_of(board.mechanism, 1.4, (way,)), board.mechanism))
-        began, speed = np.array(board.plant.q), np.abs(board.plant.v)
-        rows = []
-        for _ in range(400):
-            Bench.run(board, 0.005)
-            rows.append(np.array(board.plant.q))
-        farthest, last = np.max(rows, axis=0), np.ptp(rows[-100:], axis=0)
-        assert np.all(farthest - began <= np.array([run_on(j) for j in joints]) * speed + 17e-3)  # and the play
-        assert all(d.driving for d in drives_of(board))
-        assert np.all(last < 17.5e-3 + 2 * math.tau / 4096)  # the play and two counts
-        assert np.all(board.plant.q <= np.array([j.limits.upper for j in joints]) + 9e-3)  # half of the play
-
-
-@pytest.mark.parametrize("wrong", [(P, 40), (LIMIT, 5, 2), (ENABLE, 0)])
-def test_a_servo_that_does_not_do_what_its_loop_must_is_a_fault(wrong):
-    with stepped(so101(200, holds=True)) as (board, session):
-        armed(board, session)
-        assert settle(board, session, 0.2) == "HOLD"
-        lift = drives_of(board)[1]
-        board.clock.after(0.2, lambda: lift.put(*wrong))
-        with pytest.raises(Faulted, match="DRIVE_FAULT at joint shoulder_lift"):
-            stream(session, knots(motion_of(board.mechanism, 1.0, (0.5, 0.0)), board.mechanism))
-        settle(board, session, 0.1)
-        words = family_of(board.mechanism.streamed[1].drive.type).errors.words(session.drives.error[1])
-        assert words == ("load differs from the position loop" if wrong[0] == LIMIT else "")
 
 
 def test_an_arm_without_its_host_is_held_where_it_is():
@@ -252,29 +140,6 @@ def test_the_second_process_switches_the_drives_off_when_the_first_is_killed():
         assert b"switched off" in board.said_at_the_end()
         heard = [f.data[-1] for f in board.collected("can1")]
         assert heard and set(heard) == {0xFD}
-
-
-@pytest.mark.parametrize("delay, ends", [(2e-3, "HOLD"), (6e-3, "FAULT")])
-def test_answers_that_come_a_tick_late_are_not_believed(delay, ends):
-    """A tick lasts 5 ms, and a wire's packets 1.5 ms. Late answers would be taken for those to the next question."""
-    with stepped(so101()) as (board, session):
-        armed(board, session)
-        settle(board, session, 0.1)
-        board.times = Times(delay)
-        assert settle(board, session, 0.4) == ends
-        assert ends == "HOLD" or FAULT[session.status.fault] == "DRIVE_SILENT"
-
-
-def test_a_wire_comes_back_into_step_after_late_answers():
-    with stepped(so101()) as (board, session):
-        armed(board, session)
-        settle(board, session, 0.1)
-        board.times = Times(6e-3)
-        board.run(6e-3)
-        board.times = Times()
-        settle(board, session, 0.1)
-        lost = session.drives.lost
-        assert settle(board, session, 0.2) == "HOLD" and session.drives.lost == lost
 
 
 def test_an_adapter_that_is_pulled_is_a_fault_of_its_bus():

@@ -206,15 +206,19 @@ def test_that_a_motor_floats_while_it_is_off_and_a_duty_is_a_share_of_the_supply
     assert [math.isnan(v) for v in bench.settle(0.01)] == [True, False]
 
 
-def test_that_position_mode_gives_a_duty_by_its_p_gain_within_the_goal_of_duty():
-    """The factory gain is 800 / 128 steps of duty per count, a full duty 885. A servo that is switched on holds."""
-    bench = Bench()
+@pytest.mark.parametrize(("model", "steps"), [("xm430-w350", 800 / 128), ("xl330-m288", 400 / 256)])
+def test_that_position_mode_gives_a_duty_by_its_p_gain_within_the_goal_of_duty(model, steps):
+    """steps: factory gain, steps of duty per count. A full duty is 885. A servo that is switched on holds. A D gain is
+    not modelled."""
+    bench, volts = Bench(model=model), MODELS[model].volts
     bench.write(x.ENABLE, 1, 1)
     assert bench.settle(0.01) == [0.0, 0.0] and bench.read(x.GOAL_POSITION, 4)[0] == 2048
-    for away, duty in ((20, 20 * 6.25 / 885), (-40, -40 * 6.25 / 885), (1000, 1.0)):
+    for away, duty in ((20, 20 * steps / 885), (-40, -40 * steps / 885), (1000, 1.0)):
         assert bench.one(x.GOAL_POSITION, 4, 2048 + away) == (COMM_SUCCESS, 0)
-        assert bench.settle(0.01)[0] == pytest.approx(12.0 * duty, abs=0.1)
+        assert bench.settle(0.01)[0] == pytest.approx(volts * duty, abs=0.01 * volts)
     assert bench.one(x.GOAL_POSITION, 4, 4096) == (COMM_SUCCESS, x.LIMIT_ERROR)
-    bench.write(x.P_GAIN, 2, 400)
+    bench.write(x.P_GAIN, 2, 200)
     assert bench.one(x.GOAL_POSITION, 4, 2068) == (COMM_SUCCESS, 0)
-    assert bench.settle(0.01)[0] == pytest.approx(12.0 * 20 * 3.125 / 885, abs=0.1)
+    assert bench.settle(0.01)[0] == pytest.approx(volts * 20 * 200 / MODELS[model].divisor / 885, abs=0.01 * volts)
+    bench.write(x.D_GAIN, 2, 1)
+    assert math.isnan(bench.settle(0.01)[0])

@@ -197,7 +197,7 @@ def endless(mechanism: Mechanism) -> list[str]:
 
 def held(joint: Joint) -> bool:
     """Return True if a servo holds the joint at its last goal while the board sends nothing."""
-    return joint.drive is not None and joint.drive.servo is not None and joint.drive.pd == "drive"
+    return joint.drive is not None and joint.drive.type.servo is not None and joint.drive.type.servo.holds
 
 
 def off_supply(mechanism: Mechanism) -> list[str]:

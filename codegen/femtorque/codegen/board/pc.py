@@ -66,7 +66,7 @@ def _limited(mechanism: Mechanism) -> None:
                if drive.servo is not None and not fieldbus.held(joint)]
     if falling and mechanism.board.accept is None:
         refuse(mechanism, "board.use", mechanism.board.use, f"when the PC dies, {', '.join(falling)} let the arm fall",
-               f'pd = "drive", where the servo has a loop, or [board] accept = "{FALLS}"')
+               f'pd = "drive", or [board] accept = "{FALLS}"')
 
 
 def adapter_times(mechanism: Mechanism) -> dict[str, Times]:

@@ -86,8 +86,8 @@ def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
 def loop_gain(joint: Joint) -> int:
     """Return the P with which a servo's own loop has the stiffness of the joint's gains; 0 without this loop."""
     drive, motor = joint.drive, joint.motor
-    own = drive.type.servo if drive is not None and drive.pd == "drive" else None
-    if drive is None or own is None or motor is None:
+    own = drive.type.servo if drive is not None else None
+    if drive is None or own is None or motor is None or not own.holds:
         return 0
     own = replace(own, R=motor.R, K=motor.K, gear=motor.gear / drive.gear)
     return max(1, round(joint.gains.ku / own.stiffness(drive.gear)))
@@ -156,7 +156,7 @@ def _most(drive: Drive) -> float:
     own = drive.type.servo
     if drive.servo is None or own is None:
         return 0.0
-    return drive.servo.limit * (own.steps or 1)
+    return drive.servo.limit * (1 if own.holds else own.steps or 1)
 
 
 def _scale(joint: Joint) -> float:
@@ -164,7 +164,7 @@ def _scale(joint: Joint) -> float:
     goal's offset per duty for a servo with its own loop; else 0."""
     own = joint.drive.type.servo if joint.drive is not None else None
     if joint.drive is not None and own is not None and (gain := loop_gain(joint)):
-        return family_of(joint.drive.type).places.turn / (math.tau * own.loop * gain)
+        return family_of(joint.drive.type).places.turn / (math.tau * own.loop.duty * gain)
     if own is None or not own.ampere or joint.motor is None:
         return 0.0
     return 1.0 / (own.ampere * abs(joint.motor.K * joint.motor.gear))

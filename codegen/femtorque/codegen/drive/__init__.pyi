@@ -4,7 +4,7 @@ from .budget import (
     bus_load as bus_load, measured_after as measured_after)
 from .can import CLASSIC as CLASSIC
 from .catalogue import (
-    DRIVES as DRIVES, FAMILIES as FAMILIES, WIRES as WIRES, family_of as family_of, left_out as left_out)
+    DRIVES as DRIVES, FAMILIES as FAMILIES, WIRES as WIRES, family_of as family_of)
 from .family import (
     ALIKE as ALIKE, AT_LEAST as AT_LEAST, AT_MOST as AT_MOST, EQUAL as EQUAL, PLACE as PLACE,
     Configuration as Configuration, Configured as Configured, DriveType as DriveType, Family as Family,

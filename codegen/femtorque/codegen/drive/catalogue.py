@@ -17,14 +17,8 @@ DRIVES = {drive.name: drive for family in FAMILIES.values() for drive in family.
 CATALOGUE = tuple(drive for drive in DRIVES.values() if drive.servo is None)
 SERVOS = tuple(drive for drive in DRIVES.values() if drive.servo is not None)
 WIRES = {family.wire.kind: family for family in FAMILIES.values() if family.wire is not None}  # half duplex, by kind
-LEFT_OUT = {start: why for family in FAMILIES.values() for start, why in family.left_out.items()}
 
 
 def family_of(drive: DriveType) -> Family:
     """Return the descriptor of a drive's family."""
     return FAMILIES[drive.family]
-
-
-def left_out(name: str) -> str:
-    """Return the reason why the catalogue omits a type, or an empty text."""
-    return next((why for start, why in LEFT_OUT.items() if name.startswith(start)), "")

@@ -16,11 +16,22 @@ from femtorque.codegen.drive.can import CLASSIC, FD_SIZES, Frame
 
 
 @dataclass(frozen=True)
+class Loop:
+    """The position loop inside a servo. duty: per rad of the output, at a P of 1. usual: P that `init` writes. most:
+    largest P."""
+
+    duty: float
+    usual: int
+    most: int
+
+
+@dataclass(frozen=True)
 class Servo:
-    """The motor of a servo whose command is a duty or a current: a brushed motor, a gear, a one-turn encoder. volts:
-    nominal supply voltage, V. R ohm, K N m/A, inertia kg m^2: at the motor. viscous N m s/rad, coulomb N m: measured
-    friction at the output. range_v: the maker's lowest and highest supply voltage, V. If range_v is None, `supply`
-    ranges from two thirds to four thirds of `volts`."""
+    """The motor of a servo whose command is a duty, a current or a goal: a brushed motor, a gear, a one-turn encoder.
+    volts: nominal supply voltage, V. R ohm, K N m/A, inertia kg m^2: at the motor. viscous N m s/rad, coulomb N m:
+    measured friction at the output. range_v: the maker's lowest and highest supply voltage, V. If range_v is None,
+    `supply` ranges from two thirds to four thirds of `volts`. unsafe: the reason if the servo may only use its own
+    loop. holds: true if the servo uses this loop."""
 
     model: int  # number in the servo's model register
     volts: float
@@ -34,7 +45,9 @@ class Servo:
     steps: int = 0  # maximum number of these steps
     logic: float = 0.0  # signal voltage of the bus, V; 0 if not published
     range_v: tuple[float, float] | None = None
-    loop: float = 0.0  # duty of the servo's own loop per rad of the output, at a P of 1; 0 without this mode
+    loop: Loop = Loop(0.0, 0, 0)
+    unsafe: str = ""
+    holds: bool = False
 
     @property
     def supply(self) -> tuple[float, float]:
@@ -43,15 +56,15 @@ class Servo:
     def stiffness(self, gear: float = 1.0) -> float:
         """Return the stiffness of the servo's own loop at a P of 1 and nominal voltage, N m/rad at the joint. gear:
         turns of the output per turn of the joint. `self.gear` does not include this gear."""
-        return square(gear) * self.loop * self.volts * self.K * self.gear / self.R
+        return square(gear) * self.loop.duty * self.volts * self.K * self.gear / self.R
 
 
 @dataclass(frozen=True)
 class DriveType:
     """A type of drive. The drive computes the torque kp (q_d - q) + kd (q_d' - q') + torque; all quantities are at its
     output. position rad, velocity rad/s, torque N m: the fields have the range from -x to x. kp N m/rad, kd N m s/rad:
-    the fields have the range from 0 to x. servo: the motor of a servo, which closes no loop. For a servo, the no-load
-    speed and the stall torque come from the data sheet."""
+    the fields have the range from 0 to x. servo: the motor of a servo. For a servo, the no-load speed and the stall
+    torque come from the data sheet."""
 
     name: str
     family: str  # name of its family
@@ -133,6 +146,7 @@ class Fitted:
     reach: tuple[float, float] | None = None
 
 
+HOLDS = 'with `pd = "drive"` holds its last goal without end, and stays warm'
 EQUAL, ALIKE, PLACE, AT_MOST, AT_LEAST = "EQUAL", "ALIKE", "PLACE", "AT_MOST", "AT_LEAST"  # FT_RULE_ in C
 
 
@@ -291,7 +305,6 @@ class Family:
     velocity_known: bool = False
     torque_known: bool = False
     alone: str = ""  # behaviour while the board is silent, if the board cannot set this behaviour
-    left_out: Mapping[str, str] = field(default_factory=dict)  # {start of a name: reason} of refused types
     cut: str = ""  # `alone` with [safety.cutoff]
     master: str = "master id"  # name of the register for the id of answers
     firmware: Firmware | None = None

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from femtorque.codegen.common import hint
-from femtorque.codegen.drive import CLASSIC, DRIVES, WIRES, DriveType, family_of, left_out
+from femtorque.codegen.drive import CLASSIC, DRIVES, WIRES, DriveType, family_of
 from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Limits, Motor, ServoSetting
 from femtorque.codegen.mechanism.motors import ELECTRICAL
 from femtorque.codegen.mechanism.refusal import Fail
@@ -20,7 +20,6 @@ OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
 OF_SERVOS = ("offset", "limit")  # keys
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
 LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # a ratio outside this range is probably a mistake
-MOST_GAIN = 64.0  # largest P of a servo's own loop: on 1 degree of play 112 made a limit cycle in simulation
 MOST_PLACE = 200.0 * math.pi  # largest angle of the joint, rad: the board counts at most a hundred turns
 
 
@@ -67,6 +66,7 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
         fail(f"{key}.configured", table.configured, f"{kind.name} has no settings that a file holds so", "remove it")
     pd = _controller(key, kind, table, fail)
     if kind.servo is not None:
+        kind = replace(kind, servo=replace(kind.servo, holds=pd == "drive"))
         _check_servo(t, kind, table, limits, fail)
     _check_ranges(t, kind, table.gear, limits, pd, fail)
     default = family_of(kind).reply
@@ -91,9 +91,7 @@ def _check_joint(t: JointTable, table: DriveTable, fail: Fail) -> None:
     if t.type not in ("revolute", "continuous") or not t.actuated:
         fail(key, None, "turns an actuated revolute joint")
     if table.type not in DRIVES:
-        why = left_out(table.type)
-        fail(f"{key}.type", table.type, why or "no such drive", "another servo" if why else
-             hint(table.type, list(DRIVES), "drives"))
+        fail(f"{key}.type", table.type, "no such drive", hint(table.type, list(DRIVES), "drives"))
 
 
 def _bus_of(key: str, table: DriveTable, buses: Sequence[Bus], fail: Fail) -> Bus:
@@ -118,7 +116,7 @@ def _check_frames(key: str, kind: DriveType, bus: Bus, fail: Fail) -> None:
 def _controller(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> str:
     """Return where the position loop is closed: "drive" or "board"."""
     family = family_of(kind)
-    closes = family.closes and kind.servo is None
+    closes = family.closes if kind.servo is None else bool(kind.servo.unsafe)
     pd = table.pd or ("drive" if closes else "board")
     if pd == "drive" and kind.servo is None and not closes:
         fail(f"{key}.pd", pd, f"{kind.name} takes torques alone", 'pd = "board", or nothing')
@@ -175,8 +173,8 @@ def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fa
         value = getattr(table, name)
         if value not in (None, 0.0):
             fail(f"{key}.{name}", value, f"{kind.name} has none", "remove it")
-    if kind.servo is not None and not kind.servo.loop and table.pd == "drive":
-        fail(f"{key}.pd", "drive", "a servo that is given a duty or a current closes no loop", 'pd = "board"')
+    if kind.servo is not None and kind.servo.unsafe and table.pd == "board":
+        fail(f"{key}.pd", "board", f"{kind.name} {kind.servo.unsafe}", 'pd = "drive"')
 
 
 def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:
@@ -255,8 +253,8 @@ def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd
             fail(f"{joint}.{key}", asked, f"{name} tells at most {most:g} {unit}",
                  "lower it, or give the drive's own range")
     if pd == "drive":
-        stiffest = kind.kp if own.servo is None else MOST_GAIN * own.servo.stiffness(gear)
-        for key, asked, most in (("ku", t.gains.ku, stiffest), ("kv", t.gains.kv, kind.kd)):
+        ku, kv = (kind.kp, kind.kd) if own.servo is None else (own.servo.loop.most * own.servo.stiffness(gear), 0.0)
+        for key, asked, most in (("ku", t.gains.ku, ku), ("kv", t.gains.kv, kv)):
             if asked > most:
                 fail(f"{joint}.gains.{key}", asked, f"{name} takes at most {most:g}", 'or pd = "board"')
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from femtorque.codegen.mechanism import FD_BITRATE, Gains
 RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # control and knots, Hz
 SOFT = 0.2  # fraction of the stiffest gains, for servos; encoder steps and backlash make the stiffest gains audible
 RANGE = 3.1  # rad: within half a turn, where a URDF gives no range, since a drive's position ends at its range
-P = 16  # of a servo's own loop, as LeRobot sets it
 BITRATE = 1_000_000
 CAN_VOLTS = 24.0
 
@@ -48,11 +47,6 @@ class Bussed:
         """Return True if a drive may run on without the board."""
         return not self.holds and any(family_of(kind).alone for kind in self.kinds.values())
 
-    @property
-    def falls(self) -> bool:
-        """Return True if servos let the arm fall without the board."""
-        return not self.holds and any(kind.servo for kind in self.kinds.values())
-
     def head(self) -> str:
         first = next(iter(self.kinds.values()))
         what = _what(first)
@@ -78,8 +72,8 @@ class Bussed:
         """Return the gains of a joint's drive as a text: for servos, a fraction of the stiffest gains."""
         servo = self.kinds[joint].servo
         if servo is not None and self.holds:
-            return (f"gains = {{ ku = {P * servo.stiffness():.3g}, kv = 0.0 }}   # P {P} of the servo's own loop; 32 "
-                    "is stiffer")
+            return (f"gains = {{ ku = {servo.loop.usual * servo.stiffness():.3g}, kv = 0.0 }}   # P {servo.loop.usual} "
+                    f"of the servo's own loop, at most {servo.loop.most}")
         share = 1.0 if servo is None else SOFT
         why = "" if servo is None else f"   # {SOFT:g} of the stiffest, for the servo's play"
         return f"gains = {{ ku = {share * stiffest.ku:.3g}, kv = {share * stiffest.kv:.3g} }}{why}"
@@ -118,6 +112,10 @@ def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequen
         if joint["type"] == "prismatic":
             raise BadInput("femtorque init", "--drive", kind.name, f"turns, and joint {joint['name']!r} slides",
                            "lock it, or write its drive by hand")
+    servos = [kind.servo for kind in kinds.values() if kind.servo is not None]
+    holds = len(servos) == len(kinds) and (board.is_pc or any(servo.unsafe for servo in servos))
+    kinds = {joint: replace(kind, servo=kind.servo and replace(kind.servo, holds=holds))
+             for joint, kind in kinds.items()}
     bus, wire = _bus(board, list(kinds.values()))
     load = bus_load(wire, list(enumerate(kinds.values(), 1)))
     took = 0.0 if board.adapter is None else board.adapter.delay + board.adapter.jitter
@@ -127,7 +125,7 @@ def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequen
         raise BadInput("femtorque init", "--drive", " ".join(asked),
                        f"bus {bus!r} bears {len(moving)} of them at {fastest:.0f} Hz",
                        "lock some joints, or write a second bus by hand")
-    return Bussed(kinds, bus, wire, *rates, board.is_pc and all(k.servo and k.servo.loop for k in kinds.values()))
+    return Bussed(kinds, bus, wire, *rates, holds)
 
 
 def _kinds(urdf: Path, joints: list[str], asked: Sequence[str]) -> dict[str, DriveType]:

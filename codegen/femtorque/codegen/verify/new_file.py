@@ -62,12 +62,9 @@ pwm_hz = 20000
 """
 
 ACCEPT = """\
-# When the PC dies, these {what}. Where {where}, write:
-{mark}accept = "{word}"
+# When the PC dies, these go on with their last command. Where a switch in their supply is within reach, write:
+{mark}accept = "no time limit"
 """
-ENDLESS = {"what": "go on with their last command", "where": "a switch in their supply is within reach",
-           "word": "no time limit"}
-FALLS = {"what": "let the arm fall", "where": "it may fall", "word": "falls"}
 
 ARM = """
 [[link]]
@@ -284,8 +281,7 @@ def _invented(moving: list[dict[str, Any]], model: Model) -> dict[str, dict[str,
 
 def _accept(drive: Bussed, mark: str) -> str:
     """Return the lines with which the owner of a PC accepts what happens to the drives when it dies."""
-    words = ENDLESS if drive.endless else FALLS if drive.falls else None
-    return ACCEPT.format(mark=mark, **words) if words else ""
+    return ACCEPT.format(mark=mark) if drive.endless else ""
 
 
 def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str, lock: dict[str, float],

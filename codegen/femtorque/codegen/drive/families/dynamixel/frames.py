@@ -1,10 +1,10 @@
 """Frames of Dynamixel X servos on one half-duplex bus, protocol 2.0.
 
-A servo accepts a current, or a duty if it has no current sensor. A packet is FF FF FD 00, id, length, instruction,
-parameters, CRC-16. Numbers are little endian. After FF FF FD within a packet, the sender inserts another FD. Source:
-ROBOTIS' e-manual (Protocol 2.0, control tables of the models), dynamixel-sdk 4.1.0. The answer to a fast sync read is
-one packet. Each servo appends its part to this packet: error, number, data, CRC of all bytes before. This packet has no
-inserted FD bytes (measured in pollen-robotics/rustypot pull request 122)."""
+A servo accepts a current, a duty if it has no current sensor, or a goal. A packet is FF FF FD 00, id, length,
+instruction, parameters, CRC-16. Numbers are little endian. After FF FF FD within a packet, the sender inserts another
+FD. Source: ROBOTIS' e-manual (Protocol 2.0, control tables of the models), dynamixel-sdk 4.1.0. The answer to a fast
+sync read is one packet. Each servo appends its part to this packet: error, number, data, CRC of all bytes before. This
+packet has no inserted FD bytes (measured in pollen-robotics/rustypot pull request 122)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from femtorque.codegen.drive.family import DriveType, Packets
 
 HEAD, EVERYBODY = b"\xff\xff\xfd\x00", 0xFE
 REBOOT, STATUS, SYNC_READ, SYNC_WRITE, FAST_READ = 0x08, 0x55, 0x82, 0x83, 0x8A  # instructions
-GOAL_DUTY, GOAL_CURRENT, TORQUE_ENABLE, HARDWARE_ERROR, STATE = 100, 102, 64, 70, 126  # registers
+GOAL_DUTY, GOAL_CURRENT, GOAL, TORQUE_ENABLE, HARDWARE_ERROR, STATE = 100, 102, 116, 64, 70, 126  # registers
 STATE_SIZE = 10  # bytes of the fields current, velocity, position
-CURRENT_MODE, PWM_MODE = 0, 16
+LOAD_SIZE = 12  # bytes of the field duty and of the state
+CURRENT_MODE, POSITION_MODE, PWM_MODE = 0, 3, 16
 FULL = 885  # of a duty, in steps of 0.113 % of the supply
 TURN = 4096  # counts
 UNIT = 0.229 / 60.0  # resolution of the velocity, turns/s
@@ -83,7 +84,7 @@ def ask(ids: Sequence[int], register: int = STATE, size: int = STATE_SIZE, fast:
 
 # Bits of register 70. 0x80 is bit 7 of the error byte of every answer, which is set until register 70 has been read.
 ERRORS = {0x01: "voltage", 0x04: "over temperature", 0x08: "encoder", 0x10: "electrical shock", 0x20: "overload",
-          0x80: "hardware error"}
+          0x40: "load differs from the position loop", 0x80: "hardware error"}  # 0x40 is the board's
 
 
 def offset(bits: int) -> int:
@@ -92,12 +93,16 @@ def offset(bits: int) -> int:
 
 
 def packets(servos: Sequence[DriveType]) -> Packets:
-    """Return the packet sizes of a tick: currents, duties, switches, one question and one answer."""
+    """Return the packet sizes of a tick: goals, currents, duties, switches, one question and one answer."""
     ids, n = range(1, len(servos) + 1), len(servos)
-    kinds = [sum(bool(s.servo and s.servo.ampere) == current for s in servos) for current in (True, False)]
-    goals = sum(len(write(dict.fromkeys(range(1, some + 1), 0), GOAL_CURRENT, 2)) for some in kinds if some)
+    holds = any(s.servo and s.servo.holds for s in servos)
+    kinds = [n] if holds else [sum(bool(s.servo and s.servo.ampere) == current for s in servos)
+                               for current in (True, False)]
+    goals = sum(len(write(dict.fromkeys(range(1, some + 1), 0), GOAL_CURRENT, 4 if holds else 2))
+                for some in kinds if some)
     return Packets(goals, len(write(dict.fromkeys(ids, 0), TORQUE_ENABLE, 1)), len(ask(ids)),
-                   len(fast_status([Part(id, 0, bytes(STATE_SIZE)) for id in ids])), TURNROUND + n * BETWEEN)
+                   len(fast_status([Part(id, 0, bytes(LOAD_SIZE if holds else STATE_SIZE)) for id in ids])),
+                   TURNROUND + n * BETWEEN)
 
 
 def wire_out(servos: int) -> int:

@@ -14,6 +14,7 @@ enum { ALONE = 11, PART = 4 }; /* bytes of an answer and of a part, without the
 
 #define OLDEST 46u            /* oldest firmware that answers a fast sync
                                * read */
+#define TURN 4096u            /* counts */
 #define SUPPLY_TICKS 128u     /* ticks between readings of the supply; a power
                                * of two */
 #define MISSED (2u * FT_SILENT_TICKS) /* number of missing answers after which
@@ -129,6 +130,34 @@ static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
     return some;
 }
 
+#if FT_SERVO_LOOP
+
+/* Pack the goals of all running motors. */
+static void pack_positions(ft_dxl *w, const ft_frame f[], uint32_t count)
+{
+    const uint32_t some = count_of(f, count, FT_DXL_RUN), was = w->size;
+    const uint32_t begin = begin_all(w, SYNC_WRITE, FT_DXL_POSITION, 4u);
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        const bool runs = means(&f[i], FT_DXL_RUN);
+        const uint32_t goal = ft_goal_take(&w->servo[i].goal, &f[i],
+                                           means(&f[i], FT_DXL_AIM), runs);
+
+        if (!runs)
+            continue;
+        put(w, begin, w->servo[i].id);
+        put_two(w, begin, goal);
+        put_two(w, begin, 0u);
+    }
+    if (some != 0u)
+        end(w, begin);
+    else
+        w->size = was;
+}
+
+#else
+
 /* Pack the goals of all servos for one register. A motor that does not run
  * receives the goal 0. */
 static void pack_goals(ft_dxl *w, const ft_frame f[], uint32_t count,
@@ -149,6 +178,8 @@ static void pack_goals(ft_dxl *w, const ft_frame f[], uint32_t count,
     }
     end(w, begin);
 }
+
+#endif
 
 /* Pack the commands that switch motors on or off. Only servos with SWITCH are
  * in this packet, so a servo that lost power stays off. After a switch-off the
@@ -344,8 +375,12 @@ void ft_dxl_pack(ft_dxl *w, const ft_frame frames[], uint32_t count)
         w->servo[i].id = (uint8_t)FT_DXL_SERVO(frames[i].id);
         w->servo[i].asked = false;
     }
+#if FT_SERVO_LOOP
+    pack_positions(w, frames, servos);
+#else
     pack_goals(w, frames, servos, FT_DXL_CURRENT);
     pack_goals(w, frames, servos, FT_DXL_DUTY);
+#endif
     if (count_of(frames, servos, FT_DXL_REBOOT) != 0u) {
         for (i = 0; i < servos; i++)
             if (means(&frames[i], FT_DXL_REBOOT))
@@ -395,8 +430,10 @@ static uint32_t narrow(uint32_t bits)
 
 /* Store a state in 8 bytes: position, velocity and current with 16 bits each,
  * then supply voltage and temperature. */
-static void keep_state(const ft_dxl_servo *s, ft_frame *f, const uint8_t *data)
+static void keep_state(const ft_dxl_servo *s, ft_frame *f,
+                       const uint8_t *state)
 {
+    const uint8_t *data = state + FT_DXL_LOAD_SIZE;
     const uint32_t velocity = narrow(two(data + 2) | two(data + 4) << 16);
 
     f->size = 8;
@@ -454,6 +491,23 @@ static void heed(ft_dxl *w, ft_dxl_servo *s, uint32_t error)
     s->alert = alert;
 }
 
+#if FT_SERVO_LOOP
+
+/* The gain of a loop was 128 in the manual, and 141 to 147 in measurements. */
+const ft_loop ft_dxl_loop = { 885.0f, 0.0f, 1.0f, 0.25f };
+
+/* Return the flag of an answer for a servo whose load is wrong. */
+static uint32_t watch(ft_dxl_servo *s, const uint8_t *state)
+{
+    const uint32_t at = two(state + 8) % TURN, load = two(state);
+    const int32_t signed_load = (int32_t)(load ^ 0x8000u) - 0x8000;
+
+    return ft_goal_strains(&s->goal, &ft_dxl_loop, at, signed_load, s->on)
+               ? FT_DXL_STRAINED : 0u;
+}
+
+#endif
+
 /* Store the answer of a servo that was asked. The bus stores at most one answer
  * per servo. data: `width` bytes, at least two. */
 static void keep(ft_dxl *w, uint32_t id, uint32_t error, const uint8_t *data)
@@ -476,7 +530,12 @@ static void keep(ft_dxl *w, uint32_t id, uint32_t error, const uint8_t *data)
     if (w->number == (uint8_t)FT_DXL_STATE
         && w->width == (uint8_t)FT_DXL_STATE_SIZE)
         keep_state(s, f, data);
-    f->id = FT_DXL_ID(s->id, s->error != 0u ? s->error : s->alert, w->number,
+    error = s->error != 0u ? s->error : s->alert;
+#if FT_SERVO_LOOP
+    if (w->number == (uint8_t)FT_DXL_STATE)
+        error |= watch(s, data);
+#endif
+    f->id = FT_DXL_ID(s->id, error, w->number,
                       f->size)
             | (s->on ? FT_DXL_IS_ON : 0u);
 }

@@ -24,6 +24,7 @@
 #if FT_WIRES > 0
 
 #include "ft_frame.h" /* ft_frame */
+#include "ft_goal.h"  /* ft_goal, ft_loop */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,20 +46,26 @@
  * the register. LATE: the servo may answer late or not at all, so the board
  * asks only this servo. REBOOT: reboot the servo. A reboot clears the servo's
  * errors. If one frame has LATE or REBOOT, the board asks no servo without LATE
- * in this tick. data[FT_DXL_GOAL]: the goal's register. */
+ * in this tick. data[FT_DXL_GOAL]: the goal's register. AIM, in position mode:
+ * ft_goal_take() takes the goal from the data. STRAINED, in an answer: the
+ * reported load is not the load of the loop. */
 enum { FT_DXL_RUN = 1, FT_DXL_SWITCH = 2, FT_DXL_SET = 4, FT_DXL_LATE = 8,
-       FT_DXL_REBOOT = 16 };
+       FT_DXL_REBOOT = 16, FT_DXL_AIM = 32, FT_DXL_STRAINED = 64 };
 enum { FT_DXL_GOAL = 4 };
 
 /* Registers. */
 enum { FT_DXL_FIRMWARE = 6, FT_DXL_DELAY = 9, FT_DXL_TORQUE = 64,
        FT_DXL_LEVEL = 68, FT_DXL_ERROR = 70, FT_DXL_WATCHDOG = 98,
-       FT_DXL_DUTY = 100, FT_DXL_CURRENT = 102, FT_DXL_STATE = 126,
+       FT_DXL_DUTY = 100, FT_DXL_CURRENT = 102, FT_DXL_POSITION = 116,
        FT_DXL_SUPPLY = 144 };
 
-/* Sizes in bytes: the state, the registers from the torque switch to the error,
- * supply voltage and temperature. */
-enum { FT_DXL_STATE_SIZE = 10, FT_DXL_TORQUE_SIZE = 7, FT_DXL_SUPPLY_SIZE = 3 };
+/* Sizes in bytes: the registers from the torque switch to the error, supply
+ * voltage and temperature. The state has the registers current, velocity and
+ * position. In position mode the register of the duty comes first. */
+enum { FT_DXL_TORQUE_SIZE = 7, FT_DXL_SUPPLY_SIZE = 3,
+       FT_DXL_LOAD_SIZE = FT_SERVO_LOOP * 2 };
+enum { FT_DXL_STATE = 126 - FT_DXL_LOAD_SIZE,
+       FT_DXL_STATE_SIZE = 10 + FT_DXL_LOAD_SIZE };
 
 /* Bit 7 of an answer's error byte. Bit 7 is set until the error register has
  * been read. */
@@ -84,6 +91,9 @@ typedef struct {
     uint8_t volts;    /* 0.1 V */
     uint8_t warmth;   /* deg C */
     uint8_t missed;   /* missing answers since its last answer */
+#if FT_SERVO_LOOP
+    ft_goal goal;
+#endif
 } ft_dxl_servo;
 
 typedef struct {
@@ -103,6 +113,10 @@ typedef struct {
     uint16_t echoes, damaged; /* receptions without a correct echo; bytes that
                                * belong to no packet */
 } ft_dxl;
+
+#if FT_SERVO_LOOP
+extern const ft_loop ft_dxl_loop;
+#endif
 
 /* Pack the frames of all servos on the bus into the packets of one tick. */
 void ft_dxl_pack(ft_dxl *w, const ft_frame frames[], uint32_t count);

@@ -16,7 +16,8 @@
 #define WAKES 64u        /* ticks of each round in which the board tries to wake
                           * a servo */
 
-enum { SIZE = 5 }; /* bytes of a frame to a servo */
+enum { SIZE = 5 };  /* bytes of a frame to a servo */
+enum { GAIN = 84 }; /* register */
 
 /* Begin a frame. */
 static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t meant,
@@ -36,6 +37,19 @@ static float steps_of(const ft_drive_config *c, const ft_drive_target *t)
     return c->scale * (t->torque + t->kd * (t->velocity - t->seen));
 }
 
+#if FT_SERVO_LOOP
+
+/* Send a goal position. */
+static void aim(ft_frame *f, const ft_drive_config *c,
+                const ft_drive_target *t)
+{
+    begin_frame(f, c, FT_DXL_RUN, 0u, 0u);
+    if (ft_goal_aim(f, c, t, &ft_dxl_loop))
+        f->id |= FT_DXL_ID(0u, FT_DXL_AIM, 0u, 0u);
+}
+
+#endif
+
 /* Send a goal, clamped to the servo's limit. The rounding error is added to the
  * next goal. */
 void ft_dynamixel_command(ft_frame *f, const ft_drive_config *c,
@@ -46,6 +60,10 @@ void ft_dynamixel_command(ft_frame *f, const ft_drive_config *c,
     float wanted = (asked == asked ? asked : 0.0f) + *carried, size;
     uint32_t steps;
 
+#if FT_SERVO_LOOP
+    aim(f, c, t);
+    return;
+#endif
     wanted = wanted > most ? most : wanted < -most ? -most : wanted;
     size = wanted < 0.0f ? -wanted : wanted;
     steps = (uint32_t)(size + HALF);
@@ -97,11 +115,20 @@ void ft_dynamixel_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
 }
 
 /* In some ticks, read the motor's switch and the errors instead of the state.
- * The state does not say whether the motor is on. */
+ * The state does not say whether the motor is on. After a power
+ * loss a servo with a position loop has the maker's gain. Its motor may be on,
+ * so read the gain in turn with the switch. */
 void ft_dynamixel_look(ft_frame *f, uint32_t tick, bool enabled)
 {
-    if (tick % (enabled ? LOOK_TICKS : 2u) == 0u)
-        f->id |= FT_DXL_ID(0u, 0u, FT_DXL_TORQUE, FT_DXL_TORQUE_SIZE);
+    if (tick % (enabled ? LOOK_TICKS : 2u) != 0u)
+        return;
+#if FT_SERVO_LOOP
+    if (enabled && tick / LOOK_TICKS % 2u != 0u) {
+        f->id |= FT_DXL_ID(0u, 0u, GAIN, 2u);
+        return;
+    }
+#endif
+    f->id |= FT_DXL_ID(0u, 0u, FT_DXL_TORQUE, FT_DXL_TORQUE_SIZE);
 }
 
 static uint32_t pair(const uint8_t *data)
@@ -125,7 +152,8 @@ static ft_drive_heard state(const ft_frame *f, const ft_drive_config *c,
 {
     said->position = pair(f->data) % TURN;
     said->velocity = UNIT * real(f->data + 2) / c->gear;
-    said->torque = c->scale > 0.0f ? real(f->data + 4) / c->scale : 0.0f;
+    said->torque = FT_SERVO_LOOP == 0 && c->scale > 0.0f
+                       ? real(f->data + 4) / c->scale : 0.0f;
     said->enabled = (f->id & FT_DXL_IS_ON) != 0u;
     said->error = (uint8_t)FT_DXL_MEANT(f->id);
     said->volts = f->data[6];

@@ -12,11 +12,12 @@ from femtorque.codegen.drive.families.feetech.frames import (
     BITRATES, ERRORS, FIRMWARE, FULL, OFFSET_SIGN, POSITION_MODE, PWM_MODE, TURN, firmware_text, firmware_word, offset,
     packets, wire_out)
 from femtorque.codegen.drive.family import (
-    AT_LEAST, AT_MOST, DriveType, Errors, Family, Firmware, HalfDuplex, Places, Register, Servo, Setting)
+    AT_LEAST, AT_MOST, HOLDS, DriveType, Errors, Family, Firmware, HalfDuplex, Loop, Places, Register, Servo, Setting)
 
 STS3215 = 777  # model number, from LeRobot's table
 KGF_CM = 0.0980665  # N m
 DUTY_STEP = 0.25e-3  # duty per count of error at P = 1: K-Scale's oscilloscope, kscalelabs/sysid feetech/sts3215-12v
+LOOP = Loop(DUTY_STEP * TURN / math.tau, 16, 64)  # usual: as LeRobot; 112 made a limit cycle on 1 degree of play
 FASTEST = 3400  # goal speed that no STS3215 reaches, counts/s
 PLAY = math.radians(1.0)  # backlash of the output of an STS3215, from SO-ARM100 issue 134, rad
 
@@ -26,7 +27,7 @@ def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature
     """Return an STS3215. kt N m/A, R ohm, armature kg m^2, friction (N m s/rad, N m): at the output, identified with
     model m1. rpm, stall kg cm: no-load speed and stall torque from the data sheet."""
     servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction, range_v=supply,
-                  loop=DUTY_STEP * TURN / math.tau)
+                  loop=LOOP)
     return DriveType(f"feetech-sts3215-{name}", "feetech", math.pi, rpm * math.tau / 60.0, stall * KGF_CM, 0.0, 0.0,
                      note="at stall the identified motor gives "
                      f"{kt * volts / R:.1f} N m, the data sheet {stall * KGF_CM:.1f}", servo=servo)
@@ -75,4 +76,7 @@ FAMILY = Family(
         "within {within:g} s that they are off, with the e-stop, and while the board is in reset",
     firmware=Firmware(r"\d+\.\d+", "3.10", firmware_word, firmware_text, most=255),
     hooks=("wake", "look"),
+    parts=("ft_goal.c",),
+    notes=("needs none", "in some ticks", "yes",
+           "keeps its last duty for ever, and the arm runs into its stops; " + HOLDS),
 )

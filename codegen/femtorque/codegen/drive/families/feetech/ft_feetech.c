@@ -11,10 +11,6 @@
 #define BACKWARDS 0x400u   /* of a duty: bit 10 */
 #define NEGATIVE 0x8000u   /* of a position */
 #define HALF 0.5f          /* of a step */
-#define LOOPS 4.0f         /* counts of error per duty step at P = 1 */
-#define FRICTION 0.0095f   /* duty that the loop adds to each error */
-#define FREE 0.78f         /* below the duty of the overload protection */
-#define LIMIT_STEP 4.0f    /* duty steps of the limit in a frame */
 #define TURN 4096u         /* counts */
 #define WAKE_TICKS 3u
 #define LOOK_TICKS 8u      /* ticks between checks that a motor is still on */
@@ -34,44 +30,13 @@ static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t meant,
 
 #if FT_SERVO_LOOP
 
-/* Return x, clamped to a range. */
-static float clamp(float x, float least, float most)
-{
-    return x < least ? least : x > most ? most : x;
-}
-
-/* Return the counts between goal and position that give a duty. */
-static float ahead(const ft_drive_config *c, float share)
-{
-    const float most = c->share < FREE ? c->share : FREE;
-    const float duty = clamp(share, -most, most);
-
-    return c->scale * (duty - clamp(duty, -FRICTION, FRICTION));
-}
-
-/* Send a goal. The servo's own loop holds the target, and the goal's offset
- * from the target makes the torque of the motion. Without a target and without
- * a duty, the goal is the servo's last reported position. */
+/* Send a goal. */
 static void aim(ft_frame *f, const ft_drive_config *c,
                 const ft_drive_target *t)
 {
-    const bool follows = t->kp > 0.0f;
-    float at = t->position / c->step + ahead(c, t->share);
-    uint32_t goal;
-
-    if (follows)
-        at = clamp(at, t->least / c->step, t->most / c->step);
-    at = clamp(at, 0.0f, (float)(TURN - 1u));
-    if (at != at || (!follows && t->share == 0.0f)) {
-        begin_frame(f, c, FT_STS_RUN, 0u, 0u);
-        return;
-    }
-    goal = (uint32_t)(at + HALF);
-    begin_frame(f, c, (uint32_t)FT_STS_RUN | (uint32_t)FT_STS_AIM, 0u, 0u);
-    f->data[0] = (uint8_t)goal;
-    f->data[1] = (uint8_t)(goal >> 8);
-    f->data[2] = (uint8_t)(LOOPS * FULL / c->scale + HALF);
-    f->data[3] = (uint8_t)(c->share * FULL / LIMIT_STEP);
+    begin_frame(f, c, FT_STS_RUN, 0u, 0u);
+    if (ft_goal_aim(f, c, t, &ft_sts_loop))
+        f->id |= FT_STS_ID(0u, FT_STS_AIM, 0u, 0u);
 }
 
 #endif
@@ -143,9 +108,9 @@ void ft_feetech_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
 }
 
 /* In some ticks, read the motor's switch instead of the state. The state does
- * not say whether the motor is on. A servo with its own loop that comes back
- * from a power loss with its motor on has its stored gains, so read the gains
- * in turn with the switch. */
+ * not say whether the motor is on. After a power loss a servo with a position
+ * loop has its stored gains. Its motor may be on, so read the gains in turn with
+ * the switch. */
 void ft_feetech_look(ft_frame *f, uint32_t tick, bool enabled)
 {
     if (tick % (enabled ? LOOK_TICKS : 2u) != 0u)

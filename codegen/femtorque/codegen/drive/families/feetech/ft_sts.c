@@ -66,21 +66,6 @@ static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
 
 #if FT_SERVO_LOOP
 
-/* Store a servo's goal. A running motor without a new goal keeps its reported
- * position. */
-static void store_goal(ft_sts *w, const ft_frame *f, uint32_t i)
-{
-    const bool aims = means(f, FT_STS_AIM);
-    const uint32_t goal = f->data[0] | (uint32_t)f->data[1] << 8;
-
-    w->goal[1][i] = w->goal[0][i];
-    w->goal[0][i] = aims ? (uint16_t)goal : w->at[i];
-    w->p[i] = aims ? f->data[2] : 0u;
-    w->limit[i] = aims ? f->data[3] : 0u;
-    if (!means(f, FT_STS_RUN))
-        w->strained[i] = 0;
-}
-
 /* Pack the goals of all running motors. */
 static void pack_goals(ft_sts *w, const ft_frame f[], uint32_t count)
 {
@@ -89,12 +74,15 @@ static void pack_goals(ft_sts *w, const ft_frame f[], uint32_t count)
     uint32_t i;
 
     for (i = 0; i < count; i++) {
-        store_goal(w, &f[i], i);
-        if (!means(&f[i], FT_STS_RUN))
+        const bool runs = means(&f[i], FT_STS_RUN);
+        const uint32_t goal = ft_goal_take(&w->goal[i], &f[i],
+                                           means(&f[i], FT_STS_AIM), runs);
+
+        if (!runs)
             continue;
         *p++ = (uint8_t)FT_STS_SERVO(f[i].id);
-        *p++ = (uint8_t)w->goal[0][i];
-        *p++ = (uint8_t)(w->goal[0][i] >> 8);
+        *p++ = (uint8_t)goal;
+        *p++ = (uint8_t)(goal >> 8);
     }
     if (some != 0u)
         end(w, p);
@@ -263,9 +251,10 @@ static uint32_t packet(const ft_sts *w, const uint8_t *p, uint32_t left)
 
 enum { POSITION = 0, LOAD = 4 };   /* bytes of a state */
 enum { SIGN = 0x8000, BACK = 0x400 }; /* of a position, of a load */
-enum { LOOP = 4, FRICTION = 9 };   /* the loop's duty: P error / 4 + 9 */
-enum { APART = 40, PATIENCE = 5 }; /* duty steps, answers */
-enum { LIMIT_STEP = 4 };           /* duty steps */
+
+/* The oscilloscope table of kscalelabs/sysid, feetech/sts3215-12v. The overload
+ * protection acts above 80 % of the supply. */
+const ft_loop ft_sts_loop = { 1000.0f, 0.0095f, 0.78f, 0.0f };
 
 static int32_t signed_word(const uint8_t *p, int32_t sign)
 {
@@ -274,43 +263,19 @@ static int32_t signed_word(const uint8_t *p, int32_t sign)
     return (bits & sign) != 0 ? -size : size;
 }
 
-/* Return whether a load is the duty that the servo's loop makes of an error. */
-static bool fits(const ft_sts *w, uint32_t i, int32_t error, int32_t load)
-{
-    const int32_t most = LIMIT_STEP * (int32_t)w->limit[i];
-    const int32_t drag = error > 0 ? FRICTION : error < 0 ? -FRICTION : 0;
-    int32_t duty = (int32_t)w->p[i] * error / LOOP + drag;
-
-    duty = duty > most ? most : duty < -most ? -most : duty;
-    return duty - load <= APART && load - duty <= APART;
-}
-
-/* Compare the load of a running motor with its loop. The servo may still have
- * the last goal. Return true after too many wrong loads in a row. */
-static bool strains(ft_sts *w, uint32_t i, const uint8_t *state)
-{
-    const int32_t at = signed_word(state + POSITION, SIGN);
-    const int32_t load = signed_word(state + LOAD, BACK);
-
-    w->at[i] = (uint16_t)at;
-    if (w->p[i] == 0u || !w->on[i])
-        return false;
-    if (fits(w, i, (int32_t)w->goal[0][i] - at, load)
-        || fits(w, i, (int32_t)w->goal[1][i] - at, load))
-        w->strained[i] = 0;
-    else if (w->strained[i] < PATIENCE)
-        w->strained[i]++;
-    return w->strained[i] >= PATIENCE;
-}
-
 /* Return the flag of an answer for a servo whose load is wrong. */
 static uint32_t watch(ft_sts *w, const uint8_t *p)
 {
+    const uint8_t *state = p + BEFORE;
     uint32_t i;
 
     for (i = 0; i < w->servos && w->number == FT_STS_STATE; i++)
         if (w->servo[i] == p[2])
-            return strains(w, i, p + BEFORE) ? FT_STS_STRAINED : 0u;
+            return ft_goal_strains(
+                       &w->goal[i], &ft_sts_loop,
+                       (uint32_t)signed_word(state + POSITION, SIGN),
+                       signed_word(state + LOAD, BACK), w->on[i])
+                       ? FT_STS_STRAINED : 0u;
     return 0u;
 }
 

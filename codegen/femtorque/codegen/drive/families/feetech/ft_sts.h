@@ -14,6 +14,7 @@
 #if FT_WIRES > 0
 
 #include "ft_frame.h" /* ft_frame */
+#include "ft_goal.h"  /* ft_goal, ft_loop */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,7 +34,7 @@
 /* Meanings, as bits. RUN: the motor runs with the duty in data[0..1]. SWITCH:
  * switch the motor on if RUN is set, otherwise off. SET: write data[2..3] to
  * the register. QUIET: the board asks no servo in this tick. AIM, in position
- * mode: data[0..1] is the goal, data[2] P, data[3] the duty limit in 0.4 %.
+ * mode: ft_goal_take() takes the goal from the data.
  * STRAINED, in an answer: the reported load is not the load of the loop. */
 enum { FT_STS_RUN = 1, FT_STS_SWITCH = 2, FT_STS_SET = 4,
        FT_STS_QUIET = 8, FT_STS_AIM = 16, FT_STS_STRAINED = 64 };
@@ -56,14 +57,15 @@ typedef struct {
     uint8_t servo[FT_WIRE_MOST];
     bool on[FT_WIRE_MOST];    /* last report, or a later switch-off */
 #if FT_SERVO_LOOP
-    uint16_t at[FT_WIRE_MOST]; /* last reported position */
-    uint16_t goal[2][FT_WIRE_MOST]; /* goals of this tick and the last */
-    uint8_t p[FT_WIRE_MOST], limit[FT_WIRE_MOST]; /* P 0: load unknown */
-    uint8_t strained[FT_WIRE_MOST]; /* answers with a wrong load in a row */
+    ft_goal goal[FT_WIRE_MOST];
 #endif
     uint16_t echoes, damaged; /* receptions without a correct echo; bytes that
                                * belong to no packet */
 } ft_sts;
+
+#if FT_SERVO_LOOP
+extern const ft_loop ft_sts_loop;
+#endif
 
 /* Pack the frames of all servos on the bus into the packets of one tick. */
 void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count);

@@ -26,5 +26,5 @@ FAMILY = Family(
           "must cut its supply (docs/boards.md, Wiring); nor can it be asked for its ranges",
     hooks=("release",),
     parts=("ft_mit.c",),
-    notes=("no", "no", "no", "lets go after `CAN_TIMEOUT`, 25 ms as it comes, but early firmware: see below"),
+    notes=("no", "no", "no", "lets go after `CAN_TIMEOUT`, 25 ms as it comes; early firmware does not"),
 )

@@ -51,6 +51,6 @@ FAMILY = Family(
     firmware=Firmware(r"\d+\.\d+\.\d+", "0.1.0", _word,
                       lambda n: f"{n >> 16}.{n >> 8 & 255}.{n & 255}" if n else "", most=255),
     notes=("needs none; its gains: no", "yes", "yes",
-           "brakes with its share of kd, or as servo.timeout_mode says; with pd = \"board\" that share is 0: does not "
-           "brake; set by the board"),
+           "brakes with its share of kd, or as `servo.timeout_mode` says; with `pd = \"board\"` that share is 0: does "
+           "not brake; set by the board"),
 )

@@ -5,7 +5,7 @@
 #include "half_duplex.h"
 #include "numbers.h"
 
-/* step, ampere, most, grams, p_gain: of the model, as in servo.py. rate: number
+/* step, ampere, most, grams, divisor, p_gain, d_gain: of the model, as in servo.py. rate: number
  * of the wire's bitrate. ohm: of the winding. volts: of the supply. angle,
  * velocity: of the output. seen: reported velocity. current: of the motor at
  * time `at`, A. integral: of the current loop, V. zero: angle in the middle of
@@ -18,8 +18,8 @@ typedef struct {
     uint8_t registers[DXL_REGISTERS], stored[DXL_STORED];
     double step, ampere, grams, ohm, centre, phase, volts, temperature;
     double angle, velocity, seen, current, at, integral, zero, given, wanted;
-    double fed, ready, overload_since, driven;
-    int32_t most, p_gain, rate;
+    double fed, ready, overload_since, driven, divisor;
+    int32_t most, p_gain, d_gain, rate;
 } dxl;
 
 const servo_ways *dxl_ways(void);

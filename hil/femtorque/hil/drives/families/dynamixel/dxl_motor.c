@@ -54,6 +54,8 @@ int64_t dxl_counts(const dxl *m, double angle)
 void dxl_reset_goals(dxl *m)
 {
     dxl_put(m, DXL_P_GAIN, m->p_gain, 2);
+    dxl_put(m, DXL_I_GAIN, 0, 2);
+    dxl_put(m, DXL_D_GAIN, m->d_gain, 2);
     dxl_put(m, DXL_GOAL_PWM, dxl_word(m, DXL_PWM_LIMIT), 2);
     dxl_put(m, DXL_GOAL_CURRENT, dxl_word(m, DXL_CURRENT_LIMIT), 2);
 }
@@ -147,7 +149,7 @@ static double asked(const dxl *m, int mode)
     error = (double)(dxl_get(m, DXL_GOAL_POSITION, 4) -
                      dxl_counts(m, m->angle - m->zero));
     most = dxl_word(m, DXL_GOAL_PWM);
-    return within(dxl_word(m, DXL_P_GAIN) * DXL_PER_COUNT * error, -most,
+    return within(dxl_word(m, DXL_P_GAIN) / m->divisor * error, -most,
                   most);
 }
 
@@ -176,6 +178,14 @@ static double give(dxl *m, int mode, double now, double h)
                                   : wanted / DXL_FULL * m->volts;
 }
 
+/* Return true if the mode and its gains are modelled. */
+static int modelled(const dxl *m, int mode)
+{
+    if (mode == DXL_BY_POSITION)
+        return dxl_get(m, DXL_D_GAIN, 4) == 0; /* and the I gain */
+    return mode == DXL_BY_CURRENT || mode == DXL_BY_DUTY;
+}
+
 /* Return the motor's voltage from now on, V; NaN if it floats. */
 double dxl_terminal(void *motor, double now, double angle, double velocity,
                     double current)
@@ -195,8 +205,7 @@ double dxl_terminal(void *motor, double now, double angle, double velocity,
         return (double)NAN;
     guard(m, now);
     m->given = 0.0;
-    if (!is_on(m) || !(mode == DXL_BY_CURRENT || mode == DXL_BY_DUTY ||
-                       (mode == DXL_BY_POSITION && m->p_gain != 0)))
+    if (!is_on(m) || !modelled(m, mode))
         return (double)NAN;
     if (crossed)
         m->wanted = asked(m, mode);

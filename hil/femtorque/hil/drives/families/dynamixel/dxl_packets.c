@@ -146,7 +146,7 @@ static uint8_t refusal(const dxl *m, uint32_t at, const uint8_t *data,
     if (at == DXL_CURRENT_LIMIT && (value < 0 || value > m->most))
         return DXL_LIMIT_ERROR;
     if (at == DXL_GOAL_POSITION && r[DXL_MODE] == DXL_BY_POSITION &&
-        (value < 0 || value >= DXL_TURN))
+        (value < dxl_get(m, DXL_LEAST, 4) || value > dxl_get(m, DXL_MOST, 4)))
         return DXL_LIMIT_ERROR;
     if (at == DXL_ENABLE && data[0] && r[DXL_HARDWARE] & r[DXL_SHUTDOWN])
         return DXL_ACCESS_ERROR; /* only a reboot ends a shutdown */
