@@ -79,16 +79,22 @@ def at_rate(board: str, rate: int) -> Mechanism:
                    board=replace(mechanism.board, use=board), buses=(bus,))
 
 
+def openarm_text(name: str, moteus: bool) -> str:
+    """Return the file of an arm of the size of the OpenArm under a name, with its Damiao drives or with moteus."""
+    text = (ROOT / "mechanisms" / "openarm_like.toml").read_text(encoding="utf-8").replace("openarm_like", name, 1)
+    for was, torque, kp, kd in (("damiao-8009", 54.0, 240.0, 6.0), ("damiao-4340", 28.0, 200.0, 5.0),
+                                ("damiao-4310", 10.0, 40.0, 1.2)):
+        if moteus:
+            text = text.replace(f'type = "{was}"', f'type = "moteus-r4", torque = {torque}, kp = {kp}, kd = {kd}')
+    return text
+
+
 def five_moteus() -> Mechanism:
     """Return an arm of the size of the OpenArm with as many moteus controllers as a bus can carry at 1 kHz.
 
     The last two joints are locked. Each controller is configured for twice the stiffness and damping that the board
     commands."""
-    text = (ROOT / "mechanisms" / "openarm_like.toml").read_text(encoding="utf-8")
-    text = text.replace('name = "openarm_like"', 'name = "five_moteus"\nlock = { joint6 = 0.0, joint7 = 0.0 }', 1)
-    for was, torque, kp, kd in (("damiao-8009", 54.0, 240.0, 6.0), ("damiao-4340", 28.0, 200.0, 5.0),
-                                ("damiao-4310", 10.0, 40.0, 1.2)):
-        text = text.replace(f'type = "{was}"', f'type = "moteus-r4", torque = {torque}, kp = {kp}, kd = {kd}')
+    text = openarm_text("five_moteus", True).replace("gravity", "lock = { joint6 = 0.0, joint7 = 0.0 }\ngravity", 1)
     PLACE.mkdir(parents=True, exist_ok=True)
     file = PLACE / "five_moteus.toml"
     file.write_text(text, encoding="utf-8")

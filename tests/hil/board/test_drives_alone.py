@@ -13,7 +13,7 @@ import pytest
 
 from femtorque.codegen.common import MECHANISMS, BadInput
 from femtorque.codegen.mechanism import load_mechanism
-from femtorque.hil.board.drives_alone import Bench, DrivesAlone
+from femtorque.hil.board.drives_alone import AHEAD, Bench, DrivesAlone
 from femtorque.hil.bus import Adapter, Frame, Gateway, Wire
 from femtorque.hil.bus.gateway import frame_of, line_of
 from femtorque.hil.clock import OwnClock
@@ -248,3 +248,45 @@ def test_an_arm_of_servos_is_held_at_its_start_until_a_servo_is_switched_on(name
     bench.buses.servos[0].put(register, 1)
     bench.run(0.1)
     assert np.max(np.abs(bench.plant.q - start)) > 1e-3
+
+
+READ_TORQUE = [can.Message(arbitration_id=0x7FF, data=[k, 0, 0x33, 23, 0, 0, 0, 0], is_extended_id=False)
+               for k in (1, 2, 3)]
+
+
+def test_the_frames_of_a_tick_are_answered_at_once_and_their_time_is_that_of_the_bus():
+    """Six frames of 8 bytes at 1 Mbit/s take 111 to 135 bits each. Full queues do not hold the program up."""
+    mechanism = file_of()
+    with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
+        with can.Bus(interface="slcan", channel=drives.terminals["can1"], sleep_after_open=0.0) as bus:
+            for message in READ_TORQUE:
+                bus.send(message)
+            heard = 0
+            while heard < 3:
+                heard += drives.look()
+            drives.answer()
+            assert 3 * 111e-6 < drives.seconds < 6 * 135e-6 + 0.1e-3
+            assert {bus.recv(HANG).data[0] for _ in READ_TORQUE} == {1, 2, 3}
+        before = drives.seconds
+        drives.look()
+        drives._gateways[0][1].take(b"t1230\r" * 1000)
+        drives.answer()
+        assert drives.seconds - before <= AHEAD
+
+
+def test_frames_of_drives_stay_in_c():
+    """A millisecond with frames and answers has one more call for each adapter, which sends all its lines."""
+    mechanism = file_of()
+    calls: list[int] = []
+    seen: list[str] = []
+    with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
+        drives.run(1e-3)
+        for lines in (b"", b"".join(line_of(Frame(k, b"\xff" * 7 + b"\xfc")) for k in (1, 2, 3))):
+            drives._gateways[1][1].take(lines)
+            sys.setprofile(lambda frame, event, what: seen.append(event))
+            drives.run(1e-3)
+            sys.setprofile(None)
+            calls.append(seen.count("call"))
+            seen.clear()
+    assert all(drive.driving for drive in drives.buses.all.values())
+    assert calls[1] == calls[0] + len(drives._gateways)

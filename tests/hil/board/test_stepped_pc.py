@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from femtorque.hil.play import play_motion
 from femtorque.host.board import Board
 from femtorque.host.link import Configuration
 from femtorque.host.stream import Interrupts, stream
-from tests.support.bus_arm import arm, described, file_of
+from tests.support.bus_arm import OTHERS, arm, described, file_of
 from tests.support.pc import armed, drives_of, motion_of, on_pc, played, program_of, settle, so101, state, stepped
 from tests.support.suite import HANG
 
@@ -46,13 +47,18 @@ def test_an_arm_of_drives_is_armed_moved_and_let_go(rate):
 
 
 @pytest.mark.assure
-@pytest.mark.parametrize("kind", ["fd", "moteus", "robstride"])
-def test_can_fd_and_long_identifiers_carry_an_arm(kind):
+@pytest.mark.parametrize("kind", ["fd", *OTHERS])
+def test_drives_of_each_family_hold_still_until_they_are_commanded_and_answer_each_tick(kind):
+    """The owner accepts drives without a time limit."""
     mechanism = on_pc(described(kind), 500, softer=0.5)
+    mechanism = replace(mechanism, board=replace(mechanism.board, accept="no time limit"))
     with stepped(mechanism) as (board, session):
+        assert np.array_equal(board.plant.q, start(board)) and not np.any(board.plant.v)
         armed(board, session)
         assert settle(board, session, 0.1) == "HOLD"
+        lost = session.drives.lost
         assert np.all(played(board, session) < 1e-3)
+        assert session.drives.lost == lost
 
 
 def test_an_arm_without_its_host_is_held_where_it_is():
