@@ -102,6 +102,7 @@ def test_a_closed_mechanism_passes_its_waypoints_of_joints_and_of_the_tip(name):
     mechanism, case, found = mechanism_of(name), CASES[name], found_of(name)
     trajectory, oracle = found.trajectory, Closed(mechanism)
     assert list(trajectory.joints) == [joint.name for joint in mechanism.streamed]
+    assert all(slowed.factor > 1.0 for slowed in found.slowed)
     when = dict((where, t) for t, where in found.arrivals)
     for i, pose in enumerate(case.joints, 1):
         q, qd, _ = trajectory.at(when[f"waypoint.{i}"])

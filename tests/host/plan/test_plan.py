@@ -1,6 +1,7 @@
 """Tests that plans pass their waypoints within all limits, also of weak motors, and that refusals name the cause."""
 
 import json
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from femtorque.codegen.mechanism import Drive, Limits, load_mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Trajectory, check_streamable
 from femtorque.codegen.verify import motor_torque
-from femtorque.host.plan import effort, waypoints
+from femtorque.host.plan import effort, planning, waypoints
 from femtorque.host.plan.planning import _through, plan
 from femtorque.host.plan.tip import Goal, Tip
 from tests.codegen.mechanism.test_urdf import robot
@@ -283,6 +284,23 @@ def test_a_motion_uses_what_the_motors_have_and_no_more(tmp_path, jerk, bound):
         at, j = (act.begin + act.end) / 2.0, [x.name for x in arm.streamed].index(act.joint)
         used = {"velocity": fastest[:, j], "effort": share[:, j] / 0.9}
         assert act.limit == "jerk" or np.interp(at, t, used[act.limit]) > 0.94
+
+
+def test_few_tries_find_the_fewest_knots_that_keep_the_limits(monkeypatch):
+    """Each of the two sections has at most three tries, and one knot less would break a limit."""
+    tried, of = [], planning._try
+
+    def try_(*section_speed_knots):
+        tried.append(of(*section_speed_knots))
+        return tried[-1]
+
+    monkeypatch.setattr(planning, "_try", try_)
+    arm = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
+    found = plan(arm, waypoints.waypoints_of(tomllib.loads(SIX)["waypoint"], arm))
+    assert len(tried) <= 6
+    kept = [one for one in tried if not one.heavy(one.knots, effort.RESERVE)]
+    assert sum(one.knots for one in kept) == len(found.trajectory.times) - 1
+    assert all(one.least(effort.RESERVE) == one.knots for one in kept)
 
 
 def test_a_path_through_waypoints_is_also_at_the_limits(arm, tmp_path):

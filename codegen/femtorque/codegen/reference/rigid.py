@@ -32,8 +32,9 @@ def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, conv
     """Return torques (..., n) at positions, velocities and accelerations (..., n). The torques are computed without
     increments, so they have no error that depends on dt."""
     q = np.asarray(q, float)
-    at, loads = pose(model, q), accelerations(model, q, qd, qdd)
+    at = pose(model, q)
     arms = levers(model, at)
+    loads = _state(model, at, arms, qd, qdd)
     F, Phi = with_joint_loads(model, at, arms, q, loads.F, loads.Phi, np.asarray(qd, float))
     return convert(model, at.R, arms, F, Phi)
 
@@ -111,9 +112,12 @@ def accelerations(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> 
     """Return the state of the nodes at positions, velocities and accelerations q, qd, qdd (..., n) of the joints. An
     incremental computation of a motion starts from this state. Increments alone do not give the initial {P}_0, which
     the paper does not define. F_i = m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i)."""
-    q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
     at = pose(model, q)
-    arms, axes = levers(model, at), joint_axes(model, at)
+    return _state(model, at, levers(model, at), qd, qdd)
+
+
+def _state(model: Model, at: Pose, arms: Levers, qd: ArrayLike, qdd: ArrayLike) -> NodalState:
+    qd, qdd, axes = np.asarray(qd, float), np.asarray(qdd, float), joint_axes(model, at)
     w, v = velocities(model, at, arms, qd)
     a, alpha = np.zeros_like(at.origin), np.zeros_like(at.origin)  # velocities of the body frames, global
     for i, body in enumerate(model.bodies):

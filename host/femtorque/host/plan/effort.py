@@ -29,8 +29,12 @@ def wanted(mechanism: Mechanism, t: Array, trajectory: Trajectory) -> Array:
 
 def of_space(space: Space, q: Array, qd: Array, qdd: Array) -> Array:
     """Return the efforts (N, J) of a motion (N, n) of all joints in one mode."""
-    tau = space.torque(q, qd, qdd)
-    return tau + motor_torque(space.whole, space.streamed(qd), space.streamed(qdd), tau) * space.driven
+    return with_motors(space, space.streamed(qd), space.streamed(qdd), space.torque(q, qd, qdd))
+
+
+def with_motors(space: Space, qd: Array, qdd: Array, tau: Array) -> Array:
+    """Return joint torques (N, J) with those of rotors and friction, all of the streamed joints."""
+    return tau + motor_torque(space.whole, qd, qdd, tau) * space.driven
 
 
 @dataclass(frozen=True)

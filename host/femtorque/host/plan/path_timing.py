@@ -25,9 +25,9 @@ from femtorque.host.plan.plan_coordinates import Space
 Curve = Callable[[Array], tuple[Array, Array, Array]]
 
 INTERVALS = 50  # of the grid
-PASSES = 2  # number of solutions; each one takes its tangents from the previous solution
+PASSES = 2  # number of solutions with efforts, whose tangents are at the previous solution
 NUDGE = 1e-3  # fraction of a speed and of an acceleration, for the derivatives of efforts
-STILL = 1e-6  # fraction of the largest x, for tangents at rest
+STILL = 1e-6  # fraction of the largest x below which the motion nearly stops
 
 
 @dataclass(frozen=True)
@@ -68,27 +68,57 @@ def fastest(path: Path, reserve: float) -> tuple[Array, Array] | None:
     G, H, limit = first[:, bounded], second[:, bounded], share**2 * path.accelerations[bounded]
     rows = _Rows(np.hstack([G, -G]), np.hstack([H, -H]), -np.hstack([limit, limit]))
     found = _passes(s, top, rows)
-    for _ in range(PASSES if np.isfinite(Motors.of(space.whole).effort).any() else 0):
+    if found is None or not np.isfinite(Motors.of(space.whole).effort).any():
+        return None if found is None else (s, np.sqrt(found))
+    needs = _Needs.of(space, q, first, second, found)
+    for _ in range(PASSES):
+        found = _passes(s, top, rows + _efforts(needs, s, found, reserve))
         if found is None:
             return None
-        found = _passes(s, top, rows + _efforts(space, q, first, second, s, found, reserve))
-    return None if found is None else (s, np.sqrt(found))
+    return s, np.sqrt(found)
 
 
-def _efforts(space: Space, q: Array, first: Array, second: Array, s: Array, x: Array, reserve: float) -> _Rows:
+@dataclass(frozen=True)
+class _Needs:
+    """Efforts (N, J) along a path. The bodies need the torque `weight` + `of_x` x + `of_u` u."""
+
+    space: Space
+    weight: Array
+    of_x: Array
+    of_u: Array
+    first: Array  # of the streamed joints
+    second: Array
+
+    @staticmethod
+    def of(space: Space, q: Array, first: Array, second: Array, x: Array) -> "_Needs":
+        """Return the efforts near squared speeds x (N,). A passive joint's friction counts at these speeds."""
+        x = np.maximum(x, STILL * x.max())[:, None]
+        still = np.zeros_like(q)
+        moves = (np.vstack(part) for part in ((q, q, q), (still, first * np.sqrt(x), still),
+                                              (still, second * x, first)))
+        weight, moving, pushed = np.split(space.torque(*moves), 3)
+        return _Needs(space, weight, (moving - weight) / x, pushed - weight, space.streamed(first),
+                      space.streamed(second))
+
+    def rates(self, x: Array) -> Array:
+        """Return the velocities (N, J) at squared speeds x (N, 1)."""
+        return self.first * np.sqrt(x)
+
+    def at(self, x: Array, u: Array) -> Array:
+        """Return the efforts (N, J) at squared speeds x and accelerations u, each (N, 1)."""
+        tau = self.weight + self.of_x * x + self.of_u * u
+        return effort.with_motors(self.space, self.rates(x), self.second * x + self.first * u, tau)
+
+
+def _efforts(needs: _Needs, s: Array, x: Array, reserve: float) -> _Rows:
     """Return the limits of all efforts, linear about the squared speeds x (N,)."""
-    motors = Motors.of(space.whole)
+    motors = Motors.of(needs.space.whole)
     x = np.maximum(x, STILL * x.max())[:, None]
     u = np.gradient(x[:, 0], s)[:, None] / 2.0
     h = NUDGE * (np.abs(u) + np.abs(u).max())
-
-    xs, us = np.stack([x, x, x * (1.0 + NUDGE)]), np.stack([u, u + h, u])
-    moves = np.broadcast_to(q, (3, *q.shape)), first * np.sqrt(xs), second * xs + first * us
-    rates = space.streamed(moves[1])
-    each = effort.of_space(space, *(move.reshape(-1, q.shape[1]) for move in moves)).reshape(rates.shape)
-    tau, rate = each[0], rates[0]
-    of_u = (each[1] - tau) / h
-    of_x, fall = (each[2] - tau) / (NUDGE * x), motors.fall * (rates[2] - rate) / (NUDGE * x)
+    tau, rate, more = needs.at(x, u), needs.rates(x), x * (1.0 + NUDGE)
+    of_u = (needs.at(x, u + h) - tau) / h
+    of_x, fall = (needs.at(more, u) - tau) / (NUDGE * x), motors.fall * (needs.rates(more) - rate) / (NUDGE * x)
     rows = []
     for sign in (1.0, -1.0):
         line = motors.stall - sign * motors.fall * rate
@@ -101,41 +131,37 @@ def _efforts(space: Space, q: Array, first: Array, second: Array, s: Array, x: A
 
 
 def _passes(s: Array, top: Array, rows: _Rows) -> Array | None:
-    """Return the largest squared speeds (N,) at most `top`, with zero at both ends. None if no speeds keep the rows."""
+    """Return the largest squared speeds (N,) at most `top`, with zero at both ends. None if no speeds keep the rows,
+    or if the motion nearly stops.
+
+    In an interval, a row is p x + r y <= l with the squared speeds x and y of both ends. So a row is an upper or a
+    lower bound of y, or a bound of x. A lower bound of y may not exceed an upper bound (Fourier-Motzkin)."""
     half = 0.5 / np.diff(s)[:, None]
-    # rows of both ends of an interval, with its u: p x_i + r x_(i+1) <= l
     p = np.hstack([rows.b[:-1] - rows.a[:-1] * half, -rows.a[1:] * half])
     r = np.hstack([rows.a[:-1] * half, rows.b[1:] + rows.a[1:] * half])
     l = -np.hstack([rows.c[:-1], rows.c[1:]])
-    least, most = np.zeros_like(top), top.copy()
-    least[-1] = most[-1] = 0.0
+    up, down = _bounds(p, r, l), _bounds(p, -r, l)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = up[1][:, :, None] + down[1][:, None]
+        both = np.where(slope > 0.0, (up[0][:, :, None] + down[0][:, None]) / slope, np.inf).min(axis=(1, 2))
+        alone = np.where((r >= 0.0) & (p > 0.0), l / p, np.inf).min(axis=1)
+        back, gain = (np.where(down[1] > 0.0, x / down[1], limit) for x, limit in ((down[0], np.inf), (1.0, 0.0)))
+    most = np.append(np.minimum(np.minimum(both, alone), top[:-1]), 0.0)
     for i in range(len(p) - 1, -1, -1):
-        low, high = _span(p[i], r[i], l[i], least[i + 1], most[i + 1])
-        least[i], most[i] = max(low, 0.0), min(high, top[i])
-        if not least[i] <= most[i]:
-            return None
-    if least[0] > 0.0:
-        return None
+        most[i] = min(most[i], np.min(back[i] + gain[i] * most[i + 1], initial=np.inf))
     x = np.zeros_like(top)
     for i in range(len(p)):
-        up = r[i] > 0.0
-        x[i + 1] = min(most[i + 1], float(np.min((l[i][up] - p[i][up] * x[i]) / r[i][up], initial=np.inf)))
-    return x if np.all(x[1:-1] > 0.0) else None
+        x[i + 1] = min(most[i + 1], np.min(up[0][i] - up[1][i] * x[i], initial=np.inf))
+    return x if most[0] >= 0.0 and np.all(x[1:-1] > STILL * x.max()) else None
 
 
-def _span(p: Array, r: Array, l: Array, least: float, most: float) -> tuple[float, float]:
-    """Return the range of x for which a y between `least` and `most` keeps p x + r y <= l."""
-    up, down = r > 0.0, r < 0.0
-    over = np.append(l[up] / r[up], most), np.append(-p[up] / r[up], 0.0)
-    under = np.append(l[down] / r[down], least), np.append(-p[down] / r[down], 0.0)
-    # a lower bound of y may not exceed an upper one
-    slopes = np.append((under[1][:, None] - over[1]).ravel(), p[r == 0.0])
-    room = np.append((over[0] - under[0][:, None]).ravel(), l[r == 0.0])
-    if np.any(room[slopes == 0.0] < 0.0):
-        return np.inf, -np.inf
-    above, below = slopes > 0.0, slopes < 0.0
-    return (float(np.max(room[below] / slopes[below], initial=-np.inf)),
-            float(np.min(room[above] / slopes[above], initial=np.inf)))
+def _bounds(p: Array, r: Array, l: Array) -> tuple[Array, Array]:
+    """Return the bounds y <= a - b x of all rows with r > 0, as a and b (N, K). An infinite a is no bound."""
+    order = np.argsort(-r, axis=1)[:, :int(np.max(np.sum(r > 0.0, axis=1), initial=0))]
+    p, r, l = (np.take_along_axis(x, order, axis=1) for x in (p, r, l))
+    use = r > 0.0
+    r = np.where(use, r, 1.0)
+    return np.where(use, l / r, np.inf), np.where(use, p / r, 0.0)
 
 
 def averaged(s: Array, rate: Array, window: float) -> tuple[Curve, float]:

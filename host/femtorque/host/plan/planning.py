@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike
 from femtorque.codegen.common import Array, BadInput, Refused
 from femtorque.codegen.control import BUILD_UP, RISE, Motors
 from femtorque.codegen.mechanism import Joint, Limits, Mechanism, refuse, unmoved
-from femtorque.codegen.model import DrivenFriction
 from femtorque.codegen.motion import Trajectory, check_limits, from_rows
 from femtorque.host.plan import effort
 from femtorque.host.plan.closed_tip import ClosedTip
@@ -41,7 +40,8 @@ LINE_STEP = 0.5  # step above which two points of a line are a jump, rad or m
 SLOWEST = 1e3  # largest factor of time
 QUICKER = 0.8  # least factor of time: the average of a motion may need less than the motion
 ACTS = 0.97  # fraction of a limit from which the limit acts
-NEARER = 0.985  # factor between two durations of the search
+WEIGHTS = 33  # points of a section at which the search computes the torques at rest
+LONGER = 1.2  # factor between two durations in the search for one that the efforts allow
 WIDER = 1.25  # factor between two windows
 BEGINNING = "the beginning"
 
@@ -523,10 +523,55 @@ Moves = tuple[Array, Array, Array]  # positions, velocities, accelerations of al
 
 
 @dataclass(frozen=True)
-class _Played:
-    """A section as played by the board: positions of all joints at the knots."""
+class _Try:
+    """A section as the board plays the section in a number of knots."""
 
-    rows: Moves
+    space: Space
+    knots: int
+    moves: Moves  # at the knots and between the knots
+    tau: Array  # torques of the bodies (N, J)
+    weight: Array  # torques of the bodies at rest (N, J)
+    fast: float  # time factor at which the motion reaches a limit of velocity, acceleration or jerk
+
+    @property
+    def rows(self) -> Moves:
+        """Positions, velocities and accelerations of all joints at the knots, each (knots + 1, n)."""
+        q, qd, qdd = (x[::effort.SAMPLES] for x in self.moves)
+        return q, qd, qdd
+
+    def needed(self, factor: float) -> tuple[Array, Array]:
+        """Return the torques (N, J) in the motion that is slower by a factor, and the torques of the motors there."""
+        qd, qdd = self.space.streamed(self.moves[1]) / factor, self.space.streamed(self.moves[2]) / factor**2
+        tau = effort.with_motors(self.space, qd, qdd, self.weight + (self.tau - self.weight) / factor**2)
+        return tau, Motors.of(self.space.whole).torque(qd, tau)
+
+    def over(self, factor: float, reserve: float) -> Array:
+        """Return the torques (N, J) that are missing in the motion that is slower by a factor."""
+        tau, there = self.needed(factor)
+        over = np.abs(tau) - there * (1.0 - reserve)
+        return np.where(np.isfinite(over), over, -np.inf)
+
+    def heavy(self, knots: int, reserve: float) -> bool:
+        """Return True if the efforts are too small in this number of knots."""
+        return bool(np.max(self.over(knots / self.knots, reserve), initial=-np.inf) > 1e-9)
+
+    def least(self, reserve: float) -> int:
+        """Return the least number of knots that keep all limits on the same path. SLOWEST limits the search."""
+        least = max(1, int(np.ceil(self.knots * self.fast * (1.0 - 1e-7))))
+        low, high = least - 1, least
+        while self.heavy(high, reserve) and high < SLOWEST * self.knots:
+            low, high = high, int(np.ceil(high * LONGER))
+        while low + 1 < high:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.heavy(middle, reserve) else (low, middle)
+        return high
+
+
+@dataclass(frozen=True)
+class _Played:
+    """A section as played by the board."""
+
+    motion: _Try
     via: tuple[tuple[float, str], ...]  # (time, waypoint)
     slowed: float  # duration over the duration without effort limits
     because: str
@@ -540,27 +585,31 @@ def _joined(mechanism: Mechanism, sections: list[_Section], speed: float, reserv
     slowed: list[Slowed] = []
     modes: list[tuple[float, str]] = []
     tips: list[Array] = []
+    tau: list[Array] = []
     knots = 0
     for number, section in enumerate(sections, 1):
         played = _played(section, speed, reserve)
         arrivals += [(knots * period + t, where) for t, where in played.via]
-        if played.because:
+        if played.because and played.slowed > 1.0:
             slowed.append(Slowed(number, section.to, played.slowed, played.because))
         if section.space.mode and (not modes or modes[-1][1] != section.space.mode):
             modes.append((knots * period, section.space.mode))
         keep = slice(None) if not parts else slice(1, None)
-        q, qd, qdd = (section.space.streamed(x)[keep] for x in played.rows)
+        rows = played.motion.rows
+        q, qd, qdd = (section.space.streamed(x)[keep] for x in rows)
         parts.append((q, qd, qdd))
+        tau.append(played.motion.needed(1.0)[0][keep])
         if waypoints.tip is not None:
             tip = Tip(section.space.mechanism, waypoints.tip.link, waypoints.tip.offset)
-            tips.append(tip.points(played.rows[0][keep]))
-        knots += len(played.rows[0]) - 1
+            tips.append(tip.points(rows[0][keep]))
+        knots += played.motion.knots
     q, qd, qdd = (np.concatenate([part[n] for part in parts]) for n in range(3))
     names = [joint.name for joint in mechanism.streamed]
     trajectory = replace(from_rows(names, np.arange(len(q)) * period, q, qd, qdd), modes=tuple(modes))
     check_limits(trajectory, mechanism)
-    return Plan(trajectory, tuple(arrivals), tuple(slowed), shares(mechanism, trajectory),
-                np.concatenate(tips) if tips else None, acting(mechanism, trajectory, speed, reserve))
+    t, used = used_limits(mechanism, trajectory, np.concatenate(tau))
+    return Plan(trajectory, tuple(arrivals), tuple(slowed), _largest(mechanism, used),
+                np.concatenate(tips) if tips else None, _acting(mechanism, t, used, speed, reserve))
 
 
 def _played(section: _Section, speed: float, reserve: float) -> _Played:
@@ -571,10 +620,10 @@ def _played(section: _Section, speed: float, reserve: float) -> _Played:
         if ahead is None:
             return _slowed(section, speed, reserve)
         quick = _slowed(ahead, speed, reserve)
-        less, own = len(quick.rows[0]) - 2, section.duration * section.space.whole.control.knot_hz
-        slower, why = _fault(section, speed, reserve, less) if less >= own else (np.inf, "")
-        if slower > 1.0:
-            return replace(quick, slowed=(less + 1) / own, because=why)
+        less, own = quick.motion.knots - 1, section.duration * section.space.whole.control.knot_hz
+        tried = _try(section, speed, less) if less >= own else None
+        if tried is None or tried.fast > 1.0 or tried.heavy(less, reserve):
+            return replace(quick, slowed=(less + 1) / own, because=_missing(tried, reserve) if tried else "")
         return _slowed(section, speed, reserve, less)
     except Refused as reason:
         if str(reason).startswith("on the way"):
@@ -614,94 +663,79 @@ def _at_limits(section: _Section, speed: float, reserve: float) -> _Section | No
 
 
 def _slowed(section: _Section, speed: float, reserve: float, first: int = 0) -> _Played:
-    """Play a section with the fewest knots that keep all limits. first: knots of the first try."""
+    """Play a section with the fewest knots that keep all limits. first: knots of the first try. Each try computes the
+    number of knots of the next one. Raises Refused if a joint is too weak to hold the arm."""
     own = section.duration * section.space.whole.control.knot_hz
-    knots = first or max(1, int(np.ceil(own - 1e-6)))
-    low, high, kinematic, because = int(np.ceil(own * (QUICKER if section.path else 1.0))) - 1, 0, 1.0, ""
-    while not high or low + 1 < high:
-        slower, why = _fault(section, speed, reserve, knots)
-        because, kinematic = because or why, kinematic if why else max(kinematic, knots / own * slower)
+    knots, low = first or max(1, int(np.ceil(own - 1e-6))), int(np.ceil(own * (QUICKER if section.path else 1.0))) - 1
+    best, because = None, ""
+    while best is None or knots < best.knots:
+        tried = _try(section, speed, knots)
+        missing = _missing(tried, reserve)
+        if missing:
+            _check_held(tried, reserve, section.to)
+        because = because or missing
+        if tried.fast > 1.0 or tried.heavy(knots, reserve):
+            low = knots
+        else:
+            best = tried
+        knots = max(tried.least(reserve), low + 1)
         if knots > SLOWEST * own:
             raise Refused(f"the way to {section.to} is too heavy at any speed: {because}")
-        low, high = (knots, high) if slower > 1.0 else (low, knots)
-        knots = max((low + high) // 2, int(high * NEARER)) if high else max(knots + 1, int(knots * slower))
-    via = tuple((t * high / own, where) for t, where in section.via)
-    return _Played(_rows(section, high, high / own), via, high / own / max(kinematic, 1.0), because)
+    via = tuple((t * best.knots / own, where) for t, where in section.via)
+    return _Played(best, via, best.knots / own / max(best.knots / own * best.fast, 1.0), because)
 
 
-def _fault(section: _Section, speed: float, reserve: float, knots: int) -> tuple[float, str]:
-    """Return the time factor by which a section of `knots` must be slowed, and the reason if the efforts are too small.
-    At most 1: all limits are kept."""
-    space, hz = section.space, section.space.whole.control.knot_hz
-    rows = _rows(section, knots, knots / (hz * section.duration))
-    _, moves = _samples(section, rows)
-    space.check(moves[0], section.to)
-    jerk = np.diff(rows[2], axis=0) * hz  # from knot to knot
-    slower = _too_fast(space, moves[1], moves[2], jerk, speed)
-    return (slower, "") if slower > 1.0 else _too_heavy(space, moves, reserve, section.to)
-
-
-def _rows(section: _Section, knots: int, factor: float) -> Moves:
-    """Return rows of all joints at the knots, (knots + 1, n), at rest at both ends."""
-    t = np.linspace(0.0, section.duration, knots + 1)
-    x, xd, xdd = section.at(t)
+def _try(section: _Section, speed: float, knots: int) -> _Try:
+    """Return the motion of all joints in a section that the board plays in a number of knots, at rest at both ends."""
+    space, period = section.space, 1.0 / section.space.whole.control.knot_hz
+    x, xd, xdd = section.at(np.linspace(0.0, section.duration, knots + 1))
+    factor = knots * period / section.duration
     xd, xdd = xd / factor, xdd / factor**2
     for end in (0, -1):
         xd[end] = xdd[end] = 0.0
-    return section.space.motion(section.begin, x, xd, xdd)
+    times = np.arange(knots + 1) * period
+    t = np.append((times[:-1, None] + np.arange(effort.SAMPLES) * (period / effort.SAMPLES)).ravel(), times[-1])
+    moves = space.motion(section.begin, *from_rows([j.name for j in space.joints], times, x, xd, xdd).at(t))
+    space.check(moves[0], section.to)
+    some = np.linspace(0, len(t) - 1, WEIGHTS).astype(int)
+    tau, weights = np.split(space.torque(*(np.vstack([x, x[some] * still]) for x, still in
+                                           zip(moves, (1.0, 0.0, 0.0), strict=True))), [len(t)])
+    weight = np.column_stack([np.interp(np.arange(len(t)), some, column) for column in weights.T])
+    jerk = np.diff(moves[2][::effort.SAMPLES], axis=0) / period
+    return _Try(space, knots, moves, tau, weight, _fast(space, moves[1], moves[2], jerk, speed))
 
 
-def _samples(section: _Section, rows: Moves) -> tuple[Array, Moves]:
-    """Return times t (N,) and the motion of all joints as the board plays it, at the knots and between them."""
-    space, period = section.space, 1.0 / section.space.whole.control.knot_hz
-    names = [joint.name for joint in space.joints]
-    q, qd, qdd = map(space.coordinates, rows)
-    played = from_rows(names, np.arange(len(q)) * period, q, qd, qdd)
-    t = np.arange((len(rows[0]) - 1) * effort.SAMPLES + 1, dtype=float) * (period / effort.SAMPLES)
-    return t, space.motion(section.begin, *played.at(t))
+def _fast(space: Space, qd: Array, qdd: Array, jerk: Array, speed: float) -> float:
+    """Return the time factor at which a motion reaches a limit of velocity, acceleration or jerk. At most 1: the motion
+    keeps these limits."""
+    limits = [body.joint.limits for body in space.assembly.model.bodies]
+    bounds = ([x.velocity for x in limits], [x.acceleration for x in limits], [x.jerk for x in limits])
+    fast = max(float(np.max(np.abs(values) / bound)) ** (1.0 / order) / speed
+               for order, (values, bound) in enumerate(zip((qd, qdd, jerk), bounds, strict=True), 1))
+    return fast if fast > 1.0 + 1e-7 else min(fast, 1.0)
 
 
-def _too_fast(space: Space, qd: Array, qdd: Array, jerk: Array, speed: float) -> float:
-    """Return the time factor by which the motion must be slowed for all joints' limits of velocity, acceleration and
-    jerk. At most 1: the motion keeps all limits."""
-    slower = 1.0
-    for j, body in enumerate(space.assembly.model.bodies):
-        joint = body.joint
-        bounds = (joint.limits.velocity, joint.limits.acceleration, joint.limits.jerk)
-        for order, (values, bound) in enumerate(zip((qd, qdd, jerk), bounds, strict=True), 1):
-            slower = max(slower, (float(np.max(np.abs(values[:, j]))) / bound) ** (1.0 / order) / speed)
-    return slower * (1.0 + 1e-4) if slower > 1.0 + 1e-7 else 1.0
+def _missing(tried: _Try, reserve: float) -> str:
+    """Return words about the largest missing torque of a motion; empty if the motors suffice or if another limit acts.
+    """
+    over = tried.over(1.0, reserve)
+    i, j = np.unravel_index(int(np.argmax(over)), over.shape)
+    if tried.fast > 1.0 or not over[i, j] > 1e-9:
+        return ""
+    (tau, there), joint = tried.needed(1.0), tried.space.whole.streamed[j]
+    return (f"{joint.name} would need {abs(tau[i, j]):.3g} {_unit(joint)}, {there[i, j] * (1.0 - reserve):.3g} "
+            f"{_unit(joint)} is there ({reserve:.0%} kept for the feedback)")
 
 
-def _too_heavy(space: Space, moves: Moves, reserve: float, to: str) -> tuple[float, str]:
-    """Return the time factor by which the motion must be slowed for the effort limits, and the reason. Raises Refused
-    if a joint is too weak to hold the arm."""
-    whole, joints, (q, qd, _) = space.whole, space.whole.streamed, moves
-    tau = effort.of_space(space, *moves)
-    velocities = space.streamed(qd)
-    there = Motors.of(whole).torque(velocities, tau) * (1.0 - reserve)
-    over = np.abs(tau) - there
-    i, j = np.unravel_index(int(np.argmax(np.where(np.isfinite(over), over, -np.inf))), over.shape)
-    if not over[i, j] > 1e-9:
-        return 1.0, ""
-    still = np.zeros_like(q)
-    weight = effort.of_space(space, q, still, still)
-    held = weight + DrivenFriction.of(joints).at_rest(weight) * np.sign(velocities) * space.driven
-    most = Motors.of(whole).torque(np.zeros_like(velocities), held) * (1.0 - reserve)
-    for a, b in np.argwhere(np.abs(held) > most)[:1]:
-        joint = joints[b]
+def _check_held(tried: _Try, reserve: float, to: str) -> None:
+    """Raise Refused if a joint is too weak to hold the arm."""
+    for i, j in np.argwhere(tried.over(SLOWEST, reserve) > 0.0)[:1]:
+        joint, (held, there) = tried.space.whole.streamed[j], tried.needed(SLOWEST)
         raise Refused(
-            f"on the way to {to}, {joint.name} needs {abs(held[a, b]):.3g} {_unit(joint)} to hold the arm up at "
-            f"{joint.name} = {space.streamed(q)[a, b]:.3g}, and {most[a, b]:.3g} {_unit(joint)} is there "
-            f"({reserve:.0%} kept for the feedback): no speed is slow enough; go another way, or take a stronger motor"
-        )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        squared = np.where(over > 0.0, (tau - held) * np.sign(tau) / (there - held * np.sign(tau)), 1.0)
-    slower = float(np.sqrt(np.clip(np.nan_to_num(squared, nan=4.0, posinf=4.0), 1.0, 4.0).max()))
-    joint = joints[j]
-    return max(slower,
-               1.001) * 1.0005, (f"{joint.name} would need {abs(tau[i, j]):.3g} {_unit(joint)}, {there[i, j]:.3g} "
-                                         f"{_unit(joint)} is there ({reserve:.0%} kept for the feedback)")
+            f"on the way to {to}, {joint.name} needs {abs(held[i, j]):.3g} {_unit(joint)} to hold the arm up at "
+            f"{joint.name} = {tried.space.streamed(tried.moves[0])[i, j]:.3g}, and {there[i, j] * (1.0 - reserve):.3g} "
+            f"{_unit(joint)} is there ({reserve:.0%} kept for the feedback): no speed is slow enough; go another way, "
+            "or take a stronger motor")
 
 
 def _unit(joint: Joint) -> str:
@@ -711,19 +745,29 @@ def _unit(joint: Joint) -> str:
 def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
     """Return the largest fraction of each limit that each joint reaches. For a mechanism with flexible links, the
     fraction of the effort is None."""
-    _, used = used_limits(mechanism, trajectory)
+    t = _sampled(mechanism, trajectory)
+    tau = np.full((len(t), len(mechanism.streamed)), np.nan)
+    tau = tau if mechanism.flexible else effort.wanted(mechanism, t, trajectory)
+    return _largest(mechanism, used_limits(mechanism, trajectory, tau)[1])
+
+
+def _largest(mechanism: Mechanism, used: dict[str, Array]) -> dict[str, dict[str, float | None]]:
     return {joint.name: {k: float(v[:, j].max()) if np.isfinite(v[:, j]).all() else None for k, v in used.items()
                          if k != "jerk"}
             for j, joint in enumerate(mechanism.streamed)}
 
 
-def used_limits(mechanism: Mechanism, trajectory: Trajectory) -> tuple[Array, dict[str, Array]]:
-    """Return times t (T,), s, and the fraction of each limit that each joint uses at these times, each (T, J), NaN
-    without a limit. The jerk is the mean between two knots."""
+def _sampled(mechanism: Mechanism, trajectory: Trajectory) -> Array:
+    """Return the times (T,), s, of the knots and between them."""
     period = 1.0 / (effort.SAMPLES * mechanism.control.knot_hz)
-    t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1, dtype=float) * period
+    return np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1, dtype=float) * period
+
+
+def used_limits(mechanism: Mechanism, trajectory: Trajectory, tau: Array) -> tuple[Array, dict[str, Array]]:
+    """Return times t (T,), s, and the fraction of each limit that each joint uses at these times, each (T, J), NaN
+    without a limit. tau (T, J): torques, NaN if unknown. The jerk is the mean between two knots."""
+    t = _sampled(mechanism, trajectory)
     _, qd, qdd = trajectory.at(t)
-    tau = np.full_like(qd, np.nan) if mechanism.flexible else effort.wanted(mechanism, t, trajectory)
     there = tau if mechanism.flexible else Motors.of(mechanism).torque(qd, tau)
     knot = np.minimum(np.arange(len(t)) // effort.SAMPLES, (len(t) - 2) // effort.SAMPLES) * effort.SAMPLES
     after = np.minimum(knot + effort.SAMPLES, len(t) - 1)
@@ -736,9 +780,9 @@ def used_limits(mechanism: Mechanism, trajectory: Trajectory) -> tuple[Array, di
                    zip(most.items(), (qd, jerk, qdd, tau), strict=True)}
 
 
-def acting(mechanism: Mechanism, trajectory: Trajectory, speed: float, reserve: float) -> tuple[Acts, ...]:
-    """Return the intervals in which the motion reaches a limit, with joint and limit. speed, reserve: as in `plan`."""
-    t, used = used_limits(mechanism, trajectory)
+def _acting(mechanism: Mechanism, t: Array, used: dict[str, Array], speed: float, reserve: float) -> tuple[Acts, ...]:
+    """Return the intervals in which the motion reaches a limit, with joint and limit. t, used: of `used_limits`. speed,
+    reserve: as in `plan`."""
     kept = {"velocity": speed, "acceleration": speed**2, "jerk": speed**3, "effort": 1.0 - reserve}
     all_of = np.nan_to_num(np.stack([used[name] / kept[name] for name in kept], axis=1))
     largest = all_of.reshape(len(t), -1)
