@@ -48,6 +48,20 @@ def test_a_supply_outside_a_servos_range_is_refused(tmp_path):
         changed(tmp_path, (VOLTS, "bus_voltage = 48.0"))
 
 
+@pytest.mark.parametrize("volts, own, said", [(12.0, 8.0, "is not below 0.65 times board.bus_voltage"),
+                                              (14.0, 3.0, "3.0: is the supply of joint 'shoulder_pan'")])
+def test_a_supply_of_a_converter_is_well_below_the_boards_and_in_the_servos_range(tmp_path, volts, own, said):
+    with pytest.raises(BadInput, match=said):
+        changed(tmp_path, (VOLTS, f"bus_voltage = {volts}"), (PAN, PAN.replace("id = 1", f"id = 1, supply = {own}")))
+
+
+def test_a_converter_scales_the_duties_of_its_servo(tmp_path):
+    """The firmware's duties are shares of the board's 12 V, and this servo's are shares of 6 V."""
+    own = changed(tmp_path, (PAN, PAN.replace("id = 1", "id = 1, supply = 6.0")), ("effort = 2.9", "effort = 1.4"))
+    row, other = (joint_constants(own, joint) for joint in own.joints[:2])
+    assert (row.resistance, row.back_emf) == (2.0 * other.resistance, 2.0 * other.back_emf)
+
+
 @pytest.mark.parametrize("volts, warned", [(13.1, False), (11.0, False), (13.3, True)])
 def test_a_supply_a_tenth_off_the_servos_is_warned_of(tmp_path, volts, warned):
     arm = changed(tmp_path, (VOLTS, f"bus_voltage = {volts}"))

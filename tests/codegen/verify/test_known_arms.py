@@ -14,7 +14,7 @@ ZERO = [f"joint_{k}" for k in range(6)]
 NAMES = {  # LeRobot: openarm_follower, yam_follower, so_follower, koch_follower; plug-ins of piper and widowxai
     "openarm": [*SIX, "joint_7", "gripper"], "yam": [*ZERO, "gripper"], "so101": SO, "koch": SO,
     "piper": [*SIX, "gripper"], "trossen-wxai": [*ZERO, "left_carriage_joint"]}
-INVENTED = {"yam", "koch", "piper", "trossen-wxai"}
+INVENTED = {"yam", "piper", "trossen-wxai"}
 
 
 @pytest.mark.parametrize("arm", NAMES)

@@ -3,14 +3,18 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.board import Times
 from femtorque.codegen.common import Refused
-from femtorque.codegen.drive import DRIVES, family_of
+from femtorque.codegen.control.drives import loop_gain
+from femtorque.codegen.drive import family_of
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.motion import knots
+from femtorque.codegen.verify.known_arms import ARMS
 from femtorque.codegen.verify.without_hardware import run_on
 from femtorque.codegen.wire import messages as m
 from femtorque.hil.board import SteppedPc
@@ -23,6 +27,7 @@ from femtorque.host.stream import stream
 from tests.support.pc import STS, aloha, armed, drives_of, motion_of, played, settle, so101, state, stepped
 
 FAULT = {number: name for name, (number, *_) in m.FAULTS.items()}
+KOCH = "koch"  # of `init --arm`: XL430 at the shoulder, and XL330 behind a converter of 5 V
 XL330, XM430, XC330 = "dynamixel-xl330-m288", "dynamixel-xm430-w350", "dynamixel-xc330-t288"
 
 
@@ -64,8 +69,9 @@ def test_a_wire_comes_back_into_step_after_late_answers():
 
 @contextmanager
 def holding(rate: int, servo: str = STS) -> Iterator[tuple[SteppedPc, Session]]:
-    """Arm an SO-101 whose servos close their loops. A soft arm sinks before the board commands its weight."""
-    with stepped(so101(rate, holds=True, servo=servo)) as (board, session):
+    """Arm an SO-101 or a Koch whose servos close their loops. A soft arm sinks before the board commands its weight."""
+    koch = replace(load_mechanism(ARMS / "koch.toml"), name="pc_koch")
+    with stepped(koch if servo == KOCH else so101(rate, holds=True, servo=servo)) as (board, session):
         board.run(0.0 if servo == STS else 3.0)  # Dynamixel servos are asked one by one at first
         armed(board, session)
         assert settle(board, session, 0.2 if servo == STS else 1.0) == "HOLD"
@@ -74,16 +80,17 @@ def holding(rate: int, servo: str = STS) -> Iterator[tuple[SteppedPc, Session]]:
 
 @pytest.mark.parametrize("rate, servo", [
     (100, STS), (200, STS), (200, XL330),
-    *(pytest.param(*row, marks=pytest.mark.assure) for row in ((100, XL330), (100, XM430), (200, XC330)))])
+    *(pytest.param(*row, marks=pytest.mark.assure) for row in ((100, XL330), (100, XM430), (200, XC330), (200, KOCH)))])
 def test_servos_with_their_own_loops_follow_a_motion_and_keep_their_stored_gains(rate, servo):
     """The gears have 1 degree of play, or a quarter of it. The virtual XM430 divides P by 128, and the board by 144."""
     with holding(rate, servo) as (board, session):
-        assert np.all(played(board, session, motion_of(board.mechanism, 1.0, (0.5, 0.0, 0.5))) < 5e-3)
-        for d in drives_of(board):
+        way = 0.4 if servo == KOCH else 0.5  # the gripper of the Koch ends there
+        assert np.all(played(board, session, motion_of(board.mechanism, 1.0, (way, 0.0, way))) < 5e-3)
+        for d, joint in zip(drives_of(board), board.mechanism.streamed, strict=True):
             if servo == STS:
                 assert d.get(D) == 0 and d.stored[D] == 32
             else:
-                assert d.get(x.D_GAIN, 4) == 0 and d.get(x.P_GAIN, 2) == DRIVES[servo].servo.loop.usual
+                assert d.get(x.D_GAIN, 4) == 0 and d.get(x.P_GAIN, 2) == loop_gain(joint)
 
 
 @pytest.mark.parametrize("after, servo", [

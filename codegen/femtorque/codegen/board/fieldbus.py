@@ -202,8 +202,9 @@ def held(joint: Joint) -> bool:
 
 def off_supply(mechanism: Mechanism) -> list[str]:
     """Return a warning per type of servo whose nominal voltage differs from the supply voltage by more than 10 %."""
-    volts, said = mechanism.board.bus_voltage if mechanism.board else 0.0, list[str]()
-    for kind in dict.fromkeys(drive.type for _, _, drive in drives(mechanism) if mechanism.board and drive.type.servo):
+    said = list[str]()
+    for kind, volts in dict.fromkeys((drive.type, joint.supply(mechanism.board.bus_voltage))
+                                     for _, joint, drive in drives(mechanism) if mechanism.board and drive.type.servo):
         assert kind.servo is not None
         if abs(volts - kind.servo.volts) > 0.1 * kind.servo.volts:
             said.append(f"board.bus_voltage = {volts:g}: {kind.name} is made for {kind.servo.volts:g} V, for which its "

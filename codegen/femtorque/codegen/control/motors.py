@@ -38,7 +38,7 @@ class Motor:
             if joint.motor.drive == "current":
                 channels.served(mechanism, load_board(mechanism.board.use, mechanism.source or mechanism.name))
             constant = abs(joint.motor.K * joint.motor.gear)  # torque constant at the joint, N m/A
-            volts = mechanism.board.bus_voltage * channels.usable_share(mechanism, joint)
+            volts = joint.supply(mechanism.board.bus_voltage) * channels.usable_share(mechanism, joint)
             stall, fall, no_load = constant * volts / joint.motor.R, square(constant) / joint.motor.R, volts / constant
             effort = constant * (current_range(mechanism, joint) or math.inf)
         fastest = no_load

@@ -17,7 +17,8 @@ from femtorque.codegen.mechanism.schema import BusTable, DriveTable, JointTable
 LEAST_RATE, MOST_RATE = 10_000, 1_000_000  # lowest and highest bit rate of CAN and of CAN FD's arbitration phase, bit/s
 FD_BITRATE = 5_000_000  # common data bit rate of drives for CAN FD, bit/s, as in openarm_can
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
-OF_SERVOS = ("offset", "limit")  # keys
+OF_SERVOS = ("offset", "limit", "supply")  # keys
+CONVERTED = 0.65  # highest supply of a converter over the board's: above 0.7 the firmware takes both as one supply
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
 LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # a ratio outside this range is probably a mistake
 MOST_PLACE = 200.0 * math.pi  # largest angle of the joint, rad: the board counts at most a hundred turns
@@ -130,9 +131,12 @@ def _controller(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> str
 def check_supply(joints: Sequence[Joint], volts: float, fail: Fail) -> None:
     """Refuse a supply voltage outside a servo's range."""
     for joint in joints:
-        servo = joint.drive.type.servo if joint.drive else None
-        if joint.drive and servo and not servo.supply[0] <= volts <= servo.supply[1]:
-            fail("board.bus_voltage", volts, f"is the supply of joint {joint.name!r}, and {joint.drive.type.name} "
+        servo, own = joint.drive.type.servo if joint.drive else None, joint.supply(volts)
+        if CONVERTED * volts < own < volts or own > volts:
+            fail(f"joint.{joint.name}.drive.supply", own, f"is not below {CONVERTED:g} times board.bus_voltage",
+                 "remove it, for a servo on the board's supply")
+        if joint.drive and servo and not servo.supply[0] <= own <= servo.supply[1]:
+            fail("board.bus_voltage", own, f"is the supply of joint {joint.name!r}, and {joint.drive.type.name} "
                  f"takes {servo.supply[0]:.3g} to {servo.supply[1]:.3g} V", f"{servo.volts:g}, or another servo")
 
 

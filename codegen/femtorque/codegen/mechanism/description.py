@@ -76,6 +76,7 @@ class ServoSetting:
     zero: int = 2048  # the count at the joint's zero
     offset: int = 0  # counts that the servo subtracts from its encoder's counts
     limit: float = 1.0  # maximum duty that the servo applies to its motor
+    supply: float = 0.0  # voltage of a converter that supplies the servo, V; 0 for the board's supply
 
 
 @dataclass(frozen=True)
@@ -242,10 +243,15 @@ class Joint:
             return square(self.drive.gear) * self.drive.inertia
         return square(self.motor.gear) * self.motor.inertia if self.motor else 0.0
 
+    def supply(self, volts: float) -> float:
+        """Return the voltage at the motor, V. volts: the board's supply."""
+        return self.drive.servo.supply or volts if self.drive is not None and self.drive.servo is not None else volts
+
     @property
     def takes_torque(self) -> bool:
-        """Return True if the command of the drive is a torque or a current, not a duty."""
-        return self.drive is not None and (self.drive.type.servo is None or self.drive.type.servo.ampere > 0.0)
+        """Return True if the command of the drive is a torque or a current, not a duty or a goal."""
+        servo = self.drive.type.servo if self.drive is not None else None
+        return self.drive is not None and (servo is None or (servo.ampere > 0.0 and not servo.holds))
 
     @property
     def elastic(self) -> bool:

@@ -464,7 +464,8 @@ class _Reader:
         if abs(motor.gear) < 1e-6:
             self.fail(f"{key}.motor.gear", motor.gear, "must not be zero", "motor turns per joint turn, signed")
         if self.table.board is not None and np.isfinite(limits.effort):
-            stall = abs(motor.gear) * motor.K * self.table.board.bus_voltage / motor.R
+            volts = t.drive.supply if t.drive and t.drive.supply else self.table.board.bus_voltage
+            stall = abs(motor.gear) * motor.K * volts / motor.R
             if limits.effort > stall * (1.0 + 1e-9):
                 self.fail(f"{key}.limits.effort", limits.effort,
                           f"the motor gives at most gear K V / R = {stall:.4g} at stall",

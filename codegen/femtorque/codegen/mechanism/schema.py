@@ -292,6 +292,8 @@ class DriveTable(Table):
     offset: int | None = key("of a servo: its stored position offset; 0", None, ge=-2047, le=2047)
     limit: Positive | None = key(
         "of a servo: its torque limit, as a share of its supply or of its largest current; 1", None, le=1.0)
+    supply: Positive | None = key(
+        "V, of a servo behind a step-down converter: below 0.65 times `board.bus_voltage`, which is the default", None)
     firmware: str | None = key(
         f"required version of {' or '.join(title for title, _ in _FIRMWARE)}: "
         f"{', '.join(example for _, example in _FIRMWARE)}; any", None,

@@ -128,7 +128,7 @@ def _motor(mechanism: Mechanism, joint: Joint) -> Iterator[str]:
         said.append(f"gear = {motor.gear:g}")
     if not said:
         return
-    volts = mechanism.board.bus_voltage if mechanism.board else 24.0
+    volts = joint.supply(mechanism.board.bus_voltage if mechanism.board else 24.0)
     effort = abs(motor.gear) * motor.K * volts / motor.R
     limits = joint.limits
     wanted = (limits.effort if math.isfinite(limits.effort) else effort,

@@ -42,9 +42,9 @@ class BusSteps:
                                            "interval": interval, **self._kept})
 
     def supply(self, volts: float) -> None:
-        """Set the servos' supply, V."""
+        """Set the board's supply, V. A converter gives a servo no more than its own voltage."""
         for servo in self._servos.values():
-            servo.volts = volts
+            servo.volts = min(volts, servo.converter)
 
     def move(self, since: float, until: float, voltage: Array, supply: float) -> None:
         """Simulate from one time to another, s, with voltages (J,) at the other motors. supply: supply voltage of the

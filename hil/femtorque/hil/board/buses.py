@@ -1,5 +1,6 @@
 """The buses of a virtual board: the chip's controllers, the buses behind their transceivers, and the drives."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +83,7 @@ class Buses:
                 self.servos[j] = catalogue.servo(joint.drive.type.name, clock(), joint.drive.id,
                                                  buses[joint.drive.bus].bitrate, joint.drive.servo, supply,
                                                  joint.motor.R)
+                self.servos[j].converter = joint.drive.servo.supply or math.inf
                 self.servos[j].power_up(self._angle(j))
                 self.lines[joint.drive.bus].servos += (self.servos[j],)
             elif joint.drive:

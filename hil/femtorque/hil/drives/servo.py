@@ -23,9 +23,10 @@ class Servo(CaughtUp, ABC):
 
     number: its id. supply: returns the present supply voltage, V. ohm: resistance of the motor. centre: angle of the
     output at the middle of the encoder, rad. phase: start of the servo's own milliseconds, s. temperature: deg C. cut:
-    true if its wire is off while it has supply. supplied: true if its branch of the supply is intact. late: delay added
-    to its answers, s. volts: supply voltage for C, V. driven: time at which the motor last had a voltage, s; -inf if
-    never. on_change: called when the servo is switched, and when its supply is cut or mended.
+    true if its wire is off while it has supply. converter: voltage of a converter before it, V, or inf. supplied: true
+    if its branch of the supply is intact. late: delay added to its answers, s. volts: supply voltage for C, V. driven:
+    time at which the motor last had a voltage, s; -inf if never. on_change: called when the servo is switched, and when
+    its supply is cut or mended.
     """
 
     NAME: str  # name of the struct, and prefix of its functions
@@ -37,7 +38,7 @@ class Servo(CaughtUp, ABC):
     ohm, centre, phase, volts, temperature, driven = (Member(float) for _ in range(6))
 
     def __init__(self, clock: EventClock, number: int, supply: Callable[[], float], ohm: float, centre: float) -> None:
-        self.clock, self.supply = clock, supply
+        self.clock, self._supply, self.converter = clock, supply, math.inf
         self._ffi, self._lib = self.library()
         self.state = self._ffi.new(f"{self.NAME} *", {"ohm": ohm, "centre": centre, "driven": -math.inf,
                                                       "phase": number * 0.137e-3 % PERIOD})
@@ -50,6 +51,10 @@ class Servo(CaughtUp, ABC):
         self._supplied = True
         self.on_change: Callable[[], None] = lambda: None
         self.catch_up = lambda: None
+
+    def supply(self) -> float:
+        """Return the present supply voltage, V."""
+        return min(self._supply(), self.converter)
 
     @classmethod
     @abstractmethod
