@@ -73,7 +73,7 @@ lint: $(VENV)/.test
 # the site with runs to look at
 site: $(VENV)/.test
 	@$(RUN) docs/gallery.py
-	@$(RUN) -m tests.docs.pictures run_page
+	@FEMTORQUE_PICTURES=build/gallery $(RUN) -m tests.docs.pictures run_page
 	@$(RUN) -m mkdocs build --strict --quiet
 
 # the hashes of the packages in constraints.txt, for all platforms

@@ -31,6 +31,9 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, f"gallery/{run.name}", abs_src_path=str(run)))
     if runs:
         shown = "\n".join(f"- [{run.stem}](gallery/{run.name})" for run in runs)
+        if (moving := GALLERY / "moving.webp").exists():
+            files.append(File.generated(config, "gallery/moving.webp", abs_src_path=str(moving)))
+            shown += "\n\n![A page of a run: the arm moves with the line in its curves](gallery/moving.webp)"
         files.append(File.generated(config, "gallery.md", content=f"""# Runs on the virtual board
 
 These pages were made by `femtorque plot`. A time slider moves the arm and a line in all curves.

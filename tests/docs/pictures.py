@@ -1,5 +1,6 @@
 """Maker of the pictures of README and docs: python -m tests.docs.pictures [plan run_page monitor ...]. The commands in
-the text next to a picture make the picture, in a temporary folder. Chromium shows the pages."""
+the text next to a picture make the picture, in a temporary folder. Chromium shows the pages. FEMTORQUE_PICTURES names a
+folder for the pictures, by default docs."""
 
 import base64
 import os
@@ -36,7 +37,7 @@ from tests.support.browser import Browser, chromium
 from tests.support.differing import differing
 from tests.support.suite import ROOT
 
-HERE = ROOT / "docs"
+HERE = Path(os.environ.get("FEMTORQUE_PICTURES", "docs")).resolve()
 COMMAND = [sys.executable, str(ROOT / "femtorque")]
 WIDE = """
 [[waypoint]]
@@ -172,4 +173,4 @@ if __name__ == "__main__":
     for name in sys.argv[1:] or list(ALL):
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
             ALL[name]()
-        print(f"docs/{name}.png", os.path.getsize(HERE / f"{name}.png"))
+        print(HERE / f"{name}.png", os.path.getsize(HERE / f"{name}.png"))

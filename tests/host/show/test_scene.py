@@ -282,6 +282,27 @@ def test_joints_that_mimic_another_move_with_it(browser, open_page, tmp_path):
     assert browser.run("return window.femtorque.close()") == 0  # all meshes and listeners have been released
 
 
+def test_the_ranges_of_the_joints_are_in_view(browser, tmp_path):
+    """A wide and low picture of this arm once cut the arcs of its ranges off."""
+    mechanism = load_mechanism(MECHANISMS / "so101_sts.toml")
+    motion = Trajectory.load(MECHANISMS / "so101_sts.csv", mechanism)
+    page.write_scene(page.of_motion(mechanism, motion), "a test", "check", tmp_path / "check.html")
+    browser.look(1300, 500)
+    try:
+        browser.open(tmp_path / "check.html")
+        browser.until("return window.femtorque !== undefined")
+        farthest = browser.run("""const view = femtorque.view; view.world.updateMatrixWorld(true);
+            return Math.max(...view.ranges.flatMap(({ band }) => {
+              const points = band.geometry.attributes.position, seen = [];
+              for (let i = 0; i < points.count; i++) seen.push(
+                new THREE.Vector3().fromBufferAttribute(points, i).applyMatrix4(band.matrixWorld).project(view.camera));
+              return seen.flatMap(({ x, y }) => [Math.abs(x), Math.abs(y)]);
+            }))""")
+    finally:
+        browser.look(1300, 1000)
+    assert 0.5 < farthest < 1.0  # 1 is the edge of the picture
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_pages_fit_a_narrow_screen_and_follow_the_systems_colours(dark, browser, tmp_path):
     """At 400 px no part is wider than the screen, and the arm stays in view while the curves scroll."""

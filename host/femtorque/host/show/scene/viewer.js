@@ -448,10 +448,10 @@ class View {
     this.arm = new Arm(scene, LOOKS.solid);
     this.up.add(this.arm.root);
     this.arm.close();
-    this.world.add(this.grid = this.floor(holder));
     this.gaps = scene.loops.map((loop) => this.line(0xc2362b, loop));
     this.ranges = Object.values(this.arm.joints).filter((j) => j.moving && j.lower !== null && j.upper !== null)
       .map((j) => new Range(j, scene.links[0].radius));
+    this.world.add(this.grid = this.floor(holder));
     this.others = {};
     this.marked = [];
     this.things = Object.fromEntries((scene.things || []).map((thing) => [thing.name, this.stand(thing)]));
@@ -505,11 +505,12 @@ class View {
     this.controls.update();
   }
 
-  // The corners of the boxes round the solids of the arm, where it is now, and of things that it may push away.
+  // The corners of the boxes round the solids of the arm and the ranges of its joints, where it is now, and of things
+  // that it may push away.
   corners() {
     const found = [], pushable = (this.data.things || []).filter((thing) => thing.moves).map((thing) => this.things?.[thing.name]);
     this.up.updateMatrixWorld(true);
-    for (const solid of [...this.arm.solids, ...pushable.filter(Boolean)]) {
+    for (const solid of [...this.arm.solids, ...this.ranges.map((range) => range.band), ...pushable.filter(Boolean)]) {
       if (!solid.geometry.boundingBox) solid.geometry.computeBoundingBox();
       const { min, max } = solid.geometry.boundingBox;
       for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) found.push(new THREE.Vector3(x, y, z).applyMatrix4(solid.matrixWorld));
