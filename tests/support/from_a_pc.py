@@ -15,38 +15,31 @@ from odrive_can.utils import get_dbc
 from assurance.campaigns.host_loop import Jitter, Ran
 from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 from femtorque.codegen.motion import Trajectory
-from femtorque.hil.board.buses import Buses, adapter_bits
+from femtorque.hil.board.buses import adapter_bits
+from femtorque.hil.board.drives_alone import Bench
 from femtorque.hil.bus import Adapter, Frame, OneWire, Wire
 from femtorque.hil.bus.frame import SIZES
-from femtorque.hil.clock import OwnClock
 from femtorque.hil.drives.families.odrive_can.drive import ODrive
 from femtorque.hil.plant import plant_of
 
 TURN, COUNTS = math.tau, 4096
 STEP = 1e-3  # time between two samples of the joints, s
-BOOT = 0.11  # time for which a person holds the arm, s
+BOOT = 0.11  # time until the drives are enabled, s
 SETTLED = 1.5  # time before a motion begins, so that integral terms settle, s
 JITTER = Jitter(late=0.5e-3, pause=10e-3, share=0.01, work=1e-3)  # chosen values; work: one direction of a USB adapter
 DELAYS = np.arange(0.0, 0.15, 1e-3)  # s
 
 
-class FromAPc:
-    """A PC with an adapter.
+class FromAPc(Bench):
+    """A PC with an adapter. A person holds the arm until the drives act.
 
     The class of a family enables the drives and sends the same messages as users of this family."""
 
     hz: float  # rate of the set points
 
     def __init__(self, mechanism: Mechanism) -> None:
-        assert mechanism.board is not None
-        self.mechanism, (self.bus,), self.joints = mechanism, mechanism.buses, mechanism.streamed
-        volts = mechanism.board.bus_voltage
-        self.clock, self.plant = OwnClock(), plant_of(mechanism)
-        self.buses = Buses(lambda: self.clock, mechanism, [(joint, None) for joint in self.joints], self.plant,
-                           lambda: volts, self._plug)
-        self._at, self._still = 0.0, np.full(len(self.joints), np.nan)
-        for drive in self.buses.all.values():
-            drive.catch_up = self.catch_up
+        (self.bus,), self.joints = mechanism.buses, mechanism.streamed
+        super().__init__(mechanism, plant_of(mechanism), self._plug)
         self._random = np.random.default_rng(1)
 
     @abstractmethod
@@ -61,24 +54,12 @@ class FromAPc:
         if isinstance(wire, Wire):
             self.adapter = Adapter(wire, *adapter_bits(self.mechanism, self.bus))
 
-    def catch_up(self) -> None:
-        if self.clock.seconds - self._at > 1e-9:
-            since, self._at = self._at, self.clock.seconds
-            self.buses.move(since, self._at, self._still)
-
-    def run(self, seconds: float) -> None:
-        end = self.clock.seconds + seconds
-        while (left := end - self.clock.seconds) > 1e-9:
-            self.clock.run(min(STEP, left))
-            self.catch_up()
-
     def play(self, motion: Trajectory) -> Ran:
         """Hold the start pose, then follow the motion.
 
         In each cycle the PC wakes late and sends the set points for the time at which it woke."""
         q, v, _ = motion.at(0.0)
-        self.clock.run(BOOT)
-        self._at = self.clock.seconds
+        self.run(BOOT)
         self.enable()
         for _ in range(round(SETTLED * self.hz)):
             self.send(q, v)
