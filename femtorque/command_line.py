@@ -204,6 +204,7 @@ EXAMPLES = {
     "identify": ["identify my_arm.toml --port auto", "identify my_arm.toml --port auto --joint elbow --write",
                  "identify my_arm.toml --port auto --whole --range elbow=-1:0.5 --write",
                  "identify my_arm.toml --port auto --payload gripped --on tool",
+                 "identify my_arm.toml --port auto --payload gripped --without --on tool --write",
                  "identify my_arm.toml --port auto --payload weight --weighed 2.0 --on tool --write"],
     "docs": ["docs FOLLOWING", "docs not-homed"],
     "board": ["board my_arm.toml --bus can1=can0", "board my_arm.toml --bus can1=fdcanusb:/dev/ttyACM0",

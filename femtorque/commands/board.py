@@ -300,8 +300,11 @@ def identify(
         "--whole", help="masses, centres of gravity, inertias, friction and rotors of all links and joints, by motions "
         "of the whole arm")] = False,
     payload: Annotated[str | None, typer.Option(
-        "--payload", metavar="NAME", show_default=False, help="mass, centre and inertia of the load; all other numbers "
-                                                              "are the file's")] = None,
+        "--payload", metavar="NAME", show_default=False, help="mass, centre and inertia of the load; errors of the "
+                                                              "arm in the file widen the intervals")] = None,
+    without: Annotated[bool, typer.Option(
+        "--without", help="play the motion first without the payload of --payload, then with it, so that errors of the "
+        "arm in the file cancel")] = False,
     on: Annotated[str | None, typer.Option("--on", metavar="LINK", show_default="the last one",
                                            help="that a new payload is fixed to")] = None,
     weighed: Annotated[float | None, typer.Option(
@@ -331,14 +334,15 @@ def identify(
     for option, given in (("--on", on and not payload), ("--joint", joint and (entire or payload)),
                           ("--whole", entire and payload), ("--range", within and not (entire or payload)),
                           ("--page", shown and not (entire or payload)),
-                          ("--weighed", weighed is not None and not payload)):
+                          ("--weighed", weighed is not None and not payload),
+                          ("--without", without and (not payload or weighed is not None))):
         if given:
             raise BadInput("command line", option, None, "does not go with the other options",
                            "--range, --page and --on are for --whole or --payload, of which there is one, and "
-                           "--weighed for --payload")
+                           "--weighed or --without for --payload")
     if entire or payload:
-        return _whole(mech, mechanism, port, home or rezero, rezero, payload, on, weighed, within or [],
-                      shown or Path(f"{mechanism.name}.identified.html"), write)
+        return _whole(mech, mechanism, port, home or rezero, rezero, payload, on, weighed, without,
+                      within or [], shown or Path(f"{mechanism.name}.identified.html"), write)
     names = joint or [j.name for j in mechanism.moving if j.drive or (j.motor is not None and j.encoder is not None)]
     for name in names:
         measured(mechanism, joint_number(mechanism, name))
@@ -354,7 +358,7 @@ def identify(
 
 
 def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool, payload: str | None, on: str | None,
-           weighed: float | None, within: list[str], shown: Path, write: bool) -> Answer:
+           weighed: float | None, without: bool, within: list[str], shown: Path, write: bool) -> Answer:
     """Identify the numbers of a whole arm or of a payload. Show the planned motions before the arm moves."""
     from femtorque.codegen.common import check_page, claim
     from femtorque.codegen.common.output import page
@@ -370,8 +374,9 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
     asks = sys.stdin is not None and sys.stdin.isatty()
     if weighed is not None and not weighed > 0.0:
         raise BadInput("command line", "--weighed", weighed, "must be positive", "the payload's mass, kg")
-    if weighed and not asks:
-        raise BadInput("command line", "--weighed", weighed, "asks for it to be fixed on", "run it at a terminal")
+    if (weighed or without) and not asks:
+        raise BadInput("command line", "--weighed" if weighed else "--without", weighed,
+                       "asks for the payload to be fixed on", "run it at a terminal")
     if payload:
         programme = experiment.payload(mechanism, payload, on, given, weighed or 0.0)
     else:
@@ -390,13 +395,14 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
             sys.stdin.readline()
         with Interrupts().on_ctrl_c() as interrupts:
             stops, on_step = Stops(interrupts, math.inf if asks else 0.0), partial(print, file=sys.stderr)
+            fix = partial(_fixed, board, interrupts, f"{payload}, {weighed:g} kg" if weighed else payload or "")
             if weighed:
-                fix = partial(_fixed, board, interrupts, f"{payload}, {weighed:g} kg")
                 told = experiment.weigh(board, mechanism, programme, fix, on_step, stops)
                 if write:
                     write_motors(mech, told)
                 return Answer(told.data() | {"written": write}, told.words())
-            found = experiment.identify(board, mechanism, programme, on_step, stops)
+            found = (experiment.compare(board, mechanism, programme, fix, on_step, stops) if without else
+                     experiment.identify(board, mechanism, programme, on_step, stops))
     write_inertial_page(shown, found)
     write &= found.better or bool(found.touches)
     if write:

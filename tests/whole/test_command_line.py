@@ -72,6 +72,7 @@ def test_version():
     (["home", MECHANISM, *NOWHERE, "--at", "shoulder"], "--at = 'shoulder': must be JOINT=POSITION, a number"),
     (["identify", MECHANISM, *NOWHERE, "-j", "sholder"], "no such joint; did you mean 'shoulder'?"),
     (["identify", MECHANISM, *NOWHERE, "--weighed", "2"], "--weighed: does not go with the other"),
+    (["identify", MECHANISM, *NOWHERE, "--without"], "--without: does not go with the other"),
     (["identify", MECHANISM, *NOWHERE, "--payload", "weight", "--weighed", "0"], "--weighed = 0.0: must be positive"),
     (["identify", MECHANISM, *NOWHERE, "--payload", "weight", "--weighed", "2"],
      "--weighed = 2.0: asks for it to be fixed on; run it at a terminal"),

@@ -5,11 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.common import MECHANISMS, Refused
 from femtorque.codegen.control import current_range
 from femtorque.codegen.mechanism import Payload, load_mechanism
 from femtorque.codegen.model import Model
-from femtorque.host.lab.inertial.payload import weigh
+from femtorque.host.lab.inertial.excitation import base_columns
+from femtorque.host.lab.inertial.experiment import GUESSED
+from femtorque.host.lab.inertial.fitting import doubt_file, fit, fit_rows
+from femtorque.host.lab.inertial.payload import difference, weigh
+from femtorque.host.lab.inertial.regressor import Unknowns, phi_of
 from tests.host.lab.inertial.conftest import recorded, smooth
 from tests.support.boards import driven
 from tests.support.differing import differing
@@ -30,11 +34,14 @@ def played(truth, given, seed, constants, shape, noise, full):
     return recorded(given, t, q, qd, tau, noise, np.random.default_rng(seed), constants, full)
 
 
-def weighed(constants, weight=WEIGHT, guess=GUESS, truth=None, given=ARM, noise=1e-4, full=()):
-    truth = truth or differing(ARM, 3)
-    runs = [[played(mechanism, given, 2 * k + n, constants, k + 1, noise, full) for k in range(2)]
+def passes(constants, weight, truth, given, noise, full, seed=0):
+    """Return two recordings without the weight, and two with it."""
+    return [[played(mechanism, given, 4 * seed + 2 * k + n, constants, k + 1, noise, full) for k in range(2)]
             for n, mechanism in enumerate((truth, replace(truth, payloads=(weight,))))]
-    return weigh(given, guess, *runs)
+
+
+def weighed(constants, weight=WEIGHT, guess=GUESS, truth=None, given=ARM, noise=1e-4, full=()):
+    return weigh(given, guess, *passes(constants, weight, truth or differing(ARM, 3), given, noise, full))
 
 
 def file_constants(factor_r=(1.0, 1.0, 1.0), factor_k=(1.0, 1.0, 1.0)):
@@ -85,3 +92,27 @@ def test_a_current_loops_constant_is_what_is_written():
     constants = [found.keys(j)["K"] for j in range(3)]
     assert constants == pytest.approx([k * j.motor.K for k, j in zip((0.9, 1.0, 1.2), ARM.streamed, strict=True)],
                                       rel=0.02)
+
+
+def test_a_payload_is_known_by_difference_and_one_pass_doubts_a_file_that_errs():
+    """The drawn arms differ from the file by 5 % in mass, 3 mm in the centres and a fifth in friction."""
+    own, true = Unknowns.of_payload(replace(ARM, payloads=(GUESS,)), GUESS), phi_of(WEIGHT)
+    found = base_columns(own, np.array([[-1.0, 1.0]] * 3) + np.array([[j.start] for j in ARM.streamed]))
+    z = []
+    for seed in range(6):
+        empty, loaded = passes(None, WEIGHT, differing(ARM, seed, 0.05, 0.003, 1.2), ARM, 2e-4, (), seed)
+        two = fit_rows(own, difference(own, empty, loaded), *found, GUESSED)
+        assert two.values[0] == pytest.approx(WEIGHT.mass, rel=0.02)
+        assert np.linalg.norm(two.values[1:4] / two.values[0] - WEIGHT.com) < 4e-3
+        one = doubt_file(fit(own, loaded, *found, GUESSED), loaded)
+        assert abs(one.values[0] - WEIGHT.mass) > 0.04 * WEIGHT.mass
+        z.append([(x.values - true)[:4] / x.deviation[:4] for x in (two, one)])
+    assert np.mean(np.abs(z) > 1.96) <= 0.1 and np.all(np.sqrt(np.mean(np.square(z), axis=0))[:, 0] < 1.2), z
+
+
+def test_two_different_motions_are_refused_by_the_name_of_the_joint():
+    own = Unknowns.of_payload(replace(ARM, payloads=(GUESS,)), GUESS)
+    empty, loaded = passes(None, WEIGHT, ARM, ARM, 1e-3, ())
+    slow = [replace(take, positions=take.positions - [0.0, 0.0, 0.3] * np.sin(take.t)[:, None]) for take in loaded]
+    with pytest.raises(Refused, match="elbow: the motions without and with the payload differ by 0.2"):
+        difference(own, empty, slow)

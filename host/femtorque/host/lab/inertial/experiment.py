@@ -14,9 +14,9 @@ from femtorque.codegen.control import Motors
 from femtorque.codegen.mechanism import BASE, Mechanism, Payload
 from femtorque.host.board import Board
 from femtorque.host.lab.inertial.excitation import Excitation, base_columns, excite, ranges, sweep
-from femtorque.host.lab.inertial.fitting import Found, Judged, fit
+from femtorque.host.lab.inertial.fitting import Found, Judged, check_motion, doubt_file, fit, fit_rows
 from femtorque.host.lab.inertial.friction import fit_friction
-from femtorque.host.lab.inertial.payload import Weighed, weigh as told_apart
+from femtorque.host.lab.inertial.payload import Weighed, difference, weigh as told_apart
 from femtorque.host.lab.inertial.recording import Recording, Stops, approach, play, record
 from femtorque.host.lab.inertial.regressor import OF_JOINT, PARTS, Unknowns, solid_of
 from femtorque.host.lab.inertial.touches import MARGIN, Touch, Watched, propose, rest, watching
@@ -26,6 +26,7 @@ REHEARSAL = 0.25  # of the planned speed
 MOTIONS = 2  # number of motions for the fit; a slow motion is added. The test uses one more motion and a slow motion
 DENSITY = 1000.0  # default for an unknown payload: density, kg/m^3, and mass as a fraction of the arm's mass
 GUESS = 0.05
+GUESSED = 0.01  # weight of a payload's values before the fit: they are a guess, and the recordings decide
 
 NO_BETTER = "The file explains the unseen motion as well as these numbers do, so they are not written."
 
@@ -81,10 +82,14 @@ class Result:
             own = slice(10 * k, 10 * k + 10)
             mass, com, inertia = solid_of(found.values[own])
             was = solid.source
+            centre = np.column_stack([-com, np.eye(3)]) / mass  # derivatives with respect to mass and first moments
+            first = found.covariance[own, own][:4, :4]
             sigmas = np.abs(found.values[own] - found.prior.phi[k]) / found.deviation[own]
             rows.append({
-                "name": solid.name, "mass": {"before": was.mass, "after": mass},
-                "com": {"before": was.com.tolist(), "after": com.tolist()},
+                "name": solid.name,
+                "mass": {"before": was.mass, "after": mass, "interval": 1.96 * float(found.deviation[10 * k])},
+                "com": {"before": was.com.tolist(), "after": com.tolist(),
+                        "interval": (1.96 * np.sqrt(np.diag(centre @ first @ centre.T))).tolist()},
                 "inertia": {"before": was.inertia.tolist(), "after": inertia.tolist()},
                 "sigmas": float(sigmas.max()),
                 "not_seen": [p for p, seen in zip(PARTS, found.seen[own], strict=True) if not seen]})
@@ -133,8 +138,9 @@ class Result:
     def words(self) -> str:
         lines = []
         for row in self.solids():
-            said = (f"{row['name']}: {row['mass']['before']:.4g} -> {row['mass']['after']:.4g} kg, centre "
-                    f"{_millimetres(row['com']['before'])} -> {_millimetres(row['com']['after'])} mm")
+            said = (f"{row['name']}: {row['mass']['before']:.4g} -> {row['mass']['after']:.4g} +- "
+                    f"{row['mass']['interval']:.2g} kg, centre {_millimetres(row['com']['before'])} -> "
+                    f"{_millimetres(row['com']['after'])} +- {_millimetres(row['com']['interval'])} mm")
             if row["not_seen"]:
                 said += f"; not determined alone, so near the file: {', '.join(row['not_seen'])}"
             lines.append(said)
@@ -159,8 +165,10 @@ class Result:
                          f"{contact.acceleration:.3g} per acceleration: twice its dry friction plus {MARGIN:g} times "
                          "the rest of what was felt")
         lines.append("+-: 95 %, if the file's R, L, K, gear and bus voltage, or the drive's torque, are right: a "
-                     "strong motor on a heavy arm and a weak one on a light arm move alike. A link's own numbers "
-                     "depend on the file, which is taken to be right within 20 %; base parameters of --json hardly do")
+                     "strong motor on a heavy arm and a weak one on a light arm move alike. " + (
+                         "The arm's errors in the file are included" if self.judged is None else
+                         "A link's own numbers depend on the file, which is taken to be right within 20 %; base "
+                         "parameters of --json hardly do"))
         return "\n".join(lines)
 
 
@@ -186,7 +194,7 @@ def whole(mechanism: Mechanism, given: Ranges) -> Programme:
 
 def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges, weighed: float = 0.0) -> Programme:
     """Return the programme that identifies the file's payload, or a new payload on `link` (by default the last link).
-    All other numbers of the file are assumed to be correct. Only the joints with the largest torques from the payload
+    Only the joints with the largest torques from the payload
     are recorded. weighed: mass of a new payload, kg, for `weigh`; then all joints are recorded."""
     names = [x.name for x in mechanism.links]
     if link is not None and link not in names or link == BASE:
@@ -240,27 +248,42 @@ def identify(board: Board, mechanism: Mechanism, programme: Programme,
     if unseen:
         found = fit_friction(programme.unknowns, takes, unseen, programme.columns, programme.base)
     else:
-        found = fit(programme.unknowns, takes, programme.columns, programme.base)
+        found = doubt_file(fit(programme.unknowns, takes, programme.columns, programme.base, GUESSED), takes)
     return Result(found, found.left(unseen) if unseen else None, tuple(unseen), watched)
 
 
 def weigh(board: Board, mechanism: Mechanism, programme: Programme, fix: Callable[[], None],
           on_step: Callable[[str], None] = lambda what: None, stops: Stops = FREE) -> Weighed:
-    """Play a motion without the weight. Stop at the first position, and call `fix`, which returns once the user has
-    attached the weight. Then play the motion again. Raises the same Refused as `identify`."""
+    """Measure the motors' torques by a known weight. Raises the same Refused as `_passes` and `difference`."""
+    source = programme.unknowns.solids[0].source
+    assert isinstance(source, Payload)
+    return told_apart(mechanism, source, *_passes(board, mechanism, programme, fix, on_step, stops))
+
+
+def compare(board: Board, mechanism: Mechanism, programme: Programme, fix: Callable[[], None],
+            on_step: Callable[[str], None] = lambda what: None, stops: Stops = FREE) -> Result:
+    """Identify a payload by the difference of two passes, so that the arm's numbers in the file have no effect. Raises
+    the same Refused as `_passes`, `difference` and `fit`."""
+    rows = difference(programme.unknowns, *_passes(board, mechanism, programme, fix, on_step, stops))
+    check_motion(programme.unknowns, rows, programme.joints or ())
+    return Result(fit_rows(programme.unknowns, rows, programme.columns, programme.base, GUESSED), None, ())
+
+
+def _passes(board: Board, mechanism: Mechanism, programme: Programme, fix: Callable[[], None],
+            on_step: Callable[[str], None], stops: Stops) -> list[list[Recording]]:
+    """Record a motion without the payload. Stop at the first position, and call `fix`, which returns once the user has
+    attached the payload. Then record the motion again. Raises the same Refused as `identify`."""
     board.arm()
     begin, motion = board.session.held(), programme.motions[0].trajectory
     takes: list[list[Recording]] = []
-    for number, what in enumerate(("without the weight", "with the weight")):
+    for number, what in enumerate(("without the payload", "with the payload")):
         if number:
             fix()
         approach(board, motion.positions[0], stops)
         on_step(f"rehearsal {what} at {REHEARSAL:.0%} of the speed")
         play(board, motion, stops, REHEARSAL)
         on_step(what)
-        takes.append(record(board, mechanism, motion, stops))
+        takes.append(record(board, mechanism, motion, stops, programme.joints))
         on_step("back")
         approach(board, begin, stops)
-    source = programme.unknowns.solids[0].source
-    assert isinstance(source, Payload)
-    return told_apart(mechanism, source, *takes)
+    return takes

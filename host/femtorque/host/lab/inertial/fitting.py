@@ -94,36 +94,38 @@ class Found:
                       rms(before, 0.0 * of_file.prior, none))
 
 
-def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int64], base: Array) -> Found:
-    """Fit the unknowns to recordings. columns, base: results of `base_columns`. Raises Refused if the recordings hold
-    too little motion."""
+def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int64], base: Array,
+        gamma: float | None = None) -> Found:
+    """Fit the unknowns to recordings. columns, base: results of `base_columns`. gamma: weight of the prior; None: found
+    from held-out recordings. Raises Refused if the recordings hold too little motion."""
     rows = equations(unknowns, takes)
-    recorded = sorted({j for take in takes for j in take.given})
+    check_motion(unknowns, rows, sorted({j for take in takes for j in take.given}))
+    return fit_rows(unknowns, rows, columns, base, gamma)
+
+
+def check_motion(unknowns: Unknowns, rows: Equations, recorded: Sequence[int]) -> None:
+    """Raise Refused if a recorded joint moved too little."""
     for j in recorded:
         if rows.counts[:, j].sum() * rows.period < SHORTEST:
             raise Refused(f"{unknowns.space.whole.streamed[j].name} moved for less than {SHORTEST:g} s in all "
                           "recordings: give it a wider --range")
-    return fit_rows(unknowns, rows, columns, base)
 
 
-def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], base: Array) -> Found:
+def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], base: Array, given: float | None = None
+             ) -> Found:
     """Fit the unknowns to their equations. columns (B,), base (B, P'): of `base_columns`, which does not include
-    `terms`. The terms are treated as independent columns."""
+    `terms`. The terms are treated as independent columns. given: gamma, if it is known."""
     count = len(unknowns.terms)
     columns = np.concatenate([columns, unknowns.plain + np.arange(count)]).astype(np.int64)
     base = np.block([[base, np.zeros((len(base), count))], [np.zeros((count, base.shape[1])), np.eye(count)]])
-    prior = Prior.of(unknowns.prior, len(unknowns.solids), _least(unknowns, rows), count)
-    rubs = [part != "rotor" for _ in unknowns.joints for part in OF_JOINT] + [False] * count
-    prior = replace(prior, hold=prior.hold * np.where(rubs, (DOUBT / RUBS) ** 2, 1.0))
+    prior, expected = _prior(unknowns, rows), _expected(unknowns)
     noise = _first_noise(rows, columns)
     stretch = (np.arange(len(rows.side)) * rows.period / LENGTH).astype(int)
     held = stretch % HELD_OUT == HELD_OUT - 1
-    expected = np.array([EXACT if joint.drive is None else ON_CAN if joint.drive.servo is None else LATE
-                         for joint in unknowns.space.whole.streamed])
     misfits = (Misfit(WINDOW / rows.period),) * rows.side.shape[1]
     for _ in range(ROUNDS):
         doubted = noise * [one.worse for one in misfits]
-        gamma = _gamma(rows, expected, prior, doubted, stretch, held)
+        gamma = given or _gamma(rows, expected, prior, doubted, stretch, held)
         normal, side, lateness = _normal(rows, expected, doubted, np.ones_like(held))
         values = physical.fit(normal, side, prior, gamma)
         late = lateness(values)
@@ -144,6 +146,36 @@ def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], ba
     own[inner, inner] += min(gamma, 1.0 / DOUBT**2) * weak
     apart = np.where([term.slow > 0.0 for term in unknowns.terms], _deviation(own)[slow], 0.0)
     return Found(unknowns, prior, values, covariance, seen, gamma, late, noise, columns, base, apart, misfits)
+
+
+def doubt_file(found: Found, takes: Sequence[Recording]) -> Found:
+    """Widen a payload's covariance by the errors of the arm's numbers in the file. The errors are assumed to be so
+    large that they leave the residual. The weight of the prior must be small."""
+    arm = Unknowns.of(found.unknowns.space.whole)
+    rows, beside = equations(found.unknowns, takes), equations(arm, takes)
+    both = replace(rows, matrix=np.concatenate([rows.matrix, beside.matrix], axis=2))
+    worse = np.array([one.worse for one in found.misfits])
+    normal, _, _ = _normal(both, _expected(arm), found.noise * worse, np.ones(len(rows.side), bool))
+    own = len(found.values)
+    change = found.covariance @ normal[:own, own:]  # of the payload's numbers, per error of the arm's
+    spread = _inverse(_curvature(_prior(arm, beside)))
+    left = normal[own:, own:] - normal[own:, :own] @ change
+    size = float(np.sum(rows.counts.sum(axis=0) / worse**2) / np.trace(left @ spread))
+    return replace(found, covariance=found.covariance + size * change @ spread @ change.T)
+
+
+def _prior(unknowns: Unknowns, rows: Equations) -> Prior:
+    """Return the file's numbers, with little weight for friction."""
+    count = len(unknowns.terms)
+    prior = Prior.of(unknowns.prior, len(unknowns.solids), _least(unknowns, rows), count)
+    rubs = [part != "rotor" for _ in unknowns.joints for part in OF_JOINT] + [False] * count
+    return replace(prior, hold=prior.hold * np.where(rubs, (DOUBT / RUBS) ** 2, 1.0))
+
+
+def _expected(unknowns: Unknowns) -> Array:
+    """Return the expected delays (J,), s."""
+    return np.array([EXACT if joint.drive is None else ON_CAN if joint.drive.servo is None else LATE
+                     for joint in unknowns.space.whole.streamed])
 
 
 def _slopes_of_slow(unknowns: Unknowns, rows: Equations, values: Array) -> Array:

@@ -38,9 +38,9 @@ def page(result: Result) -> str:
 
 
 def _tables(result: Result) -> list[Table]:
-    links = [(row["name"], f"{row['mass']['before']:.4g} → {row['mass']['after']:.4g}",
-              f"{_mm(row['com']['before'])} → {_mm(row['com']['after'])}", f"{row['sigmas']:.1f}",
-              ", ".join(row["not_seen"]) or "-") for row in result.solids()]
+    links = [(row["name"], f"{row['mass']['before']:.4g} → {row['mass']['after']:.4g} ± {row['mass']['interval']:.2g}",
+              f"{_mm(row['com']['before'])} → {_mm(row['com']['after'])} ± {_mm(row['com']['interval'])}",
+              f"{row['sigmas']:.1f}", ", ".join(row["not_seen"]) or "-") for row in result.solids()]
     tables = [Table(
         "Links", "Sigmas: the largest change of a number, in its standard deviations. Not determined alone: numbers "
         "that these motions determine only together with others; they stay as near to the file as the others allow.",

@@ -1,6 +1,9 @@
-"""Finds the ratio of real torque to the file's torque for each joint of an arm, by a payload of known mass.
+"""Compares two passes of one motion, without and with a payload. The arm's numbers then need not be known.
 
-In a motion, a strong motor looks like a light arm. A known mass m on a link separates the two cases. So the arm plays
+`difference` subtracts the torque that the file does not explain without the payload. The payload is fitted to the rest.
+
+`weigh` finds the ratio of real torque to the file's torque for each joint, by a payload of known mass. In a motion, a
+strong motor looks like a light arm. A known mass m on a link separates the two cases. So the arm plays
 one motion twice: without the weight and with it. s is a joint's real torque over the file's torque. The joint's
 equations of motion are
 
@@ -19,15 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from femtorque.codegen.common import Array
+from femtorque.codegen.common import Array, Refused
 from femtorque.codegen.control import current_range
 from femtorque.codegen.mechanism import Joint, Mechanism, Payload
-from femtorque.host.lab.inertial.recording import WINDOW, Recording, equations
+from femtorque.host.lab.inertial.recording import WINDOW, Equations, Recording, equations
 from femtorque.host.lab.inertial.regressor import Unknowns, phi_of
 
 RANK = 1e-6  # fraction of the largest singular value: smaller singular values are rounding errors
 AWAY = 0.1  # assumed standard deviation of the weight's centre of gravity and size, m
 DOUBT = 0.5  # fraction of a joint's torque: assumed standard deviation of the file's torque
+SAME = 0.05  # fraction of a joint's range: a larger difference (rms) of the positions makes another motion
 SURE = 0.1  # fraction of a joint's torque: the result counts as certain if the half-width of its interval is smaller
 
 
@@ -98,6 +102,36 @@ def weigh(mechanism: Mechanism, weight: Payload, without: Sequence[Recording], l
     deviation = DOUBT * np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)))[9:]
     share = np.maximum(1.0 + DOUBT * found.x[9:], 1e-3)
     return Weighed(mechanism, 1.0 / share, 1.96 * deviation / share**2)
+
+
+def difference(own: Unknowns, without: Sequence[Recording], loaded: Sequence[Recording]) -> Equations:
+    """Return the equations of the payload's numbers `own`, in which errors of the arm's numbers cancel. Raises the same
+    Refused as `equations`, and if the two motions differ."""
+    empty, held = equations(own, without), equations(own, loaded)
+    most = min(len(empty.side), len(held.side)) // 4
+    shift = min(range(-most, most + 1), key=lambda k: float(_apart(empty, held, k).sum()))
+    apart, room = _apart(empty, held, shift), np.ptp(empty.positions, axis=0)
+    j = int(np.argmax(apart - SAME * room))
+    if apart[j] > SAME * room[j]:
+        joint = own.space.whole.streamed[j]
+        raise Refused(f"{joint.name}: the motions without and with the payload differ by {apart[j]:.3g} "
+                      f"{'m' if joint.type == 'prismatic' else 'rad'} rms, so the arm's errors do not cancel: can the "
+                      "motors follow with the payload?")
+    a, b = _common(empty, held, shift)
+    return Equations(held.matrix[a], held.side[a] - empty.side[b], held.late[a] - empty.late[b],
+                     held.counts[a] & empty.counts[b], held.positions[a], held.period)
+
+
+def _common(empty: Equations, held: Equations, shift: int) -> tuple[slice, slice]:
+    """Return the rows of `held` and of `empty` that belong to the same times, if the second pass is `shift` later."""
+    first, last = max(0, -shift), min(len(held.side), len(empty.side) - shift)
+    return slice(first, last), slice(first + shift, last + shift)
+
+
+def _apart(empty: Equations, held: Equations, shift: int) -> Array:
+    """Return the rms difference (J,) of the positions."""
+    a, b = _common(empty, held, shift)
+    return np.sqrt(np.mean((held.positions[a] - empty.positions[b]) ** 2, axis=0))
 
 
 def _with(mechanism: Mechanism, weight: Payload) -> Mechanism:
