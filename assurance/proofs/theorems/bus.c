@@ -74,15 +74,18 @@ ft_bus_drive nondet_drive(void);
 
 /* ---- neighbours --------------------------------------------------------- */
 
-/* Return whether a position is within half a turn of the drive's. */
+/* Return whether a position is within half a turn of the drive from the middle
+ * of the joint's range. */
 static bool within_half(uint32_t joint, int64_t wire)
 {
+    const ft_joint_config *c = &ft_joint[joint];
+    const int64_t away = wire - 256 * ((int64_t)c->lower + c->room / 2u);
     uint32_t i;
 
     for (i = 0; i < FT_BUS_DRIVES; i++)
         if (ft_drive[i].joint == joint)
-            return wire >= -128 * (int64_t)ft_drive[i].turn
-                   && wire < 128 * (int64_t)ft_drive[i].turn;
+            return away >= -128 * (int64_t)ft_drive[i].turn
+                   && away < 128 * (int64_t)ft_drive[i].turn;
     return false;
 }
 
@@ -90,7 +93,7 @@ void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire)
 {
     CLAIM(joint < FT_JOINTS);
     CLAIM(within_half(joint, wire));
-    o->q[joint] = (ft_turn)wire;
+    o->q[joint] = ft_position_of_wire(wire);
 }
 
 ft_gains ft_law_gains(const ft_law *l, uint32_t joint)

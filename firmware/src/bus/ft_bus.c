@@ -67,18 +67,21 @@ static int32_t went(uint32_t i, int32_t from, uint32_t to)
     return ft_family_wraps(i) ? wrapped(steps, ft_drive[i].wraps) : steps;
 }
 
-/* Shift a position by turns of its drive to within half a turn of zero. */
+/* Shift a position by turns of its drive to within half a turn of the middle
+ * of the joint's range. */
 static int64_t within_turn(uint32_t i, int64_t wire)
 {
+    const ft_joint_config *joint = &ft_joint[ft_drive[i].joint];
+    const int32_t middle = joint->lower + (int32_t)(joint->room / 2u);
     const int32_t turn = ft_drive[i].turn;
-    const int32_t away = ft_position_coarse(wire) + turn / 2;
+    const int32_t away = ft_position_coarse(wire) - middle + turn / 2;
     const int32_t turns = (away < 0 ? away - (turn - 1) : away) / turn;
 
     return wire - (int64_t)turns * turn * (1 << FT_COARSE);
 }
 
-/* Set the observer to the drive's position, within half a turn of zero, as
- * drives may start in any turn. A count is a step of the position field, whose
+/* Set the observer to the joint's position. The drive may start in any turn, so
+ * the turn with the joint's limits is taken. A count is a step of the position field, whose
  * middle is the drive's zero. */
 static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 {
@@ -421,9 +424,9 @@ static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     }
 }
 
-/* Start to use a drive that answers. Its position is the joint's if the joint
- * is always within half a turn of zero. For any other joint the turn is
- * unknown, even if a zero was declared meanwhile. */
+/* Start to use a drive that answers. Its position is the joint's if the joint's
+ * limits leave one turn. For any other joint the turn is unknown, even if a
+ * zero was declared meanwhile. */
 static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
                  bool homed[FT_JOINTS])
 {

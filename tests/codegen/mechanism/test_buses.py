@@ -50,7 +50,11 @@ def test_a_drive_has_the_catalogues_ranges_but_for_those_of_the_file(tmp_path):
     ("id = 2 }", "id = 17 }", "joint.j1.drive.id = 17: is already used on bus 'can1' by joint 'j0'"),
     ("id = 1 }", "id = 1, zero = 3.2 }", "joint.j0.drive.zero = 3.2: a drive comes up within half a turn of its own"),
     ("id = 1 }", "id = 1, zero = 0.1, position = 5.0 }",
-     "joint.j0.drive.zero = 0.1: with another zero than its own damiao-4340 may have to tell 7.142 rad, and tells 5"),
+     "joint.j0.drive.zero = 0.1: damiao-4340 may come up in another turn than its zero's, and then has to tell "
+     "7.142 rad, and tells 5"),
+    ("lower = -2.0, upper = 2.0, velocity = 5.0, effort = 20.0 }\ndrive = { type = \"damiao-4340\", bus = \"can1\", "
+     "id = 1 }", "lower = -0.5, upper = 3.5, velocity = 5.0, effort = 20.0 }\ndrive = { type = \"damiao-4340\", bus = "
+     "\"can1\", id = 1, position = 5.0 }", "may come up in another turn than its zero's, and then has to tell 7.142"),
     ("id = 1 }", "id = 1, limit = 0.5 }", "joint.j0.drive.limit = 0.5: damiao-4340 has none"),
     ("id = 1 }", 'id = 1, firmware = "3.10" }',
      "joint.j0.drive.firmware = '3.10': is no version of damiao-4340; \"5017\""),
@@ -68,7 +72,7 @@ def test_a_drive_has_the_catalogues_ranges_but_for_those_of_the_file(tmp_path):
     ("id = 1 }", "id = 1, gear = 2.0 }\ngains = { ku = 2001.0 }",
      "joint.j0.gains.ku = 2001.0: damiao-4340 behind a gear of 2 takes at most 2000"),
     ("id = 1 }", "id = 1, gear = 2.0, zero = 0.5 }",
-     "joint.j0.drive.zero = 0.5: the joint goes further than half a turn of the drive behind a gear of 2"),
+     "joint.j0.drive.zero = 0.5: two places in the joint's limits are a turn of the drive behind a gear of 2 apart"),
     ("id = 1 }", "id = 1, gear = 0.1, position = 100.0 }",
      "joint.j0.drive.position = 100.0: damiao-4340 behind a gear of 0.1 is more than a hundred turns of the joint"),
     ("id = 1 }", "id = 1 }\nencoder = { counts = 4096 }", "joint.j0.encoder: a drive on a bus has its own"),
@@ -97,8 +101,8 @@ def test_the_ranges_of_a_geared_drive_are_emitted_for_the_joint(tmp_path):
     assert (row.placed, other.placed) == (1, 1)
 
 
-@pytest.mark.parametrize(("gear", "upper", "placed"), [(3.0, 1.047, 1), (3.0, 1.048, 0), (1.5, 2.09, 1), (0.5, 6.2, 1)])
-def test_a_joint_within_half_a_turn_of_its_drive_needs_no_home(tmp_path, gear, upper, placed):
+@pytest.mark.parametrize(("gear", "upper", "placed"), [(3.0, 1.594, 1), (3.0, 1.595, 0), (1.5, 3.6, 1), (0.5, 6.2, 1)])
+def test_a_joint_with_limits_that_leave_one_turn_of_its_drive_needs_no_home(tmp_path, gear, upper, placed):
     own = arm(tmp_path, change=lambda text: text.replace("id = 1 }", f"id = 1, gear = {gear} }}", 1).replace(
         "lower = -2.0, upper = 2.0, velocity = 5.0, effort = 20.0",
         f"lower = -0.5, upper = {upper}, velocity = 3.0, effort = 14.0", 1))
@@ -214,7 +218,7 @@ def test_check_shows_gears_and_names_joints_without_a_zero_at_power_up(tmp_path,
         "id = 2 }", "id = 2, gear = 2.0 }").replace("velocity = 5.0", "velocity = 4.0"))
     report = examine(load_mechanism(own))
     assert [w for w in report.warnings if "after each power-up" in w] == [
-        "joint.j1.limits, -2 .. 2, go further than half a turn of its drive from zero, 1.57 rad: after each power-up "
+        "joint.j1.limits, -2 .. 2, contain places a turn of its drive apart, 3.14 rad: after each power-up "
         "`home` must give its position"]
     console = Console(width=200)
     console.print(check_renderable(report))

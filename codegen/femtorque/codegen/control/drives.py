@@ -73,9 +73,10 @@ def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
     if setting is None:
         ends = sorted(drive.zero + drive.sign * at * drive.gear for at in (joint.limits.lower, joint.limits.upper))
         known = placed(joint, drive)
+        sure = known and max(-ends[0], ends[1]) < math.pi  # the drive then powers up in the turn of its limits
         return Fitted(own, drive.firmware, watchdog, placed=known, closes=drive.pd == "drive",
                       speed=min(joint.limits.velocity * drive.gear, own.velocity),
-                      reach=(ends[0], ends[1]) if known else None)
+                      reach=(ends[0], ends[1]) if sure else None)
     turn = family_of(own).places.turn
     ends = [setting.zero + drive.sign * at * drive.gear * turn / math.tau
             for at in (joint.limits.lower, joint.limits.upper)]
@@ -129,9 +130,9 @@ def watchdog_s(mechanism: Mechanism) -> float:
 
 
 def placed(joint: Joint, drive: Drive) -> bool:
-    """Return True if the joint's position is known at power-up. The joint must then stay within half a turn of the
-    drive's zero. A drive without power loses its turn count."""
-    return family_of(drive.type).keeps and max(-joint.limits.lower, joint.limits.upper) < drive.half_turn
+    """Return True if the joint's position is known at power-up. A drive without power loses its turn count, so the
+    limits must leave one turn."""
+    return family_of(drive.type).keeps and drive.leaves_one_turn(joint.limits)
 
 
 def count(drive: Drive) -> float:

@@ -75,8 +75,9 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     drive = Drive(kind, bus.name, table.id, reply, table.sign, table.gear, pd, table.inertia,
                   firmware=table.firmware or "")
     if kind.servo is None:
-        _check_zero(t, kind, table, limits, fail)
-        return replace(drive, zero=table.zero or 0.0, configured=table.configured or "")
+        drive = replace(drive, zero=table.zero or 0.0, configured=table.configured or "")
+        _check_zero(t, drive, limits, fail)
+        return drive
     setting = {name: getattr(table, name) for name in OF_SERVOS if getattr(table, name) is not None}
     zero = ServoSetting.zero if table.zero is None else round(table.zero)
     return replace(drive, servo=ServoSetting(zero, **setting))
@@ -208,23 +209,23 @@ def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limi
                  f"at most {math.floor(100.0 * half) / 100.0:g} rad to both sides")
 
 
-def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
+def _check_zero(t: JointTable, drive: Drive, limits: Limits, fail: Fail) -> None:
     """Refuse an impossible zero. At power-up a drive reports a position within half a turn of its zero."""
-    if not table.zero:
-        return
-    key = f"joint.{t.name}.drive.zero"
-    if not family_of(kind).keeps:
-        fail(key, table.zero, f"{kind.name} does not say whether it has kept its zero, and is told where it is by home",
-             "remove it")
-    if not abs(table.zero) <= math.pi:
-        fail(key, table.zero, "a drive comes up within half a turn of its own zero", "-3.1415 to 3.1415 rad")
-    if not max(-limits.lower, limits.upper) < math.pi / table.gear:
-        fail(key, table.zero, f"the joint goes further than half a turn of the drive{_behind(table.gear)} from its "
-             "zero, and is told where it is by home", "remove it")
-    most = math.pi + (limits.upper - limits.lower) * table.gear
-    if most > kind.position:
-        fail(key, table.zero, f"with another zero than its own {kind.name} may have to tell {most:.4g} rad, and tells "
-             f"{kind.position:g} at most", "set the zero in the drive by its maker's tool, or give it a larger range")
+    key, kind, family = f"joint.{t.name}.drive", drive.type, family_of(drive.type)
+    if drive.zero and not family.keeps:
+        fail(f"{key}.zero", drive.zero, f"{kind.name} does not say whether it has kept its zero, and is told where it "
+             "is by home", "remove it")
+    if not abs(drive.zero) <= math.pi:
+        fail(f"{key}.zero", drive.zero, "a drive comes up within half a turn of its own zero", "-3.1415 to 3.1415 rad")
+    if drive.zero and not drive.leaves_one_turn(limits):
+        fail(f"{key}.zero", drive.zero, f"two places in the joint's limits are a turn of the drive"
+             f"{_behind(drive.gear)} apart, and `home` gives the place", "remove it")
+    own_turn = not drive.zero and max(-limits.lower, limits.upper) < drive.half_turn
+    most = math.pi + (limits.upper - limits.lower) * drive.gear
+    if drive.leaves_one_turn(limits) and not own_turn and most > kind.position:
+        fail(f"{key}.zero", drive.zero, f"{kind.name} may come up in another turn than its zero's, and then has to "
+             f"tell {most:.4g} rad, and tells {kind.position:g} at most",
+             "set the zero in the drive by its maker's tool, or give it a larger range")
 
 
 def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:

@@ -370,8 +370,8 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
             warnings.append(f"{key}.drive does not say whether it has kept its zero: after each power-up "
                             "`home` must give its position")
         elif joint.drive is not None and not placed(joint, joint.drive):
-            warnings.append(f"{key}.limits, {joint.limits.lower:.4g} .. {joint.limits.upper:.4g}, go further than half "
-                            f"a turn of its drive from zero, {joint.drive.half_turn:.3g} rad: after each power-up "
+            warnings.append(f"{key}.limits, {joint.limits.lower:.4g} .. {joint.limits.upper:.4g}, contain places a "
+                            f"turn of its drive apart, {2.0 * joint.drive.half_turn:.3g} rad: after each power-up "
                             "`home` must give its position")
         if motor is None:
             continue
