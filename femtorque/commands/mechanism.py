@@ -325,12 +325,12 @@ def build(
     cost = _cost(known, mechanism, result, feedforward)
     if cost is None:
         return Answer(asdict(result), words + f"instructions not counted: that takes {installing('hil')}")
-    above = f", {cost.cycles_above} for the current loops" if cost.cycles_above else ""
+    above = f"; {cost.cycles_above} are for the current loops" if cost.cycles_above else ""
     words += (
         f"in motion at most {cost.instructions_tick} instructions per tick, {cost.instructions_step} of them the step\n"
-        f"worst tick {cost.cycles_tick} cycles, with waiting for flash {cost.cycles_tick_flash}; {cost.cycles_unseen} "
-        f"more "
-        f"for code not come to{above}: {cost.cycles_worst} of {cost.cycles_budget}, margin {cost.margin:.1%}\n"
+        f"a tick takes at most {cost.cycles_worst} of {cost.cycles_budget} cycles, margin {cost.margin:.1%}: the "
+        f"costliest tick played took {cost.cycles_tick_flash}, of them {cost.cycles_tick} without waiting for flash"
+        f"{above}; {cost.cycles_unseen} are the bound of the code that no tick ran\n"
         f"that fits into ticks at up to {_kilohertz(cost.most_hz)}"
         + "".join(f"\nnot gone through to its end: {what}" for what in cost.left_out))
     return Answer(asdict(result) | asdict(cost), words)

@@ -114,8 +114,7 @@ def _played(play: Callable[..., Result], mechanism: Mechanism, traj: Path, feedf
                       plant=world, log=log, on_progress=on_progress,
                       watch=None if web is None else _page(mechanism, web, world))
     unmeasured = warn_of_open_loop(mechanism)
-    cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
-    title = f"{result.ended}; the board is in {result.state}; at most {cost} per tick"
+    title = f"{result.ended}; the board is in {result.state}; a tick took at most {result.cycles_tick} cycles"
     table = tracking_table(title, mechanism.streamed, result.measured_rms, result.measured_max,
                            (result.tracking_rms, result.tracking_max))
     text = Group(table, *(Text(line, style="bold red") for line in result.dangers))

@@ -54,6 +54,15 @@ def test_friction_that_holds_the_weight_leaves_nothing_to_fall():
     assert loaded(stiff) == {} and resolved(stiff).host == "coast"
 
 
+def test_a_torque_of_less_than_a_thousandth_of_the_effort_loads_no_joint():
+    """An axis in a URDF is upright except for its last digit, and gravity gives a torque of 1e-6 N m."""
+    mechanism = upright()
+    loose = replace(mechanism, joints=tuple(replace(j, friction=Friction()) for j in mechanism.joints))
+    tilted = replace(loose, gravity=1e-6 * loose.gravity)
+    assert max(weights(tilted).values()) > 1e-7 and loaded(tilted) == {} and resolved(tilted).host == "coast"
+    assert set(loaded(loose)) == {"shoulder", "elbow", "wrist"}
+
+
 def test_closed_loops_load_their_actuated_joints():
     assert list(loaded(arm("four_bar"))) == ["crank"] and loaded(arm("three_rrr")) == {}
 

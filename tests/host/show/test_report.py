@@ -120,7 +120,7 @@ def test_events_are_told_in_order():
     assert found.sentences[0].startswith("The run was broken off at 5.00 s: fault FOLLOWING at joint arm: ")
     assert "Limits that acted: TORQUE." in found.sentences
     assert any("3 frames came to it damaged; it stopped on the path once" in s for s in found.sentences)
-    assert "4200 of 168000 cycles, 2.5% of its budget" in " ".join(found.sentences)
+    assert "costliest tick of this log took 4200 of 168000 cycles, 2.5% of its budget" in " ".join(found.sentences)
 
 
 def test_what_an_arm_felt_is_drawn_and_its_touches_are_events():
@@ -323,6 +323,18 @@ def test_many_joints_show_the_worst(monkeypatch):
     assert report._shown(Findings(many)) == [1, 4]
     text = report.page(many)
     assert "The 2 joints with the largest errors are shown." in text and ">j0</td>" in text
+
+
+def test_plots_without_anything_to_draw_are_left_out():
+    """A joint that stands still has no curve over its velocity. A short motion has no spectrum."""
+    one = a_run(T[:50], ACCELERATION[:50], NOISE[:50])
+    still = {name: np.column_stack([getattr(one, name), np.zeros(50)]) for name in
+             ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty")}
+    two = replace(one, joints=("arm", "still"), prismatic=(False, False), **still,
+                  facts={k: np.repeat(v, 2) for k, v in one.facts.items()})
+    drawn = {section.title: [plot.title for plot in section.plots] for section in report._sections(Findings(two))}
+    assert drawn["Model against measurement"] == ["arm"] and "Spectrum of the error" not in drawn
+    assert drawn["Torque shares"] == ["arm", "still"]
 
 
 def test_a_run_without_gains_is_said_to_have_no_feedback():

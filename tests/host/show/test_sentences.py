@@ -90,7 +90,8 @@ def test_positions_that_are_old_are_no_bad_encoder(age, beyond, blamed):
     """At 2 rad/s, 4 ms give 8 mrad, or 8 counts. Only a larger error is attributed to the encoder."""
     run = a_run(T, ACCELERATION, NOISE, age=age)
     behind = 4e-3 * RATE + beyond * (RATE > 1.9)
-    assert has(Findings(replace(run, true=run.position + behind[:, None])).sentences, "did not show") is blamed
+    said = Findings(replace(run, true=run.position + behind[:, None])).sentences
+    assert has(said, "did not show", "look at the encoder, its coupling and its wires") is blamed
 
 
 @pytest.mark.parametrize(("play", "off", "blamed"), [(0.0, 0.01, True), (0.017, 0.01, False), (0.017, 0.03, True)])

@@ -1,7 +1,8 @@
 """Gravity load on the motors of a mechanism at rest, and the joints that fall when the motors lose power.
 
-A joint counts as loaded if its gravity torque exceeds its Coulomb friction anywhere in its range. Motors without power
-are assumed to have no holding torque, because mechanism files have no cogging and no self-locking gears."""
+A joint counts as loaded if its gravity torque exceeds its Coulomb friction, and LEAST of its effort, anywhere in its
+range. Motors without power are assumed to have no holding torque, because mechanism files have no cogging and no
+self-locking gears."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -10,12 +11,14 @@ import numpy as np
 
 from femtorque.codegen.common import Array, norm, remembered
 from femtorque.codegen.control.gains import sample_poses
+from femtorque.codegen.control.motors import Motor
 from femtorque.codegen.mechanism import Mechanism, Safety
 from femtorque.codegen.model import Model, assemble, has_modes, in_mode
 from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.wire import messages
 
 LOOP_POSES = 8  # number of poses for closed loops, because their torques are computed pose by pose
+LEAST = 1e-3  # fraction of the effort: bearings and gears hold a smaller torque, even if the file has no friction
 ROUNDING = 1e-9  # fraction of the whole weight at a lever of 1 m: rounding error of torques that cancel
 
 
@@ -86,9 +89,14 @@ def overweight(mechanism: Mechanism, efforts: Mapping[str, float]) -> dict[str, 
 
 def loaded(mechanism: Mechanism) -> dict[str, float]:
     """Return the actuated joints that fall without power, with their gravity torques."""
-    joints = {j.name: j for j in mechanism.moving}
-    return {name: torque for name, torque in weights(mechanism).items()
-            if torque > joints[name].friction.coulomb}
+    return {name: torque for name, torque in weights(mechanism).items() if torque > _holding(mechanism, name)}
+
+
+def _holding(mechanism: Mechanism, name: str) -> float:
+    """Return the torque that holds a joint without power, N m or N."""
+    joint = next(j for j in mechanism.moving if j.name == name)
+    effort = Motor.of(mechanism, joint).effort
+    return max(joint.friction.coulomb, LEAST * effort if np.isfinite(effort) else 0.0)
 
 
 def resolved(mechanism: Mechanism) -> Safety:

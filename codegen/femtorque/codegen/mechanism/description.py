@@ -108,7 +108,7 @@ class Drive:
         At power-up the position of the drive's output is only known modulo one turn."""
         return math.pi / self.gear
 
-    def leaves_one_turn(self, limits: "Limits") -> bool:
+    def leaves_one_turn(self, limits: Limits) -> bool:
         """Return True if the limits of the joint contain only one of the positions that are a turn of the output
         apart. The limits must then be within one turn of zero."""
         turn = 2.0 * self.half_turn

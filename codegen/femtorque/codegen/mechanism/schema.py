@@ -138,7 +138,7 @@ class SafetyTable(Table):
     motion: Literal["coast", "brake", "hold"] = key("reaction to faults of this class", Safety.motion)
     host: Literal["auto", "coast", "brake", "hold", "park"] = key(
         "reaction to faults of this class; auto is park if there is a pose, else hold if gravity loads a joint more "
-        "than its friction holds, else coast: `check` names the joints that fall",
+        "than its friction or a thousandth of its effort holds, else coast: `check` names the joints that fall",
         Safety.host)
     stuck_s: float = key("s of full torque without a count until ENCODER_STUCK", Safety.stuck_s, ge=0.01, le=10.0)
     temperature_max: float = key(

@@ -35,6 +35,11 @@ class Plot:
     zero: bool = False  # always show zero
     most: int = MOST  # points of a curve
 
+    @property
+    def empty(self) -> bool:
+        """True if no curve has two different points."""
+        return all(len({(a, b) for a, b in thinned(c.x, c.y)}) < 2 for c in self.curves)
+
     def data(self) -> dict[str, Any]:
         plain = {k: v for k, v in asdict(self).items() if k not in ("curves", "most")}
         return plain | {"curves": [{"name": c.name, "colour": c.colour, "width": c.width, "dots": c.dots,

@@ -452,8 +452,8 @@ class Findings:
         said = [f"The true error, which the simulated arm knows, was worst at {worst.joint}: desired and true position "
                 f"were {worst.apart}."]
         return said + [f"The encoder of {self.run.joints[j]} did not show where it was: measured and true position "
-                       f"were up to {measure(size, self.unit(j))} apart, from {begin:.2f} s on."
-                       for j, begin, size in self.unseen]
+                       f"were up to {measure(size, self.unit(j))} apart, from {begin:.2f} s on: look at the encoder, "
+                       "its coupling and its wires." for j, begin, size in self.unseen]
 
     def _of_play(self) -> list[str]:
         loose = [t for t in self.tracking if t.joint in self.within_play and t.counts > UNSEEN]
@@ -566,9 +566,10 @@ class Findings:
     def _of_tick(self) -> str:
         worst = int(self.run.scalars["cycles_max"].max())
         if self.run.budget is None:
-            return f"The costliest tick took {worst} cycles."
+            return f"The costliest tick of this log took {worst} cycles."
         share = worst / self.run.budget
-        return f"The costliest tick took {worst} of {self.run.budget} cycles, {share:.1%} of its budget."
+        return (f"The costliest tick of this log took {worst} of {self.run.budget} cycles, {share:.1%} of its budget "
+                "(`femtorque build` prints the bound for all ticks).")
 
     def _of_stream(self) -> str:
         run = self.run

@@ -111,7 +111,7 @@ def _sections(found: Findings) -> list[Section]:
     felt = [] if found.run.outside is None else [Section(
         "Torque from outside", "What the board felt from the arm's momentum, its mean, and the threshold: a touch is "
         "farther from the mean." + few, tuple(_felt(found, found.run.outside, j) for j in shown))]
-    return [
+    sections = [
         Section("Tracking", "Desired and measured positions, and below them the errors." + few,
                 (*(_position(found, j) for j in shown), *(_error(found, j) for j in shown))),
         Section("Torque shares",
@@ -128,6 +128,8 @@ def _sections(found: Findings) -> list[Section]:
         Section("Tick and stream",
                 "Cycles of the control tick, and knots that wait at the board; lines mark changes of state.",
                 _tick_and_stream(found))]
+    drawn = [replace(section, plots=tuple(p for p in section.plots if not p.empty)) for section in sections]
+    return [section for section in drawn if section.plots]
 
 
 def _shown(found: Findings) -> list[int]:
@@ -179,8 +181,7 @@ def _model(found: Findings, j: int) -> Plot:
 
 def _spectrum(found: Findings, j: int) -> Plot:
     hz, amplitude = found.spectrum(j)
-    title = found.run.joints[j] if len(hz) else f"{found.run.joints[j]}: too short a motion"
-    return Plot(title, "frequency, Hz", f"amplitude, {found.unit(j)}",
+    return Plot(found.run.joints[j], "frequency, Hz", f"amplitude, {found.unit(j)}",
                 (Curve("", colours.ERROR, hz, np.maximum(amplitude, 1e-12)),), "hz", log=True)
 
 
