@@ -273,7 +273,7 @@ def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
     except (Exception, KeyboardInterrupt) as error:
         line, status = _explain(error)  # notes say in which state the arm is
         line = printable(" ".join("; ".join([line, *getattr(error, "__notes__", ())]).split()))
-        print(f"femtorque: {line}", file=sys.stderr)
+        print(line if line.startswith("femtorque ") else f"femtorque: {line}", file=sys.stderr)
         if write is not show:
             fault = getattr(error, "fault", None)
             write(Answer({"error": line, "faults": [fault] if fault else []}))

@@ -18,7 +18,7 @@ from femtorque.codegen.common import (
 from femtorque.codegen.common.output import page
 from femtorque.commands.answer import Answer, warn_of_open_loop
 from femtorque.commands.options import (
-    Force, Home, Json, LogTo, Mech, Port, Rezero, Traj, Udp, Web, claim_log, load_mechanism)
+    PAGE_CLOSES, Force, Home, Json, LogTo, Mech, Port, Rezero, Traj, Udp, Web, claim_log, load_mechanism)
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism import Mechanism
@@ -173,7 +173,8 @@ def stream(
         if web is not None:  # check first, so that no address of a page is printed for a motion that is refused
             board.check(traj, speed=speed, loop=loop, approach=approach)
         asks = sys.stdin.isatty()
-        again = Again() if web is not None and asks and not json and board.session.virtual else None
+        stays = web is not None and asks and not json
+        again = Again() if stays and board.session.virtual else None
 
         def play(log: Path | None, approach: bool) -> Outcome:
             with stream_bar(on_hold=partial(interrupts.read_lines, 0) if asks else lambda: None) as on_progress:
@@ -182,8 +183,10 @@ def stream(
                     loop=loop, approach=approach, hold_after_stop=math.inf if asks else 0.0)
 
         with _shown(board.session, web, udp, arm, again):
+            if web is not None and not stays:
+                print(PAGE_CLOSES, file=sys.stderr, flush=True)
             outcome = play(log, approach)
-            while web is not None and asks and not json and outcome.ended == "done" and _stay(board, interrupts, again):
+            while stays and outcome.ended == "done" and _stay(board, interrupts, again):
                 outcome = play(log and _next(log), True)
     return Answer(outcome.report(configuration) | {"open_loop": warn_of_open_loop(mechanism)},
                   outcome_table(outcome, configuration), good=outcome.ended == "done")

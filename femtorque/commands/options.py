@@ -23,6 +23,7 @@ Port = Annotated[str, _PORT]
 MaybePort = Annotated[str | None, _PORT]
 Web = Annotated[int | None, typer.Option("--web", metavar="PORT", min=0, max=65535, show_default=False,
                                          help="show a live page at http://127.0.0.1:PORT (0: any)")]
+PAGE_CLOSES = "the page closes after the motion; on a terminal without --json it stays"
 LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", help="log to write; RUN.status.csv comes "
                                                          "beside it")]
 Udp = Annotated[str | None, typer.Option("--udp", metavar="HOST:PORT", show_default=False,

@@ -16,7 +16,8 @@ import typer
 from femtorque.codegen.common import BadInput, need
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer, warn_of_open_loop
-from femtorque.commands.options import Force, Json, LogTo, Mech, Traj, Web, claim_log, load_mechanism, port_number
+from femtorque.commands.options import (
+    PAGE_CLOSES, Force, Json, LogTo, Mech, Traj, Web, claim_log, load_mechanism, port_number)
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism import Mechanism
@@ -302,6 +303,8 @@ def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:
     def watch(session: Session, truth: Truth) -> Iterator[None]:
         with serving(session, web, arm=arm, truth=truth, around=around) as url:
             print(url, file=sys.stderr, flush=True)
+            if not sys.stdin.isatty():
+                print(PAGE_CLOSES, file=sys.stderr, flush=True)
             yield
             if sys.stdin.isatty():
                 print("the motion is over; the page stays until Ctrl-C", file=sys.stderr, flush=True)

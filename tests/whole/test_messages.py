@@ -46,6 +46,15 @@ def test_a_board_that_is_not_there_is_named_with_the_file(here, tmp_path):
         assert said.startswith(f"femtorque: {tmp_path / 'arm.toml'}: board.use = 'f405rg4'"), said
 
 
+def test_an_unknown_board_of_init_is_named_by_its_option(here, tmp_path):
+    """The command's name begins the line, and is not repeated."""
+    (tmp_path / "arm.urdf").write_text(
+        '<robot name="arm"><link name="base"/><link name="hand"/>'
+        '<joint name="j" type="continuous"><parent link="base"/><child link="hand"/></joint></robot>')
+    said = refusal(here("init", "refused", "--from", tmp_path / "arm.urdf", "--board", "f405rg-3"))
+    assert said.startswith("femtorque init: --board = 'f405rg-3': no such board; did you mean"), said
+
+
 def test_a_locked_joint_in_a_waypoint_is_refused_as_locked(here, tmp_path):
     text = ARM.read_text(encoding="utf-8").replace("[control]", "lock = { wrist = 0.1 }\n\n[control]", 1)
     (tmp_path / "arm.toml").write_text(text)

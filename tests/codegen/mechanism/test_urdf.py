@@ -202,7 +202,8 @@ def test_a_urdf_alone_is_a_mechanism_without_motors(tmp_path: Path) -> None:
 UPPER = '<inertia ixx="0.01" iyy="0.02" izz="0.022" ixy="0.001" ixz="-0.002" iyz="0.0005"/>'
 
 BAD = {
-    "not xml": ("</robot>", "", r"^line \d+: is not XML: no element found$"),
+    "not xml": ("</robot>", "", r"^line \d+: is not XML: no element found; close every tag, and write &amp; for &$"),
+    "not even a tag": ("<", "", r"^line 1: is not XML: .*; take the robot's URDF: it begins with <$"),
     "not a robot": ("robot", "html", r"^root element = 'html': must be <robot>$"),
     "SDF": ("robot", "sdf", r"^<sdf>: is SDF, and URDF is read; take the robot's URDF, or convert"),
     "MJCF": ("robot", "mujoco", r"^<mujoco>: is MJCF, and URDF is read"),

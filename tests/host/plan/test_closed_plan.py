@@ -190,7 +190,7 @@ def test_a_singular_pose_on_the_way_is_named_with_its_joints_and_condition_numbe
 
 def test_a_tip_out_of_reach_is_named_with_what_it_comes_to(tmp_path):
     case = CASES["five_bar"]
-    with pytest.raises(Refused,
+    with pytest.raises(BadInput,
                        match=r"waypoint\.1: .* is out of reach of left_rod: the nearest it gets is .* m away, .*; at "
                                       r"left = .*, right = .* the condition number of the tip is \d+, that of the "
                                       r"loops \d+"):

@@ -375,8 +375,18 @@ def test_the_solution_is_the_pose_it_was_made_from_or_one_as_good(so101):
     ("xyz = [-0.599, 0.0, 0.0]\nline = true", "the straight line to it cannot be followed beyond"),
 ])
 def test_a_tip_that_cannot_get_there_says_why(arm, tmp_path, point, words):
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(Refused if "line" in point else BadInput, match=words):
         planned(arm, tmp_path, f"{TIP}[[waypoint]]\n{point}\n")
+
+
+def test_a_goal_beyond_the_arms_length_is_refused_after_a_short_search(arm, monkeypatch):
+    tip, begun = Tip(arm, "hand", [0.2, 0.0, 0.0]), []
+    monkeypatch.setattr(tip, "_descend", lambda goal, begin, *_: begun.append(begin) or begin)
+    for at, most in ((0.599, 26), (0.7, 5)):
+        begun.clear()
+        with pytest.raises(Refused):
+            tip.solve(Goal(np.array([at, 0.0, 0.0])), [0.0, 0.5, 0.4])
+        assert len(begun) == most
 
 
 def test_a_limit_in_the_way_is_named(arm):

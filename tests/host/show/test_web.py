@@ -176,6 +176,7 @@ def test_a_stream_shows_itself_too(board_at):
         [*tcp.command, "stream", MECHANISM, ROOT / "mechanisms" / "three_link.csv", "--port", tcp.port,
          "--home", "--web", "0", "--json"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     url = process.stderr.readline().strip()
+    assert process.stderr.readline().startswith("the page closes after the motion")
     while process.poll() is None and "TRACK" not in states:
         with suppress(OSError):
             states.add((told(url) or {}).get("state"))

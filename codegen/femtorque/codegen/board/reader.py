@@ -29,12 +29,12 @@ def board_names() -> list[str]:
 
 
 @cache
-def load_board(name: str, asked_by: object = "mechanism file") -> Board:
+def load_board(name: str, asked_by: object = "mechanism file", key: str = "board.use") -> Board:
     """Return the board with this name.
 
     Raise BadInput for an invalid board file. For an unknown board the error names the most similar board."""
     if name not in (known := [*board_names(), PC_BOARD]):
-        raise BadInput(asked_by, "board.use", name, "no such board", hint(name, known, "boards"))
+        raise BadInput(asked_by, key, name, "no such board", hint(name, known, "boards"))
     return read(BOARDS / f"{name}.toml")
 
 

@@ -167,7 +167,9 @@ def document_of(path: Path, warnings: list[str]) -> ET.Element:
         line = error.position[0]
         if "unbound prefix" in str(error) and "xacro" in text:
             _fail_xacro(path, f"line {line}")
-        raise BadInput(path, f"line {line}", None, f"is not XML: {str(error).split(':')[0]}") from None
+        remedy = ("close every tag, and write &amp; for &" if text.lstrip().startswith("<")
+                  else "take the robot's URDF: it begins with <")
+        raise BadInput(path, f"line {line}", None, f"is not XML: {str(error).split(':')[0]}", remedy) from None
     if document.tag in OTHERS:
         raise BadInput(path, f"<{document.tag}>", None, f"is {OTHERS[document.tag]}, and URDF is read",
                        "take the robot's URDF, or convert the file into URDF")

@@ -24,6 +24,7 @@ from femtorque.codegen.verify.known_arms import TOLD, arm_text
 from femtorque.codegen.verify.new_drives import Bussed, bussed
 from femtorque.codegen.verify.plausible import doubts
 
+ASKED = ("femtorque init", "--board")  # file and key of an error about the board
 COMPUTE = "compute"  # the board without motors
 VOLTS = 24.0
 STALL, NO_LOAD = 1.5, 1.3  # stall torque and no-load speed of an invented motor, over the joint's limits
@@ -228,7 +229,7 @@ def _fingers(tables: Tables, lock: dict[str, float], choice: Choice, board: str)
     """Return the positions of sliding joints at the tips, if the chosen motors turn or the board has too few
     channels."""
     moving = _moving(tables, lock)
-    if not choice.drive and choice.motor is None and len(moving) <= len(load_board(board, "femtorque init").channels):
+    if not choice.drive and choice.motor is None and len(moving) <= len(load_board(board, *ASKED).channels):
         return {}
     above = {str(j["child"]): j for j in tables.joints}
     carrying: set[str] = set()
@@ -245,7 +246,7 @@ def _actuated(name: str, urdf: Path, path: str, tables: Tables, board: str, lock
               sold: Sold | None) -> str:
     """Return a file with a motor or drive at every moving joint."""
     if choice.drive:
-        drive = bussed(urdf, _moving(tables, lock), load_board(board, "femtorque init"), choice.drive)
+        drive = bussed(urdf, _moving(tables, lock), load_board(board, *ASKED), choice.drive)
         return _with_drives(name, str(urdf.absolute()), path, tables, board, lock, drive)
     moving, volts = _moving(tables, lock), VOLTS if sold is None else sold.volts
     _check_drives(urdf, moving, board)
@@ -399,7 +400,7 @@ def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str) -> None:
     """Refuse a board that does not have a channel for every joint."""
     if board == PC_BOARD:
         raise BadInput("femtorque init", "--board", board, "has no outputs for motors", "--drive, for drives on buses")
-    channels = len(load_board(board, "femtorque init").channels)
+    channels = len(load_board(board, *ASKED).channels)
     if len(moving) > channels:
         sizes = {name: len(load_board(name).channels) for name in board_names()}
         enough = [name for name, size in sizes.items() if size >= len(moving)]

@@ -249,12 +249,12 @@ def straight(mechanism: Mechanism, here: ArrayLike, there: ArrayLike, speed: flo
 
 
 def _target(space: Space, point: Waypoint, near: Array, tip: Tip | None) -> Array:
-    """Return the pose (n,) that reaches a waypoint and is nearest to `near`. Raises Refused if the tip or the closed
-    loops cannot reach the waypoint."""
+    """Return the pose (n,) that reaches a waypoint and is nearest to `near`. Raises BadInput if the tip cannot reach
+    the waypoint, and Refused if the closed loops cannot."""
     try:
         if point.goal is not None:
             assert tip is not None
-            return tip.solve(point.goal, near)
+            return _reaching(tip, point, near)
         given = point.joints or {}
         target = space.to(near, given)
     except Refused as reason:
@@ -490,6 +490,15 @@ def _curve(*splines_and_s: Any) -> tuple[Array, Array, Array]:
     *splines, s = splines_and_s
     q, slope, bend = (spline(s) for spline in splines)
     return q, slope, bend
+
+
+def _reaching(tip: Tip, point: Waypoint, near: Array) -> Array:
+    """Return the pose (n,) with the tip at the waypoint's goal. Raises BadInput with the obstacle."""
+    assert point.goal is not None
+    try:
+        return tip.solve(point.goal, near)
+    except Refused as reason:
+        raise BadInput(tip.source, point.where, None, str(reason)) from None
 
 
 def _goals(begin: Goal, end: Goal, s: Array) -> list[Goal]:

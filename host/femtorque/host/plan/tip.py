@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 POSITION, ORIENTATION = 1e-6, 1e-5  # tolerances of a goal, m and rad
 NEWTON, FAR = 12, 0.5  # maximum number of steps; maximum step, rad or m
 STARTS = 24  # number of further start poses of the search
+FEW = 3  # number of start poses for a goal that is farther away than the arm is long
+LEVEL = 1e-5  # relative change of the cost at which a search that does not reach the goal ends
 NOWHERE = 100.0  # distance that stands for an unreachable pose, divided by the reach
 UNLIMITED = 2.0 * np.pi  # range on either side of the start, for a joint without limits, rad or m
 
@@ -110,7 +112,7 @@ class Tip:
         if straight is not None and self._there(straight, goal):
             return straight
         tried, rng = [q], np.random.default_rng(0)
-        for _ in range(starts):
+        for _ in range(min(starts, FEW) if self._beyond(goal) else starts):
             begin = self.moved(near, rng.uniform(lower, upper)[self.chain])
             if begin is not None:
                 tried.append(self._descend(goal, begin, lower, upper))
@@ -191,10 +193,16 @@ class Tip:
         inside = np.clip(begin[free], lower[free] + 1e-9, upper[free] - 1e-9)
         from scipy.optimize import least_squares  # noqa: PLC0415 (an extra)
 
-        found = least_squares(residual, inside, slope, bounds=(lower[free], upper[free]), xtol=1e-15, ftol=1e-15,
+        found = least_squares(residual, inside, slope, bounds=(lower[free], upper[free]), xtol=1e-15, ftol=LEVEL,
                               gtol=1e-15, max_nfev=200)
         q = full(found.x)
         return last if q is None else q
+
+    def _beyond(self, goal: Goal) -> bool:
+        """Return True if the goal is farther from the first joint than the arm is long."""
+        limits = [self.model.bodies[i].joint.limits for i in self.path if self.model.bodies[i].prismatic]
+        slides = sum(max(-limit.lower, limit.upper) for limit in limits)
+        return bool(np.linalg.norm(goal.xyz - self.model.bodies[self.path[0]].p0) > self._reach() + slides + POSITION)
 
     def _reach(self) -> float:
         """Return the length of the chain to the tip, m. Orientation errors in rad are multiplied by this length."""
@@ -221,7 +229,7 @@ class Tip:
             name, x, limits = beyond[0]
             return (f"{goal} is not reached by {self.link} within the limits: {name} would have to be at {x:.3g}, its "
                     f"limits are {limits.lower:g} .. {limits.upper:g} (nearest within them: {away:.2g} m away)")
-        there = self.at(closest).xyz
+        there = np.round(self.at(closest).xyz, 4)  # the search ends before the last digits
         return (f"{goal} is out of reach of {self.link}: the nearest it gets is {away:.2g} m away, at {_listed(there)}")
 
 
