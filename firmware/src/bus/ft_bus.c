@@ -191,6 +191,12 @@ static uint8_t health_of(ft_bus_drive *d, uint32_t i,
 /* Process a drive's state. */
 static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 {
+#ifdef FT_DOUBTS
+    if (d->doubt != 0u) {
+        d->late++;
+        return;
+    }
+#endif
     if (d->answered)
         d->late++;
     d->answered = true;
@@ -411,6 +417,35 @@ static bool restarted(const ft_bus_drive *d)
     return d->enabled && d->state == FT_BUS_SEEN;
 }
 
+#ifdef FT_DOUBTS
+
+#define DOUBT 2u /* ticks */
+
+/* If an enabled drive on CAN has not answered, its answer may come late, and all
+ * later answers would be late too. The board then leaves out one frame to this
+ * drive, and believes no answer until the answer to a later frame is due. */
+static void doubt(ft_bus_drive *d, uint32_t i)
+{
+    const bool asked = (d->questions & ANSWERED_NOW) == 0u && !d->spoke;
+
+    if (d->doubt != 0u)
+        d->doubt--;
+    else if (!d->answered && d->enabled && asked && !IS_WIRE(ft_drive[i].bus))
+        d->doubt = DOUBT;
+}
+
+/* Return whether the board leaves out the frames to a drive in this tick. */
+static bool left_out(const ft_bus_drive *d)
+{
+    return d->doubt == DOUBT;
+}
+
+#else
+
+#define left_out(d) false
+
+#endif
+
 /* Note whether a drive has answered, and whether it has restarted. */
 static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
@@ -484,6 +519,9 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
         ft_bus_drive *d = &b->drive[i];
 
         note(d, homed, ft_drive[i].joint);
+#ifdef FT_DOUBTS
+        doubt(d, i);
+#endif
 #if FT_POLLED
         if (ft_family_polled(i))
             wait_for_beat(d, homed, ft_drive[i].joint);
@@ -731,7 +769,8 @@ static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
             frames[count++] = b->frame[i];
 #if FT_POLLED
     for (i = 0; i < FT_BUS_DRIVES; i++)
-        if (ft_drive[i].bus == bus && ft_family_polled(i))
+        if (ft_drive[i].bus == bus && ft_family_polled(i)
+            && !left_out(&b->drive[i]))
             ft_family_poll(i, &frames[count++]);
 #endif
     return count;
@@ -798,6 +837,8 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
             start(d, i, tick, &b->frame[i]);
         else
             command(b, i, c, source, tick, &b->frame[i]);
+        if (left_out(d))
+            b->frame[i].size = 0u;
     }
     if (falls)
         send_at_once(b);

@@ -73,6 +73,9 @@ typedef struct {
     uint32_t age;          /* ticks since its last state */
     uint32_t answers;      /* states that came, wraps */
     uint32_t lost, late;   /* missing and extra states, wrap */
+#ifdef FT_DOUBTS
+    uint8_t doubt;         /* ticks in which no answer is believed */
+#endif
     uint32_t waited;       /* ticks since the first enabling frame */
     uint32_t position;     /* the latest number in its field */
     float velocity;        /* the latest, rad/s */

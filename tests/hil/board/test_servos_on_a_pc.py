@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.board import Times
 from femtorque.codegen.common import Refused
 from femtorque.codegen.control.drives import loop_gain
 from femtorque.codegen.drive import family_of
@@ -42,29 +41,6 @@ def test_servos_are_moved_over_a_plain_wire(mechanism):
         lost = session.drives.lost
         assert np.all(played(board, session) < 0.5 * 17e-3)
         assert state(session) == "HOLD" and session.drives.lost == lost
-
-
-@pytest.mark.parametrize("delay, ends", [(2e-3, "HOLD"), (6e-3, "FAULT")])
-def test_answers_that_come_a_tick_late_are_not_believed(delay, ends):
-    """A tick lasts 5 ms, and a wire's packets 1.5 ms. Late answers would be taken for those to the next question."""
-    with stepped(so101()) as (board, session):
-        armed(board, session)
-        settle(board, session, 0.1)
-        board.times = Times(delay)
-        assert settle(board, session, 0.4) == ends
-        assert ends == "HOLD" or FAULT[session.status.fault] == "DRIVE_SILENT"
-
-
-def test_a_wire_comes_back_into_step_after_late_answers():
-    with stepped(so101()) as (board, session):
-        armed(board, session)
-        settle(board, session, 0.1)
-        board.times = Times(6e-3)
-        board.run(6e-3)
-        board.times = Times()
-        settle(board, session, 0.1)
-        lost = session.drives.lost
-        assert settle(board, session, 0.2) == "HOLD" and session.drives.lost == lost
 
 
 @contextmanager

@@ -148,6 +148,45 @@ def test_the_second_process_switches_the_drives_off_when_the_first_is_killed():
         assert heard and set(heard) == {0xFD}
 
 
+CAN = on_pc(file_of(), 200, softer=0.4)
+
+
+@pytest.mark.parametrize("mechanism", [so101(), CAN], ids=lambda m: m.name)
+@pytest.mark.parametrize("delay, ends", [(2e-3, "HOLD"), (6e-3, "FAULT")])
+def test_answers_that_come_a_tick_late_are_not_believed(mechanism, delay, ends):
+    """A tick lasts 5 ms, and a wire's packets 1.5 ms. Late answers would be taken for those to the next question."""
+    with stepped(mechanism) as (board, session):
+        armed(board, session)
+        settle(board, session, 0.1)
+        board.times = Times(delay)
+        assert settle(board, session, 0.4) == ends
+        assert ends == "HOLD" or FAULT[session.status.fault] == "DRIVE_SILENT"
+
+
+@pytest.mark.parametrize("mechanism", [so101(), CAN], ids=lambda m: m.name)
+def test_a_bus_comes_back_into_step_after_late_answers(mechanism):
+    """The joints take their positions from answers in time again."""
+    with stepped(mechanism) as (board, session):
+        armed(board, session)
+        settle(board, session, 0.1)
+        board.times = Times(6e-3)
+        board.run(6e-3)
+        board.times = Times()
+        settle(board, session, 0.1)
+        lost = session.drives.lost
+        assert settle(board, session, 0.2) == "HOLD" and session.drives.lost == lost
+
+
+def test_one_lost_answer_is_no_fault():
+    with stepped(CAN) as (board, session):
+        armed(board, session)
+        settle(board, session, 0.1)
+        board.pause("can1")
+        board.run(5e-3)
+        board.pause("can1", False)
+        assert settle(board, session, 0.2) == "HOLD" and max(session.drives.lost) >= 1
+
+
 def test_an_adapter_that_is_pulled_is_a_fault_of_its_bus():
     with stepped(on_pc(file_of())) as (board, session):
         armed(board, session)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from femtorque.codegen.board import (
-    Board, bus_most, families, has_current_loops, load_board, served, used_buses, wire_most, wires)
+    Board, bus_most, families, has_current_loops, load_board, on_pc, served, used_buses, wire_most, wires)
 from femtorque.codegen.common import Refused, template
 from femtorque.codegen.control import contact, drives, feedback_age, follow, park, stribeck, thermal_limits
 from femtorque.codegen.control.joint_row import JointConstants
@@ -84,6 +84,7 @@ class Drives:
     wires: int  # number of half-duplex buses, which follow the CAN buses
     wire_most: int  # maximum number of servos on one half-duplex bus
     holds: int  # 1 if the servos close their position loops
+    doubts: int  # 1 if answers on CAN may come a tick late
     settings: list[list[str]]
     settings_crc: str
     families: list[str]
@@ -401,7 +402,7 @@ def _drives(mechanism: Mechanism) -> Drives | None:
                                                     math.ceil(cutoff.off_s * hz))
     return Drives(
         cutoff=times, buses=len(used_buses(mechanism)), wires=len(wires(mechanism)), wire_most=wire_most(mechanism),
-        holds=int(any(map(drives.loop_gain, mechanism.streamed))),
+        holds=int(any(map(drives.loop_gain, mechanism.streamed))), doubts=int(on_pc(mechanism)),
         settings=[c_row(row) for row in settings], settings_crc=crc(settings),
         families=[family.c for family in families(mechanism)], rules=drives.RULES,
         rows=[c_row(row) for row in rows], crc=crc(rows), silent_ticks=drives.silent_ticks(mechanism),
