@@ -36,7 +36,6 @@ HERE: dict[str, tuple[str, ...]] = {
     "codegen/step/test_printed.py::test_double_precision_is_the_sum_of_the_reference_on_every_example": (
         "biped, *", "eight_link", "five_bar", "four_bar", "pick_and_place, *", "six_axis", "so101_sts", "three_*",
         "two_link"),
-    "codegen/step/test_nodal.py::test_the_noise_floor_holds_and_is_not_idle": ("1000",),
     "codegen/step/test_same_torques.py::test_the_head_of_the_emitted_c_explains_every_ending": (
         "tree 6, nodal", "tree 14, printed", "eight_link", "three_rrr", "biped", "flexible: *"),
     "codegen/step/test_same_torques.py::test_torques_are_the_same_bit_for_bit": (
