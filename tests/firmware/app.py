@@ -27,7 +27,6 @@ from femtorque.codegen.wire import (
 HERE = Path(__file__).resolve().parent
 THREE_LINK = HERE.parent.parent / "mechanisms" / "three_link.toml"
 
-SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 
 Patch = Mapping[str, Callable[[str], str]]  # file name -> function that changes the file's text before compilation
 
@@ -331,17 +330,6 @@ def library(files: dict[str, str], precision: host_compiler.Precision = "single"
         subprocess.run([*command, "-o", entry / host_compiler.LIBRARY], check=True)
 
     return kept(key_of("linked", *(o.parent.name for o in objects)), link) / host_compiler.LIBRARY
-
-
-def executable(names: Iterable[str], files: dict[str, str], options: tuple[str, ...]) -> Path:
-    """Compile some of the given C files into one program in the cache. The program's object files are cached as in
-    `library`."""
-    objects = [compiled(name, files, options) for name in sorted(names)]
-
-    def link(entry: Path) -> None:
-        subprocess.run([host_compiler.compiler(), *options, *objects, "-lm", "-o", entry / "it"], check=True)
-
-    return kept(key_of("program", *options, *(o.parent.name for o in objects)), link) / "it"
 
 
 def compiled(name: str, files: dict[str, str], options: tuple[str, ...]) -> Path:

@@ -102,18 +102,6 @@ void entry(const ft_real *const *given, ft_real *out) { law_needed(400, given[0]
     assert on_chip.tobytes() == on_host(mechanism, "single", given).tobytes()
 
 
-def test_it_opposes_the_motion_and_keeps_its_bound_at_every_velocity():
-    """For any torque of the links, the friction torque opposes the motion and never exceeds its value at rest."""
-    bare = replace(of_field(), joints=tuple(replace(j, motor=replace(j.motor, inertia=0.0),
-                                                    friction=replace(j.friction, viscous=0.0))
-                                            for j in of_field().joints))
-    before, after, tau = rows(bare, 4000, seed=2)
-    felt = on_host(bare, "double", (before, after, tau)) - tau
-    assert np.all(felt * (before + after) >= 0.0)
-    most = [f.coulomb + f.stribeck + f.load * np.abs(tau[:, j]) for j, f in enumerate(OF_FIELD)]
-    assert np.all(np.abs(felt) <= np.transpose(most) + 1e-12)
-
-
 def test_the_reference_has_the_same_away_from_rest():
     mechanism = of_field()
     before, after, tau = rows(mechanism)

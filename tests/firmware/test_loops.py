@@ -1,22 +1,19 @@
 """The application with closed loops: streaming of the actuated joints, singular poses, arming."""
 
 import dataclasses
-import subprocess
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.common import MECHANISMS
-from femtorque.codegen.emit import step_sources
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import Model, assemble, in_mode
 from femtorque.codegen.motion import Trajectory, knots
 from femtorque.codegen.reference import rigid as reference, schemes
-from femtorque.codegen.toolchain import CompiledStep, host_compiler
+from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.wire import Knot, Probe, Seek, messages, position_unit
-from tests.firmware.app import SANITIZE, App, in_hold
+from tests.firmware.app import App, in_hold
 from tests.firmware.following import Sent, follow, play as play_targets
 
 
@@ -126,41 +123,6 @@ def test_that_an_arm_is_armed_again_after_a_singular_pose() -> None:
     app.run(400)
     assert app.command("CLEAR") == "NONE"
     assert app.command("ARM") == "NONE"
-
-
-# A five-bar moves in these directions at full speed, close to a singular pose. At these poses a step back could turn a
-# rod by more than half a turn.
-SINGULAR = (0.028, 4.584, 4.884, 5.38, 5.944, 5.98)
-
-
-def five_bar(folder: Path) -> Path:
-    """Build the program that replays motions to a singular pose, in a folder, with sanitizers."""
-    mechanism = load_mechanism(MECHANISMS / "five_bar.toml")
-    files = step_sources(Model.of(mechanism))
-    files["singular.c"] = Path(__file__).with_name("singular.c").read_text()
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    flags = (*SANITIZE, *host_compiler.ARITHMETIC, *host_compiler.WARNINGS)
-    done = subprocess.run([host_compiler.compiler(), *flags, "-I.", "singular.c", "ft_step.c", "ft_loop.c", "ft_tree.c",
-                           "-lm", "-o", "singular"], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return folder / "singular"
-
-
-def lead(program: Path, direction: float) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([program, str(direction)], capture_output=True, text=True)
-
-
-@pytest.fixture(scope="module")
-def led(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return five_bar(tmp_path_factory.mktemp("singular"))
-
-
-@pytest.mark.parametrize("direction", SINGULAR)
-def test_that_a_five_bar_is_led_to_a_singular_pose_and_back_without_a_run_time_error(
-        led: Path, direction: float) -> None:
-    done = lead(led, direction)
-    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("fault")
 
 
 # ---- singular poses in FOLLOW
