@@ -1,4 +1,4 @@
-"""Cost by the number of links, limits of memory, and a humanoid at 5 kHz. Writes build/bench-scale.md."""
+"""Cost by the number of links, limits of memory, and a humanoid at 5 kHz."""
 
 from dataclasses import replace
 from functools import cache
@@ -21,7 +21,7 @@ from tests.support.sampling import sampled_quintic
 
 pytestmark = pytest.mark.bench
 
-PLANAR, SPATIAL = (4, 8, 16, 32, 64), (4, 8, 16, 32)
+SPATIAL = (4, 8, 16, 32)
 SEEDS = 3  # random trees for each size
 GROWTH = 1.4  # the largest allowed growth of the cost of a link
 GENERATION, COMPILATION = 2.0, 20.0  # processor time for 64 links, s
@@ -53,11 +53,6 @@ def rooted_tree(rng: np.random.Generator, n: int) -> Mechanism:
 
 
 @cache
-def planar() -> list[Cost]:
-    return [cost_of(Model.of(planar_chain(n))) for n in PLANAR]
-
-
-@cache
 def spatial() -> list[Cost]:
     """Return the mean costs of random trees for each size."""
     every = [[cost_of(Model.of(rooted_tree(np.random.default_rng(seed), n))) for seed in range(SEEDS)] for n in SPATIAL]
@@ -68,17 +63,6 @@ def growth(of: list[Cost], key: str) -> float:
     """Return the cost of a link in the largest mechanism divided by its cost in the smallest."""
     first, last = of[0], of[-1]
     return (last[key] / last["n"]) / (first[key] / first["n"])
-
-
-def test_costs_are_kept():
-    rows = [[f"{kind}-{s['n']:.0f}", f"{s['instructions'] / s['n']:.1f}", f"{s['flash_bytes'] / s['n']:.0f}",
-             f"{s['cycles'] + s['stalls']:.0f}", *(f"{value:.4g}" for key, value in s.items() if key != "n")]
-            for kind, sizes in (("planar", planar()), ("tree", spatial())) for s in sizes]
-    columns = ["mechanism", "instructions a link", "flash a link", "cycles with flash", *list(planar()[0])[1:]]
-    table.keep("bench-scale.md", table.show(
-        "Cost of the step by the number of links, worst tick", columns, rows,
-        [f"Trees: mean of {SEEDS} random ones on one pedestal, revolute, any axes. Cycles by the model of "
-         "hil/chip/timing.py; stalls: waiting for flash. Seconds of processor time."]))
 
 
 @pytest.mark.parametrize("key", ["instructions", "flash_bytes"])
@@ -121,7 +105,7 @@ def test_64_links_are_generated_and_compiled_quickly():
     made = {f"{kind} chain": cost_of(Model.of(chain)) for kind, chain in (
         ("planar", planar_chain(64)), ("31-link spatial", random_chain(np.random.default_rng(0), 31)),
         ("64-link spatial", random_chain(np.random.default_rng(0), 64)))}
-    table.show("64 links", ["mechanism", *list(planar()[0])], [
+    table.show("64 links", ["mechanism", *made["planar chain"]], [
         [name, *(f"{value:.4g}" for value in s.values())] for name, s in made.items()])
     for s in made.values():
         assert s["generation"] <= GENERATION and s["compilation"] <= COMPILATION
