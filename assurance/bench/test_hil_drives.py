@@ -1,7 +1,7 @@
-"""Seven virtual drives in real time: the share of answers within their tick, and the processor time.
+"""Measures the share of answers within their tick, and the processor time, of seven virtual drives in real time.
 
-A program repeats the frames of one tick of an armed PC. In every twentieth tick it sends nothing, and answers that are
-missing then are lost. The bench writes build/bench-hil-drives-*.md."""
+A program repeats the frames of one tick of an armed PC. In every twentieth tick the program sends nothing. Answers that
+are missing at the end of this tick are lost. The bench writes build/bench-hil-drives-*.md."""
 
 import multiprocessing
 import os
@@ -84,7 +84,7 @@ def answered(ends: Ends, bursts: Bursts, rate: int) -> float:
 
 @pytest.fixture
 def prompt() -> Iterator[None]:
-    """Give this program the class of a PC's board, if the system permits it."""
+    """Ask the system for the class and the priority of a PC's board."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
     yield

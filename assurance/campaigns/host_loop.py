@@ -14,16 +14,16 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import newton_euler
-from femtorque.hil.board.buses import adapter_bits, made
-from femtorque.hil.bus import Adapter, Frame, Wire
-from femtorque.hil.clock import OwnClock
+from femtorque.hil.board.buses import adapter_bits
+from femtorque.hil.board.drives_alone import Bench
+from femtorque.hil.bus import Adapter, Frame, OneWire, Wire
 from femtorque.hil.drives import Drive, Ranges
 from femtorque.hil.drives.families.damiao.drive import BROADCAST, ENABLE, ENABLED, STATE
 from femtorque.hil.drives.fields import decode, encode
 from femtorque.hil.drives.motor import Command
 from femtorque.hil.plant import Driven, plant_of, wired
 
-STEP = 100e-6  # time step of the plant, s
+STEP = 100e-6  # time between two samples of the joints, s
 HZ = 125.0
 
 
@@ -37,49 +37,28 @@ class Jitter:
     work: float = 2e-3  # time from waking up to the commands, s: both directions of a USB adapter, and gravity in NumPy
 
 
-class Desk:
+class Desk(Bench):
     """A mechanism's drives on a bus with a host's adapter, and their plant. seconds: since power-on. q (J,): true,
     rad."""
 
     def __init__(self, mechanism: Mechanism, plant: Driven | None = None) -> None:
-        bus, = mechanism.buses
-        self.mechanism, self.plant = mechanism, plant or wired(plant_of(mechanism))
-        self.clock = OwnClock()
-        self.wire = Wire(self.clock)
-        self.adapter = Adapter(self.wire, *adapter_bits(mechanism, bus))
-        self.drives: list[Drive] = []
-        self.signs = np.array([joint.drive.sign for joint in mechanism.streamed if joint.drive], float)
-        for joint, sign, angle in zip(mechanism.streamed, self.signs, self.plant.q, strict=True):
-            assert joint.drive is not None
-            self.drives.append(made(joint.drive, bus, self.wire))
-            self.drives[-1].power_up(float(sign * angle))
-            self.drives[-1].catch_up = self.catch_up
-        self._at = 0.0
-        self.look: Callable[[float], None] = lambda seconds: None  # called after each step of the plant
+        super().__init__(mechanism, plant or wired(plant_of(mechanism)), self._plug)
+        self.drives: list[Drive] = [*self.buses.drives.values()]
+        self.signs = self.buses.signs
+        self.watch: Callable[[float], None] = lambda seconds: None  # called after each step
 
-    @property
-    def seconds(self) -> float:
-        return self.clock.seconds
+    def _plug(self, name: str, wire: Wire | OneWire) -> None:
+        assert isinstance(wire, Wire)
+        self.wire, self.adapter = wire, Adapter(wire, *adapter_bits(self.mechanism, self._by_name[name]))
 
     @property
     def q(self) -> Array:
         return self.plant.q
 
     def run_until(self, seconds: float) -> None:
-        while self.clock.seconds < seconds - 1e-9:
-            self.clock.run(min(STEP, seconds - self.clock.seconds))
-            self.catch_up()
-
-    def catch_up(self) -> None:
-        """Simulate the plant up to the present time."""
-        floating = np.full(len(self.drives), np.nan)
-        while self.clock.seconds - self._at > 1e-9:
-            h = min(STEP, self.clock.seconds - self._at)
-            q, v = self.signs * self.plant.q, self.signs * self.plant.v
-            torque = [d.step(h, self._at, float(a), float(b)) for d, a, b in zip(self.drives, q, v, strict=True)]
-            self.plant.move(h, floating, self.signs * np.array(torque))
-            self._at += h
-            self.look(self._at)
+        while self.seconds < seconds - 1e-9:
+            self.run(min(STEP, seconds - self.seconds))
+            self.watch(self.seconds)
 
     def enable(self) -> None:
         self.tell([b"\xff" * 7 + bytes([ENABLE])] * len(self.drives))
@@ -169,7 +148,7 @@ class HostLoop:
                 seconds.append(at - began)
                 places.append(np.array(desk.q, float))
 
-        desk.look = look
+        desk.watch = look
         while desk.seconds - began < self.motion.duration:
             t = desk.seconds - began
             if t >= stall[0] and not stalled:

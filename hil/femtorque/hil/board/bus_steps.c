@@ -84,8 +84,8 @@ void bus_look(const bus_line *line, plant_steps *seen)
     }
 }
 
-/* Simulate the joints up to the present time. The arm is held until a servo or
- * drive acts on its joint for the first time. */
+/* Simulate the joints up to the present time. The arm is held until the first
+ * servo or drive acts. */
 void bench_bring_up(void *of)
 {
     bench *b = of;

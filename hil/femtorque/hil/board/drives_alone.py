@@ -34,8 +34,8 @@ LONGEST = 0.05  # largest simulated time per step, s; on a slow computer the joi
 
 class Bench:
     """Drives, buses and the arm, with a clock. plug: connects other nodes to the wire of a bus. seconds: time since
-    power-on. The arm is held at its start until a drive acts on its joint for the first time. An enabled drive with
-    zero gains and zero torque does not act. C moves the joints (bus_steps.c).
+    power-on. The arm is held at its start until the first drive or servo acts. An enabled drive with zero gains and
+    zero torque does not act. C moves the joints (bus_steps.c).
     """
 
     def __init__(self, mechanism: Mechanism, plant: Driven, plug: Plug) -> None:
@@ -102,7 +102,7 @@ class Bench:
         time.sleep(PACE)
 
     def look(self) -> int:
-        """Take what other programs have sent. Return the number of frames."""
+        """Take the frames of other programs. Return their number."""
         return 0
 
     def answer(self, most: float = AHEAD) -> None:
@@ -111,8 +111,8 @@ class Bench:
         self.run(0.0)
 
     def serve(self, until: Callable[[], bool]) -> None:
-        """Run in real time until until() is true. Time runs ahead while frames wait for their answers, so that the
-        programs get the answers at once."""
+        """Run in real time until until() is true. After each burst of frames, time runs ahead until all are answered.
+        """
         start = time.monotonic() - self.seconds
         while not until():
             self.wait()
@@ -172,8 +172,8 @@ class DrivesAlone(Bench):
         select.select([port for port, _ in self._gateways], [], [], PACE)
 
     def serve(self, until: Callable[[], bool]) -> None:
-        """Run in real time until until() is true. If the system permits it, the class is that of a PC's board, and the
-        priority is below the board's."""
+        """Run in real time until until() is true. Ask the system for SCHED_FIFO, with less priority than a PC's board.
+        """
         with suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
         super().serve(until)
