@@ -1,30 +1,19 @@
 /* Adapters of Damiao and RobStride with binary frames, for classic CAN. Neither
  * is documented. The frames are those of several public clients, which agree,
  * and of the test vectors of dora-lerobot for Damiao's adapter. */
+#define _DEFAULT_SOURCE /* endian.h */
 #include "ft_parts.h"
 
+#include <endian.h> /* htole32, htobe32 */
 #include <string.h>
 
 enum { FT_CAN_BYTES = 8 };
-
-static void ft_put_u32(uint8_t *to, uint32_t value)
-{
-    for (uint32_t i = 0; i < 4u; i++)
-        to[i] = (uint8_t)(value >> (8u * i));
-}
-
-static uint32_t ft_get_u32(const uint8_t *from)
-{
-    return (uint32_t)from[0] | (uint32_t)from[1] << 8 |
-           (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
-}
 
 /* Fill in a received frame. */
 static void ft_fill(ft_frame *f, uint32_t number, bool longer, bool remote,
                     const uint8_t *data, uint32_t size)
 {
-    f->id = (number & FT_FRAME_NUMBER) | (longer ? FT_FRAME_LONG : 0u) |
-            (remote ? FT_FRAME_REMOTE : 0u);
+    f->id = ft_id_of(number, longer, remote);
     memcpy(f->data, data, size);
     f->size = size;
 }
@@ -38,6 +27,7 @@ enum { FT_DM_OUT = 30, FT_DM_IN = 16, FT_DM_RECEIVED = 0x11 };
  * sum of 0. */
 static uint32_t ft_dm_pack(uint8_t *bytes, const ft_frame *f, bool fd)
 {
+    const uint32_t number = htole32(f->id & FT_FRAME_NUMBER);
     (void)fd;
     memset(bytes, 0, FT_DM_OUT);
     bytes[0] = 0x55;
@@ -47,7 +37,7 @@ static uint32_t ft_dm_pack(uint8_t *bytes, const ft_frame *f, bool fd)
     bytes[4] = 1;
     bytes[8] = 10;
     bytes[12] = (f->id & FT_FRAME_LONG) != 0;
-    ft_put_u32(bytes + 13, f->id & FT_FRAME_NUMBER);
+    memcpy(bytes + 13, &number, sizeof number);
     bytes[17] = (f->id & FT_FRAME_REMOTE) != 0;
     bytes[18] = (uint8_t)f->size;
     memcpy(bytes + 21, f->data, FT_CAN_BYTES);
@@ -65,8 +55,10 @@ static uint32_t ft_dm_unpack(const uint8_t *bytes, uint32_t count, ft_frame *f)
     uint32_t size = bytes[2] & 0x3Fu;
     if (bytes[FT_DM_IN - 1] != 0x55 || size > FT_CAN_BYTES)
         return 1;
+    uint32_t number;
+    memcpy(&number, bytes + 3, sizeof number);
     if (bytes[1] == FT_DM_RECEIVED)
-        ft_fill(f, ft_get_u32(bytes + 3), (bytes[2] & 0x40u) != 0,
+        ft_fill(f, le32toh(number), (bytes[2] & 0x40u) != 0,
                 (bytes[2] & 0x80u) != 0, bytes + 7, size);
     return FT_DM_IN;
 }
@@ -105,11 +97,11 @@ static uint32_t ft_rs_pack(uint8_t *bytes, const ft_frame *f, bool fd)
                                                  : number << 21;
     if ((f->id & FT_FRAME_REMOTE) != 0)
         word |= 2u;
+    word = htobe32(word);
     (void)fd;
     bytes[0] = 'A';
     bytes[1] = 'T';
-    for (uint32_t i = 0; i < 4u; i++)
-        bytes[2u + i] = (uint8_t)(word >> (24u - 8u * i));
+    memcpy(bytes + 2, &word, sizeof word);
     bytes[6] = (uint8_t)f->size;
     memcpy(bytes + FT_RS_HEAD, f->data, f->size);
     bytes[FT_RS_HEAD + f->size] = '\r';
@@ -126,8 +118,9 @@ static uint32_t ft_rs_unpack(const uint8_t *bytes, uint32_t count, ft_frame *f)
     const uint8_t *end = bytes + FT_RS_HEAD + bytes[6];
     if (bytes[6] > FT_CAN_BYTES || end[0] != '\r' || end[1] != '\n')
         return 1;
-    uint32_t word = (uint32_t)bytes[2] << 24 | (uint32_t)bytes[3] << 16 |
-                    (uint32_t)bytes[4] << 8 | (uint32_t)bytes[5];
+    uint32_t word;
+    memcpy(&word, bytes + 2, sizeof word);
+    word = be32toh(word);
     bool longer = (word & 4u) != 0u;
     ft_fill(f, longer ? word >> 3 : word >> 21, longer, (word & 2u) != 0u,
             bytes + FT_RS_HEAD, bytes[6]);

@@ -149,7 +149,7 @@ bool ft_chip_buses_start(void)
 {
     bool good = true;
     for (uint32_t i = 0; i < FT_CAN_COUNT; i++) {
-        const char *where = ft_option_bus(ft_rows[i].name);
+        const char *where = ft_option(ft_rows[i].name);
         if (where == NULL) {
             ft_say("no adapter is named for the bus", ft_rows[i].name);
             good = false;

@@ -18,7 +18,7 @@ static int ft_server = -1, ft_host = -1;
 static const char *ft_file; /* of the socket that this process has made */
 static struct {
     uint8_t bytes[FT_SEND_SIZE];
-    size_t from, to;
+    size_t count;
 } ft_out;
 
 /* ---- start --------------------------------------------------------------- */
@@ -85,7 +85,7 @@ static void ft_hang_up(void)
 {
     (void)close(ft_host);
     ft_host = -1;
-    ft_out.from = ft_out.to = 0;
+    ft_out.count = 0;
 }
 
 bool ft_link_await(uint64_t until)
@@ -121,12 +121,11 @@ size_t ft_chip_receive(uint8_t *bytes, size_t room)
 /* Send waiting bytes. */
 static void ft_send_on(void)
 {
-    ssize_t n = send(ft_host, ft_out.bytes + ft_out.from,
-                     ft_out.to - ft_out.from, MSG_NOSIGNAL);
-    if (n > 0)
-        ft_out.from += (size_t)n;
-    if (ft_out.from == ft_out.to)
-        ft_out.from = ft_out.to = 0;
+    ssize_t n = send(ft_host, ft_out.bytes, ft_out.count, MSG_NOSIGNAL);
+    if (n <= 0)
+        return;
+    ft_out.count -= (size_t)n;
+    memmove(ft_out.bytes, ft_out.bytes + n, ft_out.count);
 }
 
 /* Without a host, the bytes are lost as on a wire. */
@@ -134,18 +133,12 @@ bool ft_chip_send(const uint8_t *bytes, size_t size)
 {
     if (ft_host < 0)
         return true;
-    if (ft_out.from != ft_out.to)
+    if (size > sizeof ft_out.bytes - ft_out.count)
         ft_send_on();
-    if (ft_out.from != 0u) {
-        memmove(ft_out.bytes, ft_out.bytes + ft_out.from,
-                ft_out.to - ft_out.from);
-        ft_out.to -= ft_out.from;
-        ft_out.from = 0;
-    }
-    if (size > sizeof ft_out.bytes - ft_out.to)
+    if (size > sizeof ft_out.bytes - ft_out.count)
         return false;
-    memcpy(ft_out.bytes + ft_out.to, bytes, size);
-    ft_out.to += size;
+    memcpy(ft_out.bytes + ft_out.count, bytes, size);
+    ft_out.count += size;
     ft_send_on();
     return true;
 }

@@ -15,9 +15,8 @@
 
 void ft_options(int count, char **words);
 
-/* Return the place that the command line names for a bus, as KIND:WHERE. */
-const char *ft_option_bus(const char *name);
-const char *ft_option_latency(void); /* rounds to measure, or NULL */
+/* Return the text behind NAME= on the command line, or NULL. */
+const char *ft_option(const char *name);
 const char *ft_option_port(void); /* path of the host's socket, or fd:N */
 int ft_option_clock(void);        /* descriptor that grants the time, or -1 */
 
@@ -76,6 +75,13 @@ typedef struct {
 
 extern const ft_dialect ft_slcan, ft_fdcanusb; /* lines of text */
 extern const ft_dialect ft_damiao_usb, ft_robstride_usb;
+
+/* Return a frame's id, with the flags for 29 bits and for a remote frame. */
+static inline uint32_t ft_id_of(uint32_t number, bool longer, bool remote)
+{
+    return (number & FT_FRAME_NUMBER) | (longer ? FT_FRAME_LONG : 0u) |
+           (remote ? FT_FRAME_REMOTE : 0u);
+}
 
 /* Return the code of a length in CAN FD (DLC), and the length of a code. */
 uint32_t ft_code_of(uint32_t size);

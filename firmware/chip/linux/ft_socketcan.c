@@ -131,9 +131,8 @@ static void ft_get(ft_frame *f, const struct canfd_frame *from)
 {
     uint32_t kept = from->len < FT_FRAME_BYTES ? from->len : FT_FRAME_BYTES;
     bool longer = (from->can_id & CAN_EFF_FLAG) != 0;
-    f->id = (from->can_id & (longer ? CAN_EFF_MASK : CAN_SFF_MASK)) |
-            (longer ? FT_FRAME_LONG : 0u) |
-            ((from->can_id & CAN_RTR_FLAG) != 0 ? FT_FRAME_REMOTE : 0u);
+    f->id = ft_id_of(from->can_id & (longer ? CAN_EFF_MASK : CAN_SFF_MASK),
+                     longer, (from->can_id & CAN_RTR_FLAG) != 0);
     f->size = from->len;
     memcpy(f->data, from->data, kept);
 }

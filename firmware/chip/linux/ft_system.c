@@ -17,7 +17,7 @@
 /* ---- command line -------------------------------------------------------- */
 
 static int ft_count;
-static char **ft_words; /* port=PATH, BUS=KIND:WHERE, clock=fd:N */
+static char **ft_words; /* port=PATH, BUS=KIND:WHERE, clock=fd:N, latency=N */
 
 void ft_options(int count, char **words)
 {
@@ -25,8 +25,7 @@ void ft_options(int count, char **words)
     ft_words = words;
 }
 
-/* Return the text behind NAME=, or NULL. */
-static const char *ft_behind(const char *name)
+const char *ft_option(const char *name)
 {
     size_t size = strlen(name);
     for (int i = 1; i < ft_count; i++) {
@@ -36,19 +35,9 @@ static const char *ft_behind(const char *name)
     return NULL;
 }
 
-const char *ft_option_bus(const char *name)
-{
-    return ft_behind(name);
-}
-
-const char *ft_option_latency(void)
-{
-    return ft_behind("latency");
-}
-
 const char *ft_option_port(void)
 {
-    const char *found = ft_behind("port");
+    const char *found = ft_option("port");
     if (found == NULL) {
         ft_say("usage", FT_NAME " port=PATH BUS=KIND:WHERE ...");
         exit(2);
@@ -60,7 +49,7 @@ int ft_option_clock(void)
 {
     static int found = -2;
     if (found == -2) {
-        const char *where = ft_behind("clock");
+        const char *where = ft_option("clock");
         found = where == NULL ? -1 : ft_descriptor(where);
     }
     return found;

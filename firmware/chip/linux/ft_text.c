@@ -76,13 +76,19 @@ static uint32_t ft_get_data(const uint8_t *from, uint32_t most, ft_frame *f)
     return n;
 }
 
-/* Return the length of the first line, or `most` if it has no end. */
-static uint32_t ft_line(const uint8_t *bytes, uint32_t most, const char *ends)
+/* Take the frame out of the first line, with `take`. */
+static uint32_t ft_unpack_line(const uint8_t *bytes, uint32_t count,
+                               ft_frame *f, const char *ends,
+                               void (*take)(const uint8_t *line, uint32_t size,
+                                            ft_frame *f))
 {
     uint32_t n = 0;
-    while (n < most && strchr(ends, bytes[n]) == NULL)
+    while (n < count && strchr(ends, bytes[n]) == NULL)
         n++;
-    return n;
+    if (n == count)
+        return n > FT_LINE_MOST ? n : 0u;
+    take(bytes, n, f);
+    return n + 1u;
 }
 
 /* ---- slcan --------------------------------------------------------------- */
@@ -128,19 +134,14 @@ static void ft_slcan_take(const uint8_t *line, uint32_t size, ft_frame *f)
     const uint8_t *data = line + digits + 2;
     if (!remote && ft_get_data(data, size - digits - 2u, f) < bytes)
         return;
-    f->id = number | ((kind & 1u) != 0u ? FT_FRAME_LONG : 0u) |
-            (remote ? FT_FRAME_REMOTE : 0u);
+    f->id = ft_id_of(number, (kind & 1u) != 0u, remote);
     f->size = bytes;
 }
 
 static uint32_t ft_slcan_unpack(const uint8_t *bytes, uint32_t count,
                                 ft_frame *f)
 {
-    uint32_t n = ft_line(bytes, count, "\r\a\n");
-    if (n == count)
-        return n > FT_LINE_MOST ? n : 0u;
-    ft_slcan_take(bytes, n, f);
-    return n + 1u;
+    return ft_unpack_line(bytes, count, f, "\r\a\n", ft_slcan_take);
 }
 
 /* Close the channel, set the rates, open it. S8 is 1 Mbit/s. */
@@ -195,19 +196,14 @@ static void ft_fdcanusb_take(const uint8_t *line, uint32_t size, ft_frame *f)
     if (bytes > 64u || (left != 0u && flags[0] != ' '))
         return;
     bool longer = number > 0x7FFu || memchr(flags, 'E', left) != NULL;
-    f->id = (number & FT_FRAME_NUMBER) | (longer ? FT_FRAME_LONG : 0u) |
-            (memchr(flags, 'R', left) != NULL ? FT_FRAME_REMOTE : 0u);
+    f->id = ft_id_of(number, longer, memchr(flags, 'R', left) != NULL);
     f->size = bytes;
 }
 
 static uint32_t ft_fdcanusb_unpack(const uint8_t *bytes, uint32_t count,
                                    ft_frame *f)
 {
-    uint32_t n = ft_line(bytes, count, "\n\r");
-    if (n == count)
-        return n > FT_LINE_MOST ? n : 0u;
-    ft_fdcanusb_take(bytes, n, f);
-    return n + 1u;
+    return ft_unpack_line(bytes, count, f, "\n\r", ft_fdcanusb_take);
 }
 
 /* Set the rates while the bus is off. */

@@ -56,12 +56,9 @@ static bool ft_adapters_start(void)
 
 uint32_t ft_chip_start(void)
 {
-    if (!ft_link_start(ft_option_port()) || !ft_adapters_start()) {
-        ft_link_end();
-        exit(1);
-    }
     ft_signals_start();
-    if (!ft_guard_start()) {
+    if (!ft_link_start(ft_option_port()) || !ft_adapters_start() ||
+        !ft_guard_start()) {
         ft_link_end();
         exit(1);
     }
@@ -126,10 +123,10 @@ int main(int count, char **words)
 {
     uint64_t left = FT_ENDING_MS * (uint64_t)1000000u / FT_TICK_NS + 3u;
     ft_options(count, words);
-    if (ft_option_latency() != NULL) {
+    if (ft_option("latency") != NULL) {
         ft_be_quick();
         if (ft_adapters_start())
-            ft_latency(ft_option_latency());
+            ft_latency(ft_option("latency"));
         return 0;
     }
     ft_app_start(ft_chip_start());

@@ -41,7 +41,7 @@ static ft_wire_port ft_ports[FT_WIRE_COUNT];
 
 static bool ft_open(ft_wire_port *w, const char *name, uint32_t bitrate)
 {
-    const char *where = ft_option_bus(name);
+    const char *where = ft_option(name);
     if (where == NULL) {
         ft_say("no adapter is named for the wire", name);
         return false;
