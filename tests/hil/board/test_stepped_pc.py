@@ -24,6 +24,7 @@ from femtorque.host.board import Board
 from femtorque.host.link import Configuration
 from femtorque.host.stream import Interrupts, stream
 from tests.support.bus_arm import OTHERS, arm, described, file_of
+from tests.support.drives import Bussed
 from tests.support.pc import armed, drives_of, motion_of, on_pc, played, program_of, settle, so101, state, stepped
 from tests.support.suite import HANG
 
@@ -297,10 +298,33 @@ class Tape:
         return found
 
 
-def test_the_torques_of_an_image_and_of_a_pc_are_equal_bit_for_bit():
+@pytest.fixture(scope="module")
+def tape() -> Tape:
+    return Tape("damiao")
+
+
+def test_the_torques_of_an_image_and_of_the_test_application_are_equal_bit_for_bit(tape):
+    """The test application is the firmware's C for this computer, with variables in place of a chip."""
+    app, row_of, compared = Bussed(described("damiao")), {int(t): k for k, t in enumerate(tape.rows.tick)}, 0
+    app.drives.clear()  # the tape has their answers
+    for tick in range(len(tape.rows.tick) - 2):
+        for frame in tape.from_drives[tick]:
+            app.bring(frame)
+        for message, seq in tape.messages[tick + 1]:
+            app.send(message, seq)
+        record = app.run(1, alive=False)[0]
+        due, sent = (Counter((f.id, f.data) for f in some) for some in (tape.to_drives[tick + 1], app.sent))
+        assert not due - sent, f"tick {tick}"
+        row = row_of[int(record["tick"])]
+        for name in ("torque_ff", "torque", "rate"):
+            assert np.array_equal(record[name], getattr(tape.rows, name)[row]), (name, tick)
+        compared += bool(np.any(record["torque"]))
+    assert compared > 300
+
+
+def test_the_torques_of_an_image_and_of_a_pc_are_equal_bit_for_bit(tape):
     """Both get the same frames before the same ticks, and send the same frames. In the tick that switches the drives
     off, the chip drops two commands from its queue. A PC has sent both commands by then."""
-    tape = Tape("damiao")
     mechanism = on_pc(described("damiao"), times=Times())
     configuration = Configuration.of(mechanism)
     codec, compared, more = Codec(3), 0, 0
