@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 def flash(
     mech: Mech,
-    via: Annotated[Literal["stlink", "dfu", "uart"], typer.Option(
-        help="ST-LINK by openocd, USB by dfu-util, or the boot loader in ROM over a UART")] = "stlink",
+    via: Annotated[Literal["stlink", "pyocd", "dfu", "uart"], typer.Option(
+        help="ST-LINK by openocd, or by pyocd without it; ST-LINK by pyocd; USB by dfu-util; or the boot loader in ROM "
+             "over a UART")] = "stlink",
     port: Annotated[str | None, typer.Option("--port", "-p", metavar="PORT", show_default=False,
                                              help="port of the board's link; for uart also of the boot loader")] = None,
     loader: Annotated[str | None, typer.Option(metavar="PORT", show_default=False,

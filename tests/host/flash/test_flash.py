@@ -3,6 +3,7 @@
 import os
 import pty
 import random
+import re
 import stat
 import threading
 from contextlib import contextmanager
@@ -224,6 +225,57 @@ def test_a_level_that_does_not_take_is_told(tmp_path, image_file):
         flashing._by_openocd(F4, image_file, bor=True)
 
 
+# the output of pyocd 0.46.0; a pack that cannot be fetched is a warning there, with status 0
+PYOCD = """case "$*" in
+*"pack install"*) touch {folder}/pack ;;
+*"list --targets"*) test -e {folder}/pack && echo "  stm32f405rgtx   STMicroelectronics   STM32F405RGTx   pack" ;;
+*savemem*) eval "set -- $8"; cp {folder}/firmware.bin "$4" ;;
+*"read32 0xe0042000"*) echo "e0042000:  10076413    |.d..|" ;;
+*"read32 0x1fff7a10"*) echo "1fff7a10:  44434241 48474645 4c4b4a49    |ABCDEFGHIJKL|"
+                       echo "40023c14:  0fffaaed    |....|" ;;
+esac"""
+
+
+def test_pyocd_gets_the_chips_pack_once_and_reads_the_image_back(tmp_path, image_file, monkeypatch):
+    tool(tmp_path, "pyocd", PYOCD.format(folder=tmp_path))
+    said = []
+    for _ in range(2):
+        seen = flashing._by_pyocd(F4, image_file, lambda done, total, what: said.append(what))
+    assert (seen.unique, seen.brown_out) == (b"ABCDEFGHIJKL".hex(), "off")
+    calls = (tmp_path / "calls").read_text()
+    assert calls.count("pack install stm32f405rgtx") == calls.count("-M attach -c read32 0xe0042000") / 2 == 1
+    assert f"load -W -t stm32f405rgtx -M halt -a 0x08000000 --format bin {image_file}" in calls
+    assert said == ["fetching the CMSIS pack of stm32f405rgtx, once"]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("touch {folder}/pack", "true", r"no CMSIS pack of stm32f405rgtx, .*`pyocd pack install stm32f405rgtx`.*openocd"),
+    ('"e0042000', '"no probe', "no chip behind an ST-LINK, not under reset either"),
+    ("6413", "6469", r"the chip is STM32G47x/48x \(0x469\), the image is for STM32F405.*nothing was written"),
+    ("cp {folder}/firmware.bin", "true", "pyocd reads back another image.*flash it again"),
+    ("*savemem", '"load "*) echo "Error: erase failed" >&2; exit 1 ;;\n*savemem', "pyocd did not flash the image"),
+])
+def test_what_goes_wrong_with_pyocd_is_told(tmp_path, image_file, old, new, message):
+    assert old in PYOCD
+    tool(tmp_path, "pyocd", PYOCD.replace(old, new).format(folder=tmp_path))
+    with pytest.raises(Refused, match=message):
+        flashing._by_pyocd(F4, image_file)
+
+
+def test_pyocd_itself_understands_what_it_is_told(image_file):
+    """Without an ST-LINK pyocd ends after it has read its command line."""
+    for line in (flashing.pyocd("cortex_m", "under-reset", "read32 0xe0042000", "reset"),
+                 flashing._loading("cortex_m", "halt", image_file)):
+        _, said = flashing._run(line)
+        assert re.search("No (connected debug probes|target device available)", said), said
+
+
+def test_an_st_link_is_used_by_openocd_if_it_is_installed_and_by_pyocd_otherwise(tmp_path, image_file):
+    assert flashing._tool_of("stlink") == "pyocd"
+    tool(tmp_path, "openocd", OPENOCD)
+    assert flashing._tool_of("stlink") == "openocd" and flashing._tool_of("pyocd") == "pyocd"
+
+
 def test_only_an_st_link_writes_option_bytes(built):
     with pytest.raises(BadInput,
                        match="--bor cannot be done by --via dfu; use --via stlink|cannot be done by --via dfu"):
@@ -274,8 +326,11 @@ def test_what_goes_wrong_on_usb_is_told(tmp_path, image_file, old, new, message)
 
 def test_a_missing_programmer_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    for way, package in ((flashing._by_openocd, "openocd"), (flashing._by_dfu, "dfu-util")):
-        with pytest.raises(Refused, match=f"{package} is not on PATH: apt install {package}"):
+    monkeypatch.setattr(flashing.sys, "executable", str(tmp_path / "python"))
+    for way, name, how in ((flashing._by_openocd, "openocd", "apt install openocd"),
+                           (flashing._by_pyocd, "pyocd", "pip install 'pyocd>=0.46'"),
+                           (flashing._by_dfu, "dfu-util", "apt install dfu-util")):
+        with pytest.raises(Refused, match=f"{name} is not on PATH: {how}"):
             way(F4, tmp_path / "firmware.bin")
 
 

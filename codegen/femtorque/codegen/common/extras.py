@@ -5,7 +5,7 @@ from importlib import import_module
 from femtorque.codegen.common.errors import Refused
 
 EXTRAS = {
-    "build": {"platformio": "platformio>=6.1", "SCons": "scons>=4.5"},
+    "build": {"platformio": "platformio>=6.1", "SCons": "scons>=4.5", "pyocd": "pyocd>=0.46"},
     "plan": {"ruckig": "ruckig>=0.12", "scipy": "scipy>=1.11"},
     "plot": {"matplotlib": "matplotlib>=3.8"},
     "hil": {"unicorn": "unicorn>=2.1", "capstone": "capstone>=5", "trimesh": "trimesh>=4.4",

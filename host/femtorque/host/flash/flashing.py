@@ -1,11 +1,12 @@
-"""Writes an image by ST-LINK (openocd), USB boot loader (dfu-util) or the ROM's boot loader over a UART. The chip's
-type is checked, and the written bytes are read back and compared. If a step fails, the message names the present
+"""Writes an image by ST-LINK (openocd or pyocd), USB boot loader (dfu-util) or the ROM's boot loader over a UART. The
+chip's type is checked, and the written bytes are read back and compared. If a step fails, the message names the present
 content of the flash. Afterwards the board must report the image's configuration."""
 
 import re
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,18 +18,23 @@ from typing import Any, Literal
 import serial
 
 from femtorque.codegen.board import Board, Chip, load_board
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import EXTRAS, BadInput, Refused
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.toolchain import BuildResult
 from femtorque.host.flash.rom_loader import EXTENDED_ERASE, PIECE, RomLoader, part
 from femtorque.host.link import Link, Session, ask_port, is_auto, open_port, survey, wanted
 
-Way = Literal["stlink", "dfu", "uart"]
+Way = Literal["stlink", "pyocd", "dfu", "uart"]  # stlink: by openocd if it is installed, else by pyocd
 Progress = Callable[[int, int, str], None]  # done, total, what
 
 FLASH_START = 0x08000000
 ROM_BAUD = 115_200
 TOOL_S = 120  # time until a flash tool counts as hung, s
+PACK_S = 900  # time until the download of a CMSIS pack counts as hung, s
+# pyocd's target with the flash algorithm of each family, from ST's packs Keil.STM32F4xx_DFP and Keil.STM32G4xx_DFP
+PYOCD_TARGETS = {"stm32f4": "stm32f405rgtx", "stm32g4": "stm32g474retx"}
+HOW = {"openocd": "apt install openocd", "dfu-util": "apt install dfu-util",
+       "pyocd": f"pip install '{EXTRAS['build']['pyocd']}'"}  # how a tool is installed
 DFU_ID = "0483:df11"
 IDCODE = 0xE0042000  # DBGMCU: the lower 12 bits identify the chip
 UNDER_RESET = "reset_config srst_only srst_nogate connect_assert_srst"
@@ -69,10 +75,12 @@ def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, 
         assert port is not None
         with _started(port, baud, link) as device:
             chip_is = Attached(write_by_rom(device, chip, image, progress), "")
-    elif via == "stlink":
+    elif via == "dfu":
+        _by_dfu(chip, built.image, link)
+    elif bor or _tool_of(via) == "openocd":
         chip_is = _by_openocd(chip, built.image, bor)
     else:
-        _by_dfu(chip, built.image, link)
+        chip_is = _by_pyocd(chip, built.image, progress)
     digest = before["digest"] if before else ""
     after = _confirmed(link, built.digest, digest, chip_is.unique) if link else None
     unique, level = (after["unique"], after["brown_out"]) if after else (chip_is.unique, chip_is.brown_out)
@@ -203,19 +211,25 @@ def pages_of(chip: Chip, size: int) -> range:
 # ---------------------------------------------------------------- ST-LINK and USB
 
 
-def _tool(name: str, package: str) -> str:
-    found = shutil.which(name)
+def _tool(name: str) -> str:
+    """Return a tool's path, on PATH or beside this Python."""
+    found = shutil.which(name) or shutil.which(name, path=Path(sys.executable).parent)
     if found is None:
-        raise Refused(f"{name} is not on PATH: apt install {package}")
+        raise Refused(f"{name} is not on PATH: {HOW[name]}")
     return found
 
 
-def _run(arguments: list[str]) -> tuple[int, str]:
+def _tool_of(via: Way) -> str:
+    """Return the tool for an ST-LINK. openocd needs no download, so it comes first."""
+    return "openocd" if via == "stlink" and shutil.which("openocd") else "pyocd"
+
+
+def _run(arguments: list[str], seconds: int = TOOL_S) -> tuple[int, str]:
     try:
-        done = subprocess.run(arguments, capture_output=True, text=True, timeout=TOOL_S, stdin=subprocess.DEVNULL)
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         tool = Path(arguments[0]).name
-        raise Refused(f"{tool} did not end within {TOOL_S} s; unplug the board, start again") from None
+        raise Refused(f"{tool} did not end within {seconds} s; unplug the board, start again") from None
     return done.returncode, done.stdout + done.stderr
 
 
@@ -224,7 +238,7 @@ def openocd(chip: Chip, *commands: str, under_reset: bool = False) -> list[str]:
     target = {"stm32f4": "stm32f4x", "stm32g4": "stm32g4x"}[chip.name]
     before = (UNDER_RESET, "init", "reset halt") if under_reset else ("init",)
     script = "; ".join((*before, *commands, "exit"))
-    return [_tool("openocd", "openocd"), "-f", "interface/stlink.cfg", "-f", f"target/{target}.cfg", "-c", script]
+    return [_tool("openocd"), "-f", "interface/stlink.cfg", "-f", f"target/{target}.cfg", "-c", script]
 
 
 @dataclass(frozen=True)
@@ -236,9 +250,7 @@ class Attached:
 
 
 def _by_openocd(chip: Chip, image: Path, bor: bool = False) -> Attached:
-    under_reset, number = _attach(chip)
-    if number != chip.rom_id:
-        raise Refused(f"the chip is {part(number)}, the image is for {part(chip.rom_id)}; nothing was written")
+    under_reset = _attach(chip, lambda under_reset: openocd(chip, f"mdw 0x{IDCODE:08x}", under_reset=under_reset))
     status, said = _run(openocd(chip, f"program {{{image}}} verify reset 0x{FLASH_START:08x}", under_reset=under_reset))
     if status or "Verified OK" not in said:
         protected = "; its read-out protection is on" if re.search("protect|RDP", said, re.I) else ""
@@ -249,26 +261,35 @@ def _by_openocd(chip: Chip, image: Path, bor: bool = False) -> Attached:
     return _looked_at(chip, under_reset)
 
 
-def _attach(chip: Chip) -> tuple[bool, int]:
-    """Return two values: True if the chip answers only in reset, and its device identifier. Raises Refused."""
+def _attach(chip: Chip, ask: Callable[[bool], list[str]]) -> bool:
+    """Return True if the chip answers only in reset. ask: returns the command line that reads the device identifier.
+    Raises Refused for another chip."""
     for under_reset in (False, True):
-        status, said = _run(openocd(chip, f"mdw 0x{IDCODE:08x}", under_reset=under_reset))
+        status, said = _run(ask(under_reset))
         words = _words(said, IDCODE)
-        if not status and words:
-            return under_reset, words[0] & 0xFFF
+        if status or not words:
+            continue
+        if (number := words[0] & 0xFFF) != chip.rom_id:
+            raise Refused(f"the chip is {part(number)}, the image is for {part(chip.rom_id)}; nothing was written")
+        return under_reset
     raise Refused(f"no chip behind an ST-LINK, not under reset either: {_telling(said)}; is its NRST wired?")
 
 
 def _words(said: str, address: int) -> list[int]:
-    found = re.search(rf"0x{address:08x}:((?: [0-9a-f]{{8}})+)", said)
+    found = re.search(rf"{address:08x}:((?: +[0-9a-f]{{8}})+)", said)
     return [int(word, 16) for word in found[1].split()] if found else []
 
 
 def _looked_at(chip: Chip, under_reset: bool) -> Attached:
     """Read a chip's data through an ST-LINK, then restart the program."""
-    options = chip.brown_out.options
-    _, said = _run(openocd(chip, f"mdw 0x{chip.unique:08x} 3", f"mdw 0x{options:08x}", "reset run",
+    _, said = _run(openocd(chip, f"mdw 0x{chip.unique:08x} 3", f"mdw 0x{chip.brown_out.options:08x}", "reset run",
                            under_reset=under_reset))
+    return _attached(chip, said)
+
+
+def _attached(chip: Chip, said: str) -> Attached:
+    """Return a chip's data from a tool's output."""
+    options = chip.brown_out.options
     words, level = _words(said, chip.unique), _words(said, options)
     return Attached(struct.pack("<3I", *words).hex() if len(words) == 3 else "",
                     chip.brown_out.told(level[0]) if level else "")
@@ -293,6 +314,49 @@ def _set_brown_out(chip: Chip, under_reset: bool) -> None:
                       f"{out.levels[out.wanted]}")
 
 
+def pyocd(target: str, mode: str, *commands: str) -> list[str]:
+    """Return pyocd's command line for commands. mode: the state in which the chip is connected."""
+    return [_tool("pyocd"), "commander", "-W", "-t", target, "-M", mode,
+            *(word for command in commands for word in ("-c", command))]
+
+
+def _by_pyocd(chip: Chip, image: Path, progress: Progress = lambda done, total, what: None) -> Attached:
+    """Write an image by pyocd. The chip is identified first, by a target that needs no pack."""
+    under_reset = _attach(chip, lambda under_reset: pyocd(
+        "cortex_m", "under-reset" if under_reset else "attach", f"read32 0x{IDCODE:08x}"))
+    target, mode = PYOCD_TARGETS[chip.name], "under-reset" if under_reset else "halt"
+    _fetch_pack(target, progress)
+    status, said = _run(_loading(target, mode, image))
+    if status:
+        raise Refused(f"pyocd did not flash the image: {_telling(said)}; the board may hold no whole image")
+    with tempfile.TemporaryDirectory() as folder:
+        back = Path(folder) / "back.bin"
+        _, said = _run(pyocd(target, mode, f"savemem 0x{FLASH_START:08x} {image.stat().st_size} \"{back}\""))
+        if not back.is_file() or back.read_bytes() != image.read_bytes():
+            raise Refused(f"pyocd reads back another image: {_telling(said)}; flash it again")
+    _, said = _run(pyocd("cortex_m", mode, f"read32 0x{chip.unique:08x} 12",
+                         f"read32 0x{chip.brown_out.options:08x}", "reset"))
+    return _attached(chip, said)
+
+
+def _loading(target: str, mode: str, image: Path) -> list[str]:
+    """Return pyocd's command line that writes an image."""
+    return [_tool("pyocd"), "load", "-W", "-t", target, "-M", mode, "-a", f"0x{FLASH_START:08x}", "--format", "bin",
+            str(image)]
+
+
+def _fetch_pack(target: str, progress: Progress) -> None:
+    """Install the CMSIS pack with the chip's flash algorithm, if it is missing. The download needs the network."""
+    listed = [_tool("pyocd"), "list", "--targets", "-H", "-n", target]
+    if target in _run(listed)[1]:
+        return
+    progress(0, 1, f"fetching the CMSIS pack of {target}, once")
+    _, said = _run([_tool("pyocd"), "pack", "install", target], PACK_S)
+    if target not in _run(listed)[1]:  # pyocd ends with status 0 even if nothing was installed
+        raise Refused(f"no CMSIS pack of {target}, which pyocd needs once: {_telling(said)}; with a network, run "
+                      f"`pyocd pack install {target}`; or {HOW['openocd']} and use --via stlink; nothing was written")
+
+
 def _listed(tool: str) -> tuple[str, str]:
     """Return the flash layout that a USB boot loader reports ('' without a chip), and dfu-util's output."""
     _, said = _run([tool, "-d", DFU_ID, "-l"])
@@ -301,7 +365,7 @@ def _listed(tool: str) -> tuple[str, str]:
 
 
 def _by_dfu(chip: Chip, image: Path, link: str | None = None) -> None:
-    tool = _tool("dfu-util", "dfu-util")
+    tool = _tool("dfu-util")
     layout, said = _listed(tool)
     if not layout and link and enter_loader(link):
         for _ in range(USB_TRIES):

@@ -34,9 +34,9 @@ class Seen:
     positions: Array
     velocities: Array
     torques: Array
-    off: Array  # (K,): position error, target minus position, rad or m
-    slow: Array  # (K,): velocity error, target minus velocity
-    kept: Array  # (K,): 1 for a joint whose velocity the board has limited in this motion
+    position_error: Array  # (K,): target minus position, rad or m
+    velocity_error: Array  # (K,): target minus velocity, rad/s or m/s
+    limited: Array  # (K,): 1 for a joint whose velocity the board has limited in this motion
 
     def of(self, columns: list[int]) -> Seen:
         """Return the report on some of the joints."""
@@ -162,13 +162,13 @@ class Controller:
         if t >= 0.0 and t - self._fed >= FEEDBACK or t < self._fed:
             self._fed = t
             self._feed(motion, t, seen)
-        if line := _beyond(self.names, (seen.off, seen.slow), goal.path, "path", seen.kept):
+        if line := _beyond(self.names, (seen.position_error, seen.velocity_error), goal.path, "path", seen.limited):
             self.end(ABORTED, PATH_TOLERANCE, line)
             return line
         if t < motion.duration + SETTLED:
             return ""
         line = _beyond(self.names, (motion.positions[-1] - seen.positions, seen.velocities), goal.place, "goal",
-                       seen.kept)
+                       seen.limited)
         if not line:
             self.end(SUCCEEDED, 0, "")
         elif t > motion.duration + goal.grace:
@@ -179,7 +179,8 @@ class Controller:
 
     def _feed(self, motion: Motion, t: float, seen: Seen) -> None:
         at = message("builtin_interfaces/msg/Duration", sec=int(t), nanosec=int(1e9 * (t % 1.0)))
-        rows = {"desired": motion.at(t), "actual": (seen.positions, seen.velocities), "error": (seen.off, seen.slow)}
+        rows = {"desired": motion.at(t), "actual": (seen.positions, seen.velocities),
+                "error": (seen.position_error, seen.velocity_error)}
         points = {name: message(POINT, positions=q, velocities=v, time_from_start=at) for name, (q, v) in rows.items()}
         self._follows.feedback(header=message("std_msgs/msg/Header", stamp=stamp()), joint_names=self.names,
                                index=motion.next_point(t), **points)
@@ -199,12 +200,12 @@ class Controller:
             self.end(ABORTED, GOAL_TOLERANCE, "it stalled")
 
 
-def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str, kept: Array) -> str:
+def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str, limited: Array) -> str:
     """Return a sentence on the joint farthest beyond its tolerance, or ''. off (K,): errors. most: tolerances."""
     share = np.abs(off) / most
     if not np.any(share > 1.0):
         return ""
     row, k = np.unravel_index(int(np.argmax(share)), share.shape)
     how = "" if row == 0 else " in velocity"
-    why = ", as the board keeps its velocity limit" if kept[k] else ""
+    why = ", as the board keeps its velocity limit" if limited[k] else ""
     return f"{names[k]} is {abs(off[row][k]):.4g} off its {what}{how}, more than {most[row, k]:.4g}{why}"
