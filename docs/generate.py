@@ -270,8 +270,8 @@ def boards() -> dict[str, str]:
 def _board(name: str) -> str:
     """Return the section of one board file: its comment and its pins. The file itself has all other keys."""
     source = (BOARDS / f"{name}.toml").read_text(encoding="utf-8")
-    head = [line.removeprefix("#").removeprefix(" ") for line in source[:source.index("name =")].splitlines()]
-    return (f"## {name}\n\n" + "\n".join(head).strip()
+    head = [re.sub("^# ?(  )?", "", line) for line in source[:source.index("name =")].splitlines()]
+    return (f"## {name}\n\n" + "\n".join(head).strip().replace("(docs/boards.md, Wiring)", "([wiring](#wiring))")
             + f"\n\nAll keys: [{name}.toml](../firmware/boards/{name}.toml)\n\n" + _wiring(load_board(name)))
 
 

@@ -30,7 +30,7 @@ def on_files(files: Files, config: Any) -> Files:
     for run in runs:
         files.append(File.generated(config, f"gallery/{run.name}", abs_src_path=str(run)))
     if runs:
-        shown = "\n".join(f"- [{run.stem}](gallery/{run.name})" for run in runs)
+        shown = "\n".join(f"- [{run.stem}](gallery/{run.name}): {_said(run.stem)}" for run in runs)
         if (moving := GALLERY / "moving.webp").exists():
             files.append(File.generated(config, "gallery/moving.webp", abs_src_path=str(moving)))
             shown += "\n\n![A page of a run: the arm moves with the line in its curves](gallery/moving.webp)"
@@ -47,6 +47,12 @@ These pages were made by `femtorque plot`. A time slider moves the arm and a lin
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Return the page with links to the site. A link whose target is not on the site becomes plain text."""
     return markdown if page.file.src_uri in BROUGHT.values() else _moved(markdown, "docs")
+
+
+def _said(name: str) -> str:
+    """Return the first sentence of an example's mechanism file."""
+    comment = (ROOT / "mechanisms" / f"{name}.toml").read_text(encoding="utf-8").replace("\n# ", " ")
+    return comment.partition(". ")[0].removeprefix("# ")
 
 
 def _moved(text: str, folder: str) -> str:

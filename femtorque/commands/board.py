@@ -242,13 +242,13 @@ def float_(
         if home or rezero:
             board.home(rezero=rezero)
         end = board.session.clock.now() + seconds
-        print(f"lead the arm by hand; {'Ctrl-C' if math.isinf(seconds) else f'Ctrl-C, or {seconds:g} s,'} holds it "
-              "where it is and then lets go", file=sys.stderr)
+        print(f"lead the arm by hand; {'Ctrl-C' if math.isinf(seconds) else f'Ctrl-C, or {seconds:g} s,'} holds the "
+              "arm and then switches the motors off", file=sys.stderr)
         with board.logged(log):
             board.float(friction, lambda: interrupts.count > 0 or board.session.clock.now() >= end)
         positions = board.session.positions().tolist()
     again = f"\nto repeat it: `femtorque plan {mech} {log} -o {log.stem}-again.csv`" if log else ""
-    return Answer({"positions": positions}, f"held where it was led to; let go{again}")
+    return Answer({"positions": positions}, f"the arm was held where it was led to; the motors are off now{again}")
 
 
 def jog(

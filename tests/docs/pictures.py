@@ -77,11 +77,13 @@ def run_page() -> None:
     with chromium() as browser:
         browser.look(1500, 860, finer=2.0)
         browser.open(Path("run.html"))
-        browser.run("femtorque.seek(1.12); document.getElementById('torque-shares').scrollIntoView()")
+        browser.run("femtorque.seek(0.45 * femtorque.player.last)")
+        browser.run("document.getElementById('torque-shares').scrollIntoView()")
         time.sleep(1.5)  # until it is drawn
         large = Image.open(browser.shown(Path("large.png"))).convert("RGB")
         browser.look(1200, 688)
-        moving = [_frame(browser, seconds) for seconds in np.arange(0.0, 3.0, 1.0 / FRAMES_HZ)]
+        last = browser.run("return femtorque.player.last")
+        moving = [_frame(browser, seconds) for seconds in np.linspace(0.0, last, 3 * FRAMES_HZ)]
     large.resize((1500, 860), Image.Resampling.LANCZOS).save(HERE / "run_page.png", optimize=True)
     moving[0].save(HERE / "moving.webp", save_all=True, append_images=moving[1:], duration=1000 // FRAMES_HZ, loop=0,
                    quality=60, method=6)

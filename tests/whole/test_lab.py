@@ -111,7 +111,7 @@ def test_an_arm_is_led_by_hand_repeats_it_and_is_jogged(arm, types):
     with plugged_in(load_mechanism(arm)) as board:
         types("femtorque home arm.toml --port auto")
         ctrl_c(board, 0.5)
-        assert types(first)[0] == "held where it was led to; let go\n"
+        assert types(first)[0] == "the arm was held where it was led to; the motors are off now\n"
         led(board, 2.0)
         types(recorded)
         assert types(repeat)[0].startswith("done: ")

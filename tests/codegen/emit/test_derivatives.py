@@ -210,3 +210,5 @@ def test_the_folder_has_derivatives_only_where_they_are_asked_for(tmp_path):
     readme = (asked / "README.md").read_text()
     assert "`ft_rnea_derivatives(q, qd, qdd, tau, jq, jv, m)`" in readme and "| `ft_mass` |" in readme
     assert "bool ft_mass(const ft_real q[FT_JOINTS]," in (asked / "src" / "ft_rnea.h").read_text()
+    instant = (asked / "src" / "ft_rnea.c").read_text()
+    assert "{P}" not in instant and '/* Link 2, "upper_arm": w, e, a, f and n. */' in instant

@@ -31,13 +31,13 @@ SPILLED = 1.1  # further ratio for SLOPES, because registers run out
 
 INTRO = """
 Outwards: angular velocity w and acceleration e of each link, and acceleration a of its joint's origin. Gravity is an
-acceleration of the ground. A is the matrix of e x + w x (w x. f and n are force and moment of the link's own motion,
-about its joint. Inwards: S and N are force and moment of the joint's load. l_m is a link's first moment, h its inertia
-times w. Vectors are in the frame of their joint, with z along its axis. Joints with parallel axes share one frame.
-Endings: _s at the joint's origin in the parent body's frame, _f in the joint's frame before the joint's own motion, _b
-in the body's own frame, _o about the beginning of a slide, _t about the joint's origin in the parent body's frame, _neg
-with the opposite sign. turn and r are cosine and sine of a frame, l the vector to an origin, k a value that is used
-twice. Units are s, N m and N.
+acceleration of the ground. A maps a vector r to e x r + w x (w x r). f and n are force and moment of the link's own
+motion, about its joint. Inwards: S and N are force and moment of the joint's load. l_m is a link's first moment, h its
+inertia times w. Vectors are in the frame of their joint, with z along its axis. Joints with parallel axes share one
+frame. Endings: _s at the joint's origin in the parent body's frame, _f in the joint's frame before the joint's own
+motion, _b in the body's own frame, _o about the beginning of a slide, _t about the joint's origin in the parent body's
+frame, _neg with the opposite sign. turn and r are cosine and sine of a frame, l the vector to an origin, k a value that
+is used twice. Units are s, N m and N.
 """.strip()
 
 ENDINGS = """ Derivatives of a value by position, velocity and acceleration of joint 1 end in _q1, _qd1 and _qdd1.

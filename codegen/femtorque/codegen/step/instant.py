@@ -23,6 +23,7 @@ class InstantTorque(NodalStep):
     theta_j)."""
 
     at_rest = incremental = False
+    outwards, last, inwards = "w, e, a, f and n", "w, e, a, f, n, S, N and the torque", "S, N and the torque"
 
     def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
         super().__init__(replace(model, dt=HALF_TICK_OF_A_SECOND), tree, shared)

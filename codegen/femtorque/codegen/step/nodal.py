@@ -73,6 +73,7 @@ class NodalStep(FrameStep):
     """The graph of one step of a tree. incremental: true for a step over a tick with a state, false for one instant."""
 
     incremental = True
+    outwards, last, inwards = "increments, and {P} (Eqs 17, 18)", "{P}, then [L][T]{P} (Eq. 6)", "[L][T]{P} (Eq. 6)"
 
     def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
         super().__init__(model, tree, shared)
@@ -92,7 +93,7 @@ class NodalStep(FrameStep):
     def _outwards(self, j: int) -> None:
         graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
         link = self.model.bodies[j].joint.child
-        does = "increments, and {P} (Eqs 17, 18)" if b.children else "{P}, then [L][T]{P} (Eq. 6)"
+        does = self.outwards if b.children else self.last
         self.outward_block[j] = graph.block(f'Link {name}, "{link}": {does}', of=j)
         if b.parent == GROUND:
             weight = -0.25 * float(norm(self.model.gravity)) * square(self.model.dt) / self.length
@@ -166,7 +167,7 @@ class NodalStep(FrameStep):
     def _inwards(self, j: int) -> None:
         graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
         if b.children:  # otherwise the block of the link continues
-            graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": [L][T]{{P}} (Eq. 6)')
+            graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": {self.inwards}')
         (own, own_in_body), in_body, force = self.own[j], SpatialForce.zero(graph), SpatialForce.zero(graph)
         for sent in self.from_body[j]:
             in_body = in_body + sent
