@@ -80,9 +80,9 @@ static int64_t within_turn(uint32_t i, int64_t wire)
     return wire - (int64_t)turns * turn * (1 << FT_COARSE);
 }
 
-/* Set the observer to the joint's position. The drive may start in any turn, so
- * the turn with the joint's limits is taken. A count is a step of the position field, whose
- * middle is the drive's zero. */
+/* Set the observer to the joint's position. The drive may start in any turn,
+ * so the turn with the joint's limits is taken. A count is a step of the
+ * position field, whose middle is the drive's zero. */
 static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 {
     const uint32_t j = ft_drive[i].joint;
