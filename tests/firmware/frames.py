@@ -104,6 +104,7 @@ class Frames:
 
     def sent(self) -> Frame:
         f = self.frame
+        assert f.size <= len(f.data), "a frame has a size"
         frame = Frame(f.id & ~(LONG | REMOTE), bytes(f.data)[:f.size], extended=bool(f.id & LONG),
                       remote=bool(f.id & REMOTE), fd=len(f.data) > 8)
         self.spoil(f)

@@ -177,11 +177,3 @@ def test_that_what_ails_a_servo_is_named_and_over_after_its_reboot(name):
     app.run(SET_UP)
     assert app.servos["elbow"].registers[x.HARDWARE] == 0
     assert app.command("CLEAR") == "NONE" and app.command("ARM") == "NONE"
-
-
-def test_that_no_servo_takes_a_current_while_the_outputs_are_off():
-    app = ran()
-    off = dynamixel.write(dict.fromkeys(IDS, 0), 102, 2) + dynamixel.write(dict.fromkeys(IDS, 0), 64, 1)
-    for _ in range(130):
-        app.run(1)
-        assert app.sent.startswith(off)

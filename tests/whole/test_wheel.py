@@ -158,7 +158,8 @@ def interpreter(version: str) -> str:
 @pytest.mark.bench
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path, version):
-    """All requirements are first downloaded into a folder, and then installed only from this folder."""
+    """All requirements are first downloaded into a folder, in their newest versions, and then installed only from this
+    folder."""
     home, work = tmp_path / "environment", tmp_path / "work"
     work.mkdir()
     seconds = {}
@@ -184,7 +185,7 @@ def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path, versio
         assert "--json" not in line or json.loads(said)["bit_identical"] is True
     assert (work / "build" / "arm" / "firmware.bin").is_file()
     assert (work / "run.report.html").read_text(encoding="utf-8").count("<canvas ") > 10
-    print("".join(f"\n{taken:6.1f} s  {what}" for what, taken in seconds.items()))
+    print("".join(f"\n{taken:6.1f} s  {what}" for what, taken in seconds.items()), alone.run(*pip, "freeze"), sep="\n")
 
 
 def test_every_import_is_asked_for():
