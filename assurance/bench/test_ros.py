@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
 import time
 import uuid
 from contextlib import contextmanager
@@ -113,24 +112,6 @@ def test_a_goal_of_another_process_is_followed_and_states_come(client):
     last = unpacked("sensor_msgs/msg/JointState", heard[-1])
     assert last.name == NAMES and len(heard) > 20
     np.testing.assert_allclose(last.position, start() + [0.3, -0.2, 0.2], atol=0.01)
-
-
-def test_a_goal_is_cancelled_half_way_by_another_process(client):
-    number, results = client.goal(trajectory([4.0], [start() - [0.0, 0.3, 0.0]])), []
-    waiting = threading.Thread(target=lambda: results.append(client.result(number)))
-    waiting.start()
-    time.sleep(1.5)
-    info = message("action_msgs/msg/GoalInfo", goal_id=number)
-    assert client.ask("cancel_goal", interfaces.CANCEL, goal_info=info).return_code == 0
-    waiting.join(HANG)
-    assert results[0].status == 5
-
-
-def test_a_tolerance_that_is_violated_on_purpose_is_named(client):
-    far = message("control_msgs/msg/JointTolerance", name="shoulder", position=0.02)
-    done = client.result(client.goal(trajectory([0.05], [start() + [0.6, 0.0, 0.0]]), path_tolerance=[far]))
-    assert (done.status, done.result.error_code) == (6, -4), done.result.error_string
-    assert "shoulder is 0." in done.result.error_string
 
 
 def test_a_node_that_is_killed_leaves_the_arm_held(client):
