@@ -12,6 +12,7 @@ from femtorque.codegen.drive import DRIVES
 from femtorque.codegen.emit import sources as emit
 from femtorque.codegen.mechanism import Friction, Home, Joint, Mechanism, Park, load_mechanism
 from femtorque.codegen.mechanism.description import Brake, Feel
+from femtorque.codegen.verify.known_arms import ARMS
 from tests.support import boards as on_boards, bus_arm
 
 
@@ -90,6 +91,8 @@ VARIANTS: dict[str, Callable[[], Mechanism]] = {
     "summing": lambda: _three(lambda joint: replace(joint, gains=replace(joint.gains, ki=1.0))),
     # three families, one with the loop on the board; one gear makes the position at power-up ambiguous
     "drives": _drives,
+    # servos that close their position loops, on a PC
+    "holding": lambda: load_mechanism(ARMS / "koch.toml"),
 }
 
 

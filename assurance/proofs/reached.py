@@ -151,7 +151,8 @@ REASONS: dict[str, str] = {
         "may_be_running", "mark_unpowered", "contradicts_feedback", "ft_bus_supply")),
         "the theorems of ft_cutoff.c have the cut of the supply; tests hold the doubt about a servo"),
     **dict.fromkeys((*(f"src/bus/ft_bus.c:{name}" for name in ("room", "aim")),
-                     "src/bus/ft_goal.c", "src/families/ft_feetech.c:aim",
+                     *(f"src/bus/ft_goal.c:{name}" for name in ("ft_goal_take", "fits", "ft_goal_strains")),
+                     "src/families/ft_feetech.c:aim",
                      *(f"src/families/ft_sts.c:{name}" for name in ("pack_goals", "signed_word", "watch"))),
                     "it is for servos that close their own loop: tests run the program of a PC"),
     **dict.fromkeys((f"src/bus/ft_bus.c:{name}" for name in ("doubt", "left_out")),
@@ -177,7 +178,7 @@ REASONS: dict[str, str] = {
     **dict.fromkeys((f"chip/linux/ft_{name}.c" for name in (
         "buses", "clock", "guard", "latency", "link", "serial", "socketcan", "system", "tick", "wires")),
         "it calls the operating system of a PC; tests run the program"),
-    **dict.fromkeys(("chip/linux/ft_binary.c", "chip/linux/ft_text.c"),
+    **dict.fromkeys(("chip/linux/ft_binary.c", "chip/linux/ft_text.c", "chip/linux/ft_parts.h"),
                     "tests with noise and with packages of makers and others hold packing and unpacking"),
     "five_bar/ft_trig.h": "its loops form sines of their own: angles_sines and the proofs of three_link have it",
 }

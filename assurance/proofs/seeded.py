@@ -215,6 +215,7 @@ SEEDED = (
         ("sts_pack", "ft_sts.c", "    w->size = 0;\n    w->servos", "    w->servos"),
         ("sts_next", "ft_sts.c", "    if (w->read == w->answers)\n        return false;\n", ""),
         ("wire_begin", "ft_bus.c", "    ft_wire_pack(w, frames, count);\n", "")),
+    *of("holding", ("goal_inside", "ft_goal.c", "x > most ? most : x", "x")),
     *of("sts:f405rg-6",
         ("line_supply", "ft_wires.c", "FT_CUTOFF_PIN, on)", "FT_CUTOFF_PIN, !on)"),
         ("cutoff_tick", "ft_cutoff.c", "c->doubt > FT_CUTOFF_TICKS", "c->doubt > FT_CUTOFF_TICKS + 1u"),
