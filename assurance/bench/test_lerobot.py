@@ -74,7 +74,7 @@ def served(folder, *command: str) -> Iterator[str]:
                                    Path(sys.executable).parent, folder / "home") | {"PYTHONPATH": str(ROOT)})
     try:
         url = ""
-        while "socket://" not in url:
+        while not re.search("socket://|unix:", url):
             url = process.stdout.readline()
             assert url, "it ended"
         yield url.strip()
@@ -211,6 +211,31 @@ def test_a_script_that_is_killed_leaves_the_arm_held(ran):
 
 def test_a_cameras_pictures_are_recorded(ran):
     assert ran.pictures > 30
+
+
+def test_a_pc_as_the_board_records_and_replays(typed, folder):
+    """The hand guides the leader on a chip's image. The follower has the PC's program and three Damiao drives."""
+    text = (ROOT / "mechanisms" / "damiao_arm.toml").read_text(encoding="utf-8")
+    text = re.sub(r"k(u|v) = (\d+\.\d)", lambda m: f"k{m[1]} = {0.4 * float(m[2])}", text)  # gains for 200 Hz
+    for was, becomes in (("f405rg-4", "pc"), ("rate_hz = 1000", "rate_hz = 200"), ("knot_hz = 100", "knot_hz = 50")):
+        text = text.replace(was, becomes)
+    (folder / "pc_arm.toml").write_text(text, encoding="utf-8")
+    with (served(folder, "femtorque", "hil", "serve", "pc_arm.toml", "--port", f"unix:{folder}/pc") as follower,
+          served(folder, "assurance.bench.lerobot.led", ARM) as leader):
+        for arm, url in (("pc_arm.toml", follower), (ARM, leader)):
+            subprocess.run([sys.executable, "-m", "femtorque", "home", arm, "--port", url], cwd=folder, check=True,
+                           timeout=HANG)
+        for line in [one for one in LINES if re.match("lerobot-re(cord|play)", one)]:
+            typed(seconds(here(line.replace(f"robot.mechanism={ARM}", "robot.mechanism=pc_arm.toml"), follower,
+                               leader), 4).replace("wave", "pc_wave"))
+        time.sleep(0.5)
+        with Board.connect(follower, folder / "pc_arm.toml", look=True) as board:
+            replayed = board.status
+    (file,) = (folder / "pc_wave" / "data").rglob("*.parquet")
+    actions = np.array(parquet.read_table(file).to_pydict()["action"])
+    assert len(actions) > 60 and np.all(np.ptp(actions, axis=0) > 5.0)
+    assert replayed.state in ("HOLD", "HELD")  # held after the script
+    np.testing.assert_allclose(np.degrees(replayed.positions), actions[-1], atol=0.3)
 
 
 @pytest.mark.parametrize("bin", [environment.NEW], indirect=True)

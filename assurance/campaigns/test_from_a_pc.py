@@ -18,7 +18,7 @@ from femtorque.codegen.motion import Trajectory, from_rows
 from femtorque.codegen.verify.bus_budget import bus_loads
 from femtorque.hil.bus import Frame
 from femtorque.hil.drives.motor import Command
-from tests.support.bus_arm import five_moteus
+from tests.support.bus_arm import moteus_arm
 from tests.support.from_a_pc import (
     AlohaLike, FromAPc, MoteusExample, OdriveRos, moteus_frame, moteus_position, rms, rms_beside_its_delay)
 
@@ -50,7 +50,7 @@ def motion_of(mechanism: Mechanism) -> Trajectory:
 
 
 def moteus() -> tuple[Mechanism, Trajectory]:
-    mechanism = five_moteus()
+    mechanism = moteus_arm()
     return mechanism, motion_of(mechanism)
 
 

@@ -23,9 +23,10 @@ def limited(**safety):
     return replace(mechanism, safety=replace(mechanism.safety, **safety))
 
 
-def arm(start=0.0, safety=None, **follow_table):
+def arm(start=0.0, safety=None, rate_hz=1000, **follow_table):
     """Return the arm of this file in HOLD, with its first joint at `start`."""
     mechanism = limited(**safety or {})
+    mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz, knot_hz=rate_hz // 4))
     if follow_table:
         mechanism = replace(mechanism, follow=replace(mechanism.follow, **follow_table))
     app = App(mechanism)
@@ -193,6 +194,17 @@ def test_silence_of_the_sender_ends_in_rest_within_two_frames_and_then_in_hold()
     assert app.state == "HOLD" and "UNDERRUN" in app.flags
     assert follow(app) == "NONE"  # FOLLOW can be started again from the held positions
     within_limits(play(app, standing(0.0, 1.0), 1000))
+
+
+@pytest.mark.parametrize("hz", [20, 30, 50])
+@pytest.mark.parametrize("latency", [0.0, 2e-3, 4e-3])
+def test_slow_ticks_follow_as_long_as_targets_come(hz, latency):
+    """latency: s. In ticks of 5 ms, each knot is used in the tick after its arrival or one tick later."""
+    app = led(rate_hz=200)
+    play(app, [replace(t, there=t.sent + latency) for t in standing(0.5, 2.0, hz)], 400)
+    assert app.state == "FOLLOW"
+    app.run(100)
+    assert app.state == "HOLD" and "UNDERRUN" in app.flags
 
 
 def test_a_stop_brakes_at_once():

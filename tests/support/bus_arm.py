@@ -89,14 +89,16 @@ def openarm_text(name: str, moteus: bool) -> str:
     return text
 
 
-def five_moteus() -> Mechanism:
-    """Return an arm of the size of the OpenArm with as many moteus controllers as a bus can carry at 1 kHz.
+def moteus_arm(count: int = 5) -> Mechanism:
+    """Return an arm of the size of the OpenArm with five or seven moteus controllers. A bus carries five at 1 kHz.
 
-    The last two joints are locked. Each controller is configured for twice the stiffness and damping that the board
-    commands."""
-    text = openarm_text("five_moteus", True).replace("gravity", "lock = { joint6 = 0.0, joint7 = 0.0 }\ngravity", 1)
+    With five controllers the last two joints are locked. Each controller is configured for twice the stiffness and
+    damping that the board commands."""
+    text = openarm_text(f"moteus_{count}", True)
+    if count == 5:
+        text = text.replace("gravity", "lock = { joint6 = 0.0, joint7 = 0.0 }\ngravity", 1)
     PLACE.mkdir(parents=True, exist_ok=True)
-    file = PLACE / "five_moteus.toml"
+    file = PLACE / f"moteus_{count}.toml"
     file.write_text(text, encoding="utf-8")
     return load_mechanism(file)
 

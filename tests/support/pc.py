@@ -15,6 +15,7 @@ from femtorque.codegen.motion import Trajectory, from_rows, knots
 from femtorque.codegen.toolchain import build_program
 from femtorque.codegen.wire import messages as m
 from femtorque.hil.board import SteppedPc, VirtualClock
+from femtorque.hil.board.stepped_pc import Dialect
 from femtorque.hil.plant import plant_of
 from femtorque.host.link import Configuration, Link, Session
 from femtorque.host.stream import stream
@@ -93,7 +94,8 @@ def program_of(mechanism: Mechanism) -> Path:
 
 
 @contextmanager
-def stepped(mechanism: Mechanism, times: Times = NONE, serial: bool = False) -> Iterator[tuple[SteppedPc, Session]]:
+def stepped(mechanism: Mechanism, times: Times = NONE,
+            serial: Dialect | None = None) -> Iterator[tuple[SteppedPc, Session]]:
     """Run the program and connect a host, when the drives' settings have been read."""
     configuration = Configuration.of(mechanism)
     with SteppedPc(program_of(mechanism), mechanism, plant_of(mechanism), times, serial) as board:
@@ -135,8 +137,20 @@ def motion_of(mechanism: Mechanism, seconds: float = 0.6, way: tuple[float, ...]
     return from_rows([j.name for j in mechanism.streamed], times, at, rest, rest)
 
 
+def error(motion: Trajectory, at: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return the rms error (J,) of positions (N, J) at times (N,), rad, for the time of the begin that fits best."""
+    def rms(begin: float) -> np.ndarray:
+        return np.sqrt(np.mean((motion.at(np.clip(at - begin, 0.0, motion.duration))[0] - q) ** 2, axis=0))
+
+    tried = np.arange(at[0], at[-1] - 0.5 * motion.duration, 1e-3)
+    for step in (5e-5, 1e-5):
+        about = min(tried, key=lambda begin: float(np.sum(rms(begin) ** 2)))
+        tried = about + step * np.arange(-20, 21)
+    return rms(about)
+
+
 def played(board: SteppedPc, session: Session, motion: Trajectory | None = None) -> np.ndarray:
-    """Stream a motion. Return the plant's rms error (J,) over it, rad, against the target of its own time."""
+    """Stream a motion. Return the plant's rms error (J,) over it, rad."""
     motion = motion or motion_of(board.mechanism)
     rows: list[tuple[float, np.ndarray]] = []
     on = board.clock.after
@@ -148,8 +162,4 @@ def played(board: SteppedPc, session: Session, motion: Trajectory | None = None)
 
     on(0.0, look)
     assert stream(session, knots(motion, board.mechanism)).ended == "done"
-    at, q = np.array([t for t, _ in rows]), np.array([row for _, row in rows])
-    shifts = np.arange(at[0], at[-1] - 0.5 * motion.duration, 1e-3)  # the motion begins at one of them
-    errors = [motion.at(np.clip(at - s, 0.0, motion.duration))[0] - q for s in shifts]
-    best = min(errors, key=lambda e: float(np.sum(e**2)))
-    return np.sqrt(np.mean(best**2, axis=0))
+    return error(motion, np.array([t for t, _ in rows]), np.array([row for _, row in rows]))

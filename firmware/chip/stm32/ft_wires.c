@@ -35,10 +35,13 @@ void ft_chip_servo_supply(bool on)
 }
 
 /* If bytes are still being sent, let the transfer finish, since a truncated
- * packet would be lost. Drop the new bytes. */
+ * packet would be lost. Drop the new bytes. A transfer of 0 bytes would never
+ * complete. */
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
 {
     ft_wire *w = &ft_wires[wire];
+    if (size == 0u)
+        return;
     if (size > FT_WIRE_OUT || ft_half_duplex_sends(wire)) {
         w->stale++;
         return;

@@ -85,7 +85,6 @@ static void turn(ft_follow *f)
     if (newest == f->turned)
         return;
     f->turned = newest;
-    f->idle = 0;
     ft_reference_turn_to(&f->reference, t->to[slot], t->to_velocity[slot],
                          f->playing);
 }
@@ -332,13 +331,16 @@ static void stay_regular(ft_follow *f, const ft_step_state *s,
     }
 }
 
-/* Count the ticks without a target. Stop after FT_FOLLOW_TIMEOUT ticks. */
+/* Count the ticks without a target. Stop after FT_FOLLOW_TIMEOUT ticks. A slow
+ * tick may use a knot in the first tick after its target. */
 static void look_for_targets(ft_follow *f)
 {
     const ft_reference *r = &f->reference;
+    const bool came = f->targets.taken != f->heard;
 
+    f->heard = f->targets.taken;
     f->idle += f->idle <= FT_FOLLOW_TIMEOUT ? 1u : 0u;
-    if (!f->running || (int32_t)(r->head - r->used) > 0)
+    if (!f->running || came || (int32_t)(r->head - r->used) > 0)
         f->idle = 0;
     if (f->idle > FT_FOLLOW_TIMEOUT && !r->ended)
         f->stop = f->starved = true;
@@ -370,7 +372,7 @@ void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
         f->wary[j] = false;
     }
     f->pace = f->rest = FT_C(0.0);
-    f->turned = f->idle = f->waited = 0;
+    f->turned = f->heard = f->idle = f->waited = 0;
     f->running = f->stop = f->starved = false;
     f->phase = FT_FOLLOW_PHASE_WAITING;
     f->delay = delay;

@@ -26,6 +26,7 @@ typedef struct {
     ft_real pace;                /* pace of the played clock minus 1 */
     uint32_t turned;             /* number of the last target with a velocity */
     uint32_t waited;             /* ticks since the first target */
+    uint32_t heard;              /* number of targets before this tick */
     uint32_t idle;               /* ticks without a target ahead */
     volatile bool fresh;         /* asks the main loop to forget targets */
     uint32_t delay, frame;       /* requested times, us */

@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,26 +15,62 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.board import Times
-from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.motion import knots
 from femtorque.codegen.wire import Codec, FrameReader, Status, messages as m
 from femtorque.hil.board import SteppedPc, VirtualBoard
-from femtorque.hil.board.stepped_pc import CLASSIC, TIME, of_record
+from femtorque.hil.board.drives_alone import Bench
+from femtorque.hil.board.stepped_pc import CLASSIC, SLCAN, TIME, of_record
 from femtorque.hil.plant import plant_of
-from femtorque.hil.play import play_motion
+from femtorque.hil.play import play_motion, run_closed_loop
 from femtorque.host.board import Board
-from femtorque.host.link import Configuration
+from femtorque.host.link import Configuration, Session
 from femtorque.host.stream import Interrupts, stream
-from tests.support.bus_arm import OTHERS, arm, described, file_of
+from tests.support.bus_arm import OTHERS, arm, described, file_of, moteus_arm
 from tests.support.drives import Bussed
-from tests.support.pc import armed, drives_of, motion_of, on_pc, played, program_of, settle, so101, state, stepped
-from tests.support.suite import HANG
+from tests.support.pc import (
+    armed, drives_of, error, motion_of, on_pc, played, program_of, settle, so101, state, stepped)
+from tests.support.suite import HANG, ROOT
+from tests.support.usb_can import DAMIAO, FDCANUSB, ROBSTRIDE, UsbCan
 
 FAULT = {number: name for name, (number, *_) in m.FAULTS.items()}
 
 
 def start(board: SteppedPc) -> list[float]:
     return [joint.start for joint in board.mechanism.streamed]
+
+
+KINDS = {"damiao": on_pc(file_of()), "moteus": on_pc(described("moteus"), 500, softer=0.5), "sts": so101(holds=True)}
+each = pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind == "damiao" else pytest.mark.assure)
+                                        for kind in KINDS])
+
+
+@contextmanager
+def held_arm(kind: str) -> Iterator[tuple[SteppedPc, Session]]:
+    """Run an armed arm in HOLD."""
+    with stepped(KINDS[kind]) as (board, session):
+        armed(board, session)
+        assert settle(board, session, 0.1) == "HOLD" and all(d.driving for d in drives_of(board))
+        yield board, session
+
+
+def stays(kind: str, board: SteppedPc) -> bool:
+    return np.allclose(board.plant.q, start(board), atol=17e-3 if kind == "sts" else 1e-3)
+
+
+def safe(kind: str, board: SteppedPc) -> bool:
+    """Return True if servos hold the arm, or if all drives have let go or brake."""
+    if kind == "sts":
+        return all(d.driving for d in drives_of(board)) and stays(kind, board)
+    return all(not d.driving or d.brakes_alone for d in drives_of(board))
+
+
+def follow(host: Board, begin: list[float]) -> None:
+    """Send 40 live targets, and wait until the arm is at rest."""
+    with host.follow() as following:
+        for k in range(40):
+            following.send(np.array(begin) + 0.1 * math.sin(0.04 * k))
+            host.session.clock.sleep(0.02)
 
 
 @pytest.mark.parametrize("rate", [1000, 200])
@@ -60,6 +98,28 @@ def test_drives_of_each_family_hold_still_until_they_are_commanded_and_answer_ea
         lost = session.drives.lost
         assert np.all(played(board, session) < 1e-3)
         assert session.drives.lost == lost
+
+
+def odrives(rate: int) -> Mechanism:
+    mechanism = load_mechanism(ROOT / "mechanisms" / "odrive_arm.toml")
+    assert mechanism.board is not None
+    return on_pc(replace(mechanism, board=replace(mechanism.board, accept="no time limit")), rate, softer=0.5)
+
+
+@pytest.mark.assure
+@pytest.mark.parametrize("mechanism", [
+    on_pc(file_of(), 100, softer=0.2), on_pc(file_of(), 200, softer=0.4), on_pc(moteus_arm(7), 500, softer=0.5),
+    odrives(500)], ids=lambda m: m.name)
+def test_an_arm_follows_as_closely_as_with_a_chip_at_the_same_rate(mechanism):
+    """A chip's frames spread over the tick, and a PC's frames do not."""
+    motion = motion_of(mechanism)
+    with stepped(mechanism) as (board, session):
+        armed(board, session)
+        assert settle(board, session, 0.5) == "HOLD"
+        errors = played(board, session, motion)
+    run = run_closed_loop(mechanism, motion)
+    of_chip = error(motion, run.record.seconds[run.moving], run.record.q[run.moving])
+    assert np.all(errors < 1.15 * of_chip)
 
 
 def test_an_arm_without_its_host_is_held_where_it_is():
@@ -99,31 +159,29 @@ def test_a_tick_that_is_a_whole_period_late_is_a_missed_one(late, missed):
         assert abs(left_out - math.floor(late)) <= 10  # STATUS is of one of the last ten ticks
 
 
-@pytest.mark.parametrize("granted", [(-10_000_000,), (0, 0)])
-def test_a_clock_that_steps_back_or_repeats_itself_makes_no_further_tick(granted):
-    """granted: times after the asked time, ns. The program asks again until its time has come."""
-    with stepped(on_pc(file_of())) as (board, session):
-        armed(board, session)
-        assert settle(board, session, 0.1) == "HOLD"
-        at = board._asked
+@each
+@pytest.mark.parametrize("granted", [(-10.0,), (0.0, 0.0)])
+def test_a_clock_that_steps_back_or_repeats_itself_makes_no_further_tick(kind, granted):
+    """granted: times after the asked time, ticks. The program asks again until its time has come."""
+    with held_arm(kind) as (board, session):
+        at, rate = board._asked, board.mechanism.control.rate_hz
+        tick = 10**9 // rate
         for after in granted:
-            board._give(board._clock, TIME.pack(at + after))
+            board._give(board._clock, TIME.pack(at + round(after * tick)))
         asked = [board._question() for _ in granted]
-        assert asked == ([at] if granted[0] else [at + 1_000_000] * 2)
+        assert asked == ([at] if granted[0] else [at + tick] * 2)
         board._asked = asked[-1]
         ticks, began = session.status.tick, board.seconds
         assert settle(board, session, 0.2) == "HOLD"
-        assert abs(session.status.tick - ticks - 1000 * (board.seconds - began)) <= 10
+        assert abs(session.status.tick - ticks - rate * (board.seconds - began)) <= 10
 
 
-def test_an_arm_is_held_when_its_port_is_closed():
-    with stepped(on_pc(file_of())) as (board, session):
-        armed(board, session)
-        settle(board, session, 0.1)
+@each
+def test_an_arm_is_held_when_its_port_is_closed(kind):
+    with held_arm(kind) as (board, _):
         board.plug_in().close()
         board.run(1.5)
-        assert board.process.poll() is None and all(d.driving for d in drives_of(board))
-        assert np.allclose(board.plant.q, start(board), atol=1e-3)
+        assert board.process.poll() is None and all(d.driving for d in drives_of(board)) and stays(kind, board)
 
 
 def test_a_request_to_end_lets_the_drives_go_before_the_program_ends():
@@ -137,16 +195,25 @@ def test_a_request_to_end_lets_the_drives_go_before_the_program_ends():
         assert board.process.wait(10.0) == 0 and not any(d.driving for d in drives_of(board))
 
 
-def test_the_second_process_switches_the_drives_off_when_the_first_is_killed():
-    """After the kill only frames of the second process come."""
-    with stepped(on_pc(file_of())) as (board, session):
-        armed(board, session)
-        settle(board, session, 0.1)
+def second_of(board: SteppedPc) -> int:
+    first = board.process.pid
+    return int(Path(f"/proc/{first}/task/{first}/children").read_text())
+
+
+@each
+@pytest.mark.parametrize("guarded", [True, False])
+def test_the_drives_are_safe_after_a_kill(kind, guarded):
+    """If guarded, the second process sends the last frames. Otherwise the drives' time limits act."""
+    with held_arm(kind) as (board, _):
+        if not guarded:
+            os.kill(second_of(board), signal.SIGKILL)
         board.process.kill()
-        assert board.process.wait(10.0) < 0
-        assert b"switched off" in board.said_at_the_end()
-        heard = [f.data[-1] for f in board.collected("can1")]
-        assert heard and set(heard) == {0xFD}
+        assert board.process.wait(HANG) < 0
+        said = board.said_at_the_end()
+        assert not guarded or (b"servos hold the arm" if kind == "sts" else b"switched off") in said
+        board._collect()
+        Bench.run(board, 0.02 if guarded else 0.5)
+        assert safe(kind, board)
 
 
 CAN = on_pc(file_of(), 200, softer=0.4)
@@ -188,20 +255,18 @@ def test_one_lost_answer_is_no_fault():
         assert settle(board, session, 0.2) == "HOLD" and max(session.drives.lost) >= 1
 
 
-def test_an_adapter_that_is_pulled_is_a_fault_of_its_bus():
-    with stepped(on_pc(file_of())) as (board, session):
-        armed(board, session)
-        settle(board, session, 0.1)
-        board.unplug("can1")
-        assert settle(board, session, 0.1) == "FAULT" and FAULT[session.status.fault] == "BUS_OFF"
-        assert not any(d.driving for d in drives_of(board))  # by their own time limit
+@each
+def test_an_adapter_that_is_pulled_is_a_fault_and_the_drives_are_safe(kind):
+    with held_arm(kind) as (board, session):
+        board.unplug(board.mechanism.buses[0].name)
+        assert settle(board, session, 0.3) == "FAULT"
+        assert FAULT[session.status.fault] == ("DRIVE_SILENT" if kind == "sts" else "BUS_OFF")
+        assert safe(kind, board)
 
 
 def test_a_second_process_that_ends_is_told():
     with stepped(on_pc(file_of())) as (board, session):
-        first = board.process.pid
-        (second,) = Path(f"/proc/{first}/task/{first}/children").read_text().split()
-        os.kill(int(second), signal.SIGKILL)
+        os.kill(second_of(board), signal.SIGKILL)
         assert settle(board, session, 0.1) == "DISARMED"
         board.process.terminate()
         with pytest.raises(Exception, match="has ended"):
@@ -223,13 +288,20 @@ def test_news_of_the_bus_reach_its_health(news, fields):
         assert session.drives.off[0] == 0  # it has restarted by itself
 
 
-def test_a_process_that_stands_still_is_killed_and_its_drives_switched_off():
+# the last bytes to the drives: moteus' mode becomes 0, and register 40 of the servos 1 to 6 becomes 0
+@pytest.mark.parametrize("mechanism, last", [
+    (KINDS["damiao"], lambda data: data[-1] == 0xFD),
+    pytest.param(KINDS["moteus"], lambda data: data[:3] == bytes([1, 0, 0]), marks=pytest.mark.assure),
+    pytest.param(so101(), lambda data: bytes([40, 1, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0]) in data[-40:],
+                 marks=pytest.mark.assure)], ids=lambda x: getattr(x, "name", ""))
+def test_a_process_that_stands_still_is_killed_and_its_drives_switched_off(mechanism, last):
     """The program runs in real time. The test waits for events only."""
-    mechanism = on_pc(file_of())
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    bus, = mechanism.buses
+    wire = bus.kind == "sts"
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM if wire else socket.SOCK_SEQPACKET)
     port, its_port = socket.socketpair()
     with ours, port, subprocess.Popen(
-            [program_of(mechanism), f"can1=fd:{theirs.fileno()}", f"port=fd:{its_port.fileno()}"],
+            [program_of(mechanism), f"{bus.name}=fd:{theirs.fileno()}", f"port=fd:{its_port.fileno()}"],
             pass_fds=[theirs.fileno(), its_port.fileno()], stderr=subprocess.PIPE) as process:
         theirs.close()
         its_port.close()
@@ -238,19 +310,30 @@ def test_a_process_that_stands_still_is_killed_and_its_drives_switched_off():
         process.send_signal(signal.SIGSTOP)
         assert process.wait(HANG) == -signal.SIGKILL
         assert process.stderr is not None and b"switched off" in process.stderr.read()
-        last = b""
+        sent = list[bytes]()
         while data := ours.recv(100):
-            last = data
-        assert of_record(last).data[-1] == 0xFD
+            sent.append(data)
+        assert last(b"".join(sent) if wire else of_record(sent[-1]).data)
 
 
-@pytest.mark.parametrize("mechanism", [on_pc(file_of(), 200, softer=0.4), so101()], ids=lambda m: m.name)
-def test_serial_adapters_and_wires_are_opened_and_carry_an_arm(mechanism):
-    """By slcan, and by plain bytes of servos, over terminals of this computer."""
-    with stepped(mechanism, serial=True) as (board, session):
+@pytest.mark.parametrize("kind, serial", [
+    pytest.param(kind, serial, id=f"{kind} by {serial[0]}", marks=[] if kind == "damiao" else pytest.mark.assure)
+    for kind, serial in (("damiao", SLCAN), ("damiao", DAMIAO), ("so101", SLCAN), ("moteus", FDCANUSB),
+                         ("robstride", ROBSTRIDE))])
+def test_serial_adapters_and_wires_carry_an_arm(kind, serial):
+    """The bytes pass terminals of this computer. Servos get plain bytes."""
+    mechanism = so101() if kind == "so101" else on_pc(described(kind), 200, softer=0.4)
+    with stepped(mechanism, serial=serial) as (board, session), Board(session, mechanism) as host:
         armed(board, session)
         assert settle(board, session, 0.2) == "HOLD"
-        assert np.allclose(board.plant.q, start(board), atol=17e-3)
+        follow(host, start(board))
+        reached = np.array(start(board)) + 0.1 * math.sin(0.04 * 39)
+        assert np.allclose(board.plant.q, reached, atol=17e-3 if kind == "so101" else 2e-3)
+        session.disarm()
+        board.run(0.05)
+        assert not any(d.driving for d in drives_of(board))
+        adapters = [node for node in board._nodes.values() if isinstance(node, UsbCan)]
+        assert all(node.on and node.refused == [] for node in adapters)
 
 
 def test_an_adapter_takes_its_time():
@@ -352,9 +435,6 @@ def test_the_arm_follows_live_targets():
     mechanism = on_pc(file_of(), 200, softer=0.4)
     with stepped(mechanism) as (board, session), Board(session, mechanism) as host:
         host.home()
-        with host.follow() as following:
-            for k in range(40):
-                following.send(np.array(start(board)) + 0.1 * math.sin(0.04 * k))
-                session.clock.sleep(0.02)
+        follow(host, start(board))
         reached = np.array(start(board)) + 0.1 * math.sin(0.04 * 39)
         assert state(session) == "HOLD" and np.allclose(board.plant.q, reached, atol=2e-3)

@@ -28,14 +28,9 @@ def on_pc(mechanism: Mechanism) -> bool:
 
 
 def on_chip(mechanism: Mechanism) -> Mechanism:
-    """Return a PC's mechanism on a board with a chip, whose image computes the same torques bit for bit. Raise BadInput
-    for servos in position mode, which no virtual chip drives."""
+    """Return a PC's mechanism on a board with a chip, whose image computes the same torques bit for bit."""
     if mechanism.board is None or not on_pc(mechanism):
         return mechanism
-    held = next((j for j in mechanism.streamed if j.drive and j.drive.servo and j.drive.pd == "drive"), None)
-    if held is not None:
-        refuse(mechanism, f"joint.{held.name}.drive.pd", "drive", "does not run on the virtual chip",
-               "`femtorque hil serve` runs the PC's program with virtual servos")
     return replace(mechanism, name=f"{mechanism.name}_chip", board=replace(mechanism.board, use=CHIP))
 
 

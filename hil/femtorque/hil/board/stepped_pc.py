@@ -7,15 +7,19 @@ canfd_frame` (linux/can.h).
 
 from __future__ import annotations
 
+import os
 import random
+import select
 import socket
 import struct
 import subprocess
+import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from femtorque.codegen.board import Times
 from femtorque.codegen.common import Refused
@@ -29,7 +33,7 @@ from femtorque.hil.plant import Driven
 EXTENDED, REMOTE, FAST = 1 << 31, 1 << 30, 1  # CAN_EFF_FLAG, CAN_RTR_FLAG, CANFD_BRS
 CLASSIC, FD = struct.Struct("=IB3x8s"), struct.Struct("=IBBxx64s")  # struct can_frame and canfd_frame
 TIME = struct.Struct("=Q")  # ns
-PASSING = 1e-3  # s of real time in which the system passes bytes of a terminal on
+MARK = bytes.fromhex("7d1c9e55b04a63f28e2f90c6417ba8d3")  # bytes that no adapter sends
 NO_TIME = Times()
 HANG = 20.0  # s in which the program must answer
 
@@ -76,14 +80,45 @@ class HostEnd:
 
 
 class Terminal(TerminalPort):
-    """A serial adapter between program and bus, with the interface of a socket. The system passes bytes of terminals on
-    after a short time, so each call waits."""
+    """A serial adapter between program and bus, with the interface of a socket. The system takes a short time for bytes
+    of a terminal, and more when the computer is busy. Each call waits until the system has passed the bytes on. The
+    program is in no call of its terminal then, because the program waits for its next tick."""
 
     def recv(self, size: int) -> bytes:
-        time.sleep(PASSING)
-        if data := self.receive():
-            return data
-        raise BlockingIOError
+        """Write a mark behind the program's bytes, and return the bytes before this mark."""
+        os.write(self._theirs, MARK)
+        data = b""
+        while not data.endswith(MARK):
+            self._await(select.select([self._ours], [], [], HANG)[0])
+            data += self.receive()
+        if data == MARK:
+            raise BlockingIOError
+        return data.removesuffix(MARK)
+
+    def send(self, data: bytes) -> None:
+        """Send bytes, and wait until the program could read all of them."""
+        end, there = time.monotonic() + HANG, self._waiting() + len(data)
+        super().send(data)
+        while self._waiting() < there:
+            self._await(time.monotonic() < end)
+
+    def _waiting(self) -> int:
+        """Return the number of bytes that the program has not read."""
+        import fcntl  # noqa: PLC0415 (Windows has none)
+        import termios  # noqa: PLC0415
+
+        return int.from_bytes(fcntl.ioctl(self._theirs, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+    @staticmethod
+    def _await(passed: object) -> None:
+        if not passed:
+            raise Refused(f"the system has not passed bytes of a terminal on for {HANG:g} s")
+
+
+class Speaks(Protocol):
+    """An adapter that exchanges bytes with the program."""
+
+    def take(self, data: bytes) -> int: ...
 
 
 class Unplugged:
@@ -93,19 +128,24 @@ class Unplugged:
         return 0
 
 
+# name of a serial adapter's protocol as in --bus, and a function that makes the adapter
+Dialect = tuple[str, Callable[[Adapter, Callable[[bytes], None]], Speaks]]
+SLCAN: Dialect = ("slcan", Gateway)
+
+
 class SteppedPc(Bench):
     """The program of a PC, its drives and the arm. times: times of every adapter. In each direction a frame takes half
-    of the delay plus a random time of up to half of the jitter. late: delay of the next granted time, s. serial: true
-    for serial adapters, with slcan on a CAN bus. Such a run depends on this computer's speed.
-    path: Unix socket of the program's port for other programs. Without a path, `plug_in` returns the host's end."""
+    of the delay plus a random time of up to half of the jitter. late: delay of the next granted time, s. serial: the
+    protocol of serial adapters, whose bytes pass terminals of this computer. path: Unix socket of the program's port
+    for other programs. Without a path, `plug_in` returns the host's end."""
 
     def __init__(self, program: Path, mechanism: Mechanism, plant: Driven, times: Times = NO_TIME,
-                 serial: bool = False, path: Path | None = None) -> None:
+                 serial: Dialect | None = None, path: Path | None = None) -> None:
         self.times, self.late, self._serial = times, 0.0, serial
         self._random = random.Random(1)
         self._ends: dict[str, socket.socket | Terminal] = {}
         self._theirs: dict[str, socket.socket] = {}
-        self._nodes: dict[str, Adapter | Tap | Gateway | Unplugged] = {}
+        self._nodes: dict[str, Adapter | Speaks] = {}
         self._words: list[str] = []
         self._asked: int | None = None
         self._paused: set[str] = set()
@@ -140,7 +180,7 @@ class SteppedPc(Bench):
         back, half_duplex = partial(self._back, name), isinstance(wire, OneWire)
         if self._serial:
             self._ends[name] = terminal = Terminal()
-            self._words.append(f"{name}={'' if half_duplex else 'slcan:'}{terminal.url}")
+            self._words.append(f"{name}={'' if half_duplex else f'{self._serial[0]}:'}{terminal.url}")
         else:
             self._ends[name] = self._pair(name, socket.SOCK_STREAM if half_duplex else socket.SOCK_SEQPACKET)
         if isinstance(wire, OneWire):
@@ -148,7 +188,7 @@ class SteppedPc(Bench):
             return
         adapter = Adapter(wire, *adapter_bits(self.mechanism, self._by_name[name]))
         if self._serial:
-            self._nodes[name] = Gateway(adapter, back)
+            self._nodes[name] = self._serial[1](adapter, back)
         else:
             self._nodes[name] = adapter
             adapter.hear(lambda frame: back(to_record(frame)))
