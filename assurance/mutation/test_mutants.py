@@ -31,6 +31,7 @@ ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
         "drive_frames",),
     ("ft_sts.c", "ft_feetech.c"): ("servo_packets", "servo_frames"),
     ("ft_travel.c",): ("travel",),
+    ("ft_goal.c",): ("goal",),
     ("ft_bus.c",): ("bus", "bus_edges", "mixed_buses", "servos"),
 }
 ALL = (*FILES, *(file for files in ON_BUSES for file in files))
@@ -239,6 +240,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_feetech_command: wanted < 0.0f: boundary": "-0 has the size of 0",
         "ft_feetech_command: wanted < 0.0f: boundary (2)": "-0 is 0",
         "ft_feetech_command: wanted < 0.0f: boundary (3)": "without steps there is no direction",
+    },
+    "ft_goal.c": {
+        "clamp: x < least: boundary": "the bound is the same number",
+        "clamp: x > most: boundary": "the bound is the same number",
+        "ahead: c->share < l->most: boundary": "the bound is the same number",
+        "fits: duty < 0.0f: boundary": "-0 has the size of 0",
+        "fits: duty - load <= apart: boundary": "a load that is the bound in every bit",
+        "fits: load - duty <= apart: boundary": "a load that is the bound in every bit",
+        "ft_goal_strains: g->strained < PATIENCE: boundary": "a count of 6 is as strained as 5",
     },
     "ft_travel.c": {
         "size: x < 0.0f: boundary": "-0 has the size of 0",

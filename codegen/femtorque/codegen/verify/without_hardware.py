@@ -1,9 +1,14 @@
 """Warnings about a PC as the board: missing hardware, the end of the PC, and adapters without measured times."""
 
+import math
+
+import numpy as np
+
 from femtorque.codegen.board import LOST, fieldbus, on_pc
 from femtorque.codegen.common import square
-from femtorque.codegen.control import watchdog_s
-from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.control import sample_poses, watchdog_s
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model, mass_matrix
 
 
 def pc_words(mechanism: Mechanism) -> list[str]:
@@ -20,9 +25,10 @@ def pc_words(mechanism: Mechanism) -> list[str]:
     if endless:
         said.append(f"{', '.join(endless)}: no time limit of theirs is sure: when the PC dies they go on with the last "
                     "command until their supply is cut, which [board] accept says")
-    said += [f"{joint.name}: when the PC dies it moves on by up to {run_on(joint) * joint.limits.velocity:.2g} rad "
-             f"from full velocity ({run_on(joint):.2g} s times the velocity); its servo holds it there, and stays warm"
-             for joint in mechanism.streamed if joint.name in held]
+    onwards = run_on(mechanism) if held else {}
+    said += [f"{joint.name}: when the PC dies it moves on by up to {onwards[joint.name] * joint.limits.velocity:.2g} "
+             f"rad from full velocity ({onwards[joint.name]:.2g} s times the velocity); its servo holds it there, and "
+             "stays warm" for joint in mechanism.streamed if joint.name in held]
     unknown = [bus.name for bus in fieldbus.used_buses(mechanism).values() if bus.delay is None or bus.jitter is None]
     if unknown:
         said.append(f"{', '.join(unknown)}: delay and jitter of the adapter are the board file's, not measured: "
@@ -30,8 +36,18 @@ def pc_words(mechanism: Mechanism) -> list[str]:
     return said
 
 
-def run_on(joint: Joint) -> float:
-    """Return the largest distance that a joint on a servo's own loop moves on after the PC's end, divided by its
-    velocity, s. The goal leads by the back-EMF of the motion. An underdamped loop overshoots by as much again."""
-    assert joint.motor is not None
-    return 2.0 * square(joint.motor.gear * joint.motor.K) / joint.motor.R / joint.gains.ku
+def run_on(mechanism: Mechanism) -> dict[str, float]:
+    """Return for each joint on a servo's own loop the largest distance that the joint moves on after the PC's end, all
+    joints at one velocity, divided by this velocity, s. The goal leads by L, which makes the torque against back-EMF
+    and friction. The energy of this spring and of the motion does not grow, so the joint overshoots the goal by at most
+    sqrt(L^2 + J/k), with the stiffness k and the inertia J."""
+    model = Model.of(mechanism)
+    inertia = np.max(np.abs(mass_matrix(model, sample_poses(model))).sum(axis=-1), axis=0)
+    found = {}
+    for body, J in zip(model.bodies, inertia, strict=True):
+        joint = body.joint
+        if fieldbus.held(joint) and joint.motor is not None:
+            damping = square(joint.motor.gear * joint.motor.K) / joint.motor.R + joint.friction.viscous
+            lead = damping / joint.gains.ku
+            found[joint.name] = lead + math.sqrt(square(lead) + J / joint.gains.ku)
+    return found
