@@ -4,7 +4,7 @@ The motor has two nodes, winding and housing, with the numbers of its data sheet
 
     C_w T_w' = R I^2 - (T_w - T_h) / R_wh,    C_h T_h' = (T_w - T_h) / R_wh - (T_h - T_a) / R_ha
 
-FAULHABER 3863 H 024 CR, edition May 2012: Rth1 / Rth2 = 2.5 / 6 K/W, time constants 50 / 900 s, rotor at most 155 deg C.
+FAULHABER 3863 H 024 CR, edition May 2012: Rth1 / Rth2 = 2.5 / 6 K/W, time constants 50 / 900 s, rotor up to 155 deg C.
 The copper's resistance rises by 0.393 % per K.
 """
 
@@ -38,7 +38,7 @@ def torques(load: float, housing: float) -> np.ndarray:
 
 
 @pytest.mark.bench
-def test_the_heat_that_the_board_counts_is_no_temperature_of_the_winding():
+def test_the_heat_that_the_board_counts_is_no_temperature_of_the_winding() -> None:
     """Prints the table of THEORY.md, section 7. A correction by the counted heat errs more than no correction."""
     for load in (1.0, 0.5):
         for housing in (HOUSING, MOUNTED * HOUSING):
