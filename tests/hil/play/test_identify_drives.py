@@ -7,6 +7,7 @@ import pytest
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism import Friction, Mechanism, load_mechanism, set_joint
 from femtorque.codegen.wire import flag
+from femtorque.hil.plant.backlash import BacklashPlant
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.board import Board
 from femtorque.host.lab import beside, identify, measured
@@ -17,11 +18,11 @@ from tests.support.plugged import plugged_in
 from tests.support.servos import DYNAMIXELS, LYING
 
 
-def found(truth: Mechanism, joint: str, home: bool = False) -> Identified:
+def found(truth: Mechanism, joint: str, home: bool = False, plant: Plant | BacklashPlant | None = None) -> Identified:
     """Return the estimates for an arm whose file has no friction. home: the drives do not know their zeros."""
     unknown = replace(truth, name=f"unknown_{truth.name}",
                       joints=tuple(replace(j, friction=Friction(0.0, 0.0)) for j in truth.joints))
-    with plugged_in(unknown, Plant(truth)), Board.connect("auto", unknown) as board:
+    with plugged_in(unknown, plant or Plant(truth)), Board.connect("auto", unknown) as board:
         session = board.session
         session.wait(lambda: home or flag(session.status, "HOMED"), 2.0, "its servos have not said where they are")
         if home:
@@ -45,6 +46,24 @@ def test_friction_and_rotor_of_a_servo_are_found_from_its_duty_or_its_current(tm
     assert result.coulomb.value == pytest.approx(joint.friction.coulomb, rel=share)
     assert result.viscous.value == pytest.approx(joint.friction.viscous, **viscous)
     assert result.inertia.value == pytest.approx(joint.motor.inertia, rel=share)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("play", [0.0, 0.006, 0.017, 0.034])
+def test_the_play_of_a_servos_gear_is_found_and_written_and_its_friction_is_not_mistaken(tmp_path, play):
+    """Two counts of the encoder are 3 mrad. Friction and rotor are those of the motor's side."""
+    truth = two_servos(tmp_path)
+    for name, joint in zip(("shoulder", "elbow"), truth.moving, strict=True):
+        result = found(truth, name, plant=BacklashPlant(truth, play))
+        print(result.words())
+        assert (result.play is None) == (play == 0.0)
+        assert result.coulomb.holds(joint.friction.coulomb) or play == 0.0
+        assert result.inertia.value == pytest.approx(joint.motor.inertia, rel=0.1)
+        if result.play is not None:
+            assert result.play.holds(play) and result.play.half < 0.25 * play + 6e-3
+            set_joint(tmp_path / "arm.toml", name, result.values(), "", beside(truth, name))
+            written = {j.name: j.drive for j in load_mechanism(tmp_path / "arm.toml").moving}[name]
+            assert written.servo.play == pytest.approx(result.play.value, rel=1e-3)
 
 
 @pytest.mark.bench

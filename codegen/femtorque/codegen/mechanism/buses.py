@@ -17,7 +17,7 @@ from femtorque.codegen.mechanism.schema import BusTable, DriveTable, JointTable
 LEAST_RATE, MOST_RATE = 10_000, 1_000_000  # lowest and highest bit rate of CAN and of CAN FD's arbitration phase, bit/s
 FD_BITRATE = 5_000_000  # common data bit rate of drives for CAN FD, bit/s, as in openarm_can
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
-OF_SERVOS = ("offset", "limit", "supply")  # keys
+OF_SERVOS = ("offset", "limit", "supply", "play")  # keys
 CONVERTED = 0.65  # highest supply of a converter over the board's: above 0.7 the firmware takes both as one supply
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
 LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # a ratio outside this range is probably a mistake

@@ -77,6 +77,7 @@ class ServoSetting:
     offset: int = 0  # counts that the servo subtracts from its encoder's counts
     limit: float = 1.0  # maximum duty that the servo applies to its motor
     supply: float = 0.0  # voltage of a converter that supplies the servo, V; 0 for the board's supply
+    play: float | None = None  # backlash of the gear, rad at the joint; None if only the type's is known
 
 
 @dataclass(frozen=True)

@@ -294,6 +294,8 @@ class DriveTable(Table):
         "of a servo: its torque limit, as a share of its supply or of its largest current; 1", None, le=1.0)
     supply: Positive | None = key(
         "V, of a servo behind a step-down converter: below 0.65 times `board.bus_voltage`, which is the default", None)
+    play: NotNegative | None = key(
+        "rad at the joint, of a servo: its gear's backlash, for reports; by default as measured at one servo", None)
     firmware: str | None = key(
         f"required version of {' or '.join(title for title, _ in _FIRMWARE)}: "
         f"{', '.join(example for _, example in _FIRMWARE)}; any", None,

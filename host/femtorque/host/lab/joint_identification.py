@@ -19,7 +19,18 @@ The method needs no derivative of a measured signal. Every term is weighted with
 Integration by parts moves the derivatives to the bump: the integral of phi qdd equals the integral of phi'' q
 (modulating functions, Shinbrot, Trans. ASME 79, 1957). Neighbouring bumps overlap. So the confidence intervals use a
 covariance that allows dependence within blocks as long as one bump (Liang and Zeger, Biometrika 73, 1986), and
-Student's t for the number of blocks. An experiment at one joint cannot detect errors of the file's R, L, K, N, bus
+Student's t for the number of blocks.
+
+The encoder of a servo measures the output. In the play (backlash) of the gear, the motor turns faster than the output
+by u, and the residual r of the equation gives u:
+
+    J N^2 u' + (D + K^2 N^2 / R) u = r
+
+The integral of u in one take ranges over the play. Rows in which the motor crosses the play are outliers of the
+regression, so a robust fit (Cauchy's loss) with a shorter bump gives J, D and f_c first. If
+a play is seen, the rows have the weights of this fit.
+
+An experiment at one joint cannot detect errors of the file's R, L, K, N, bus
 voltage or link parameters. The confidence intervals do not include errors of these parameters.
 """
 
@@ -31,11 +42,13 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
+from scipy.optimize import least_squares
+from scipy.signal import lfilter
 from scipy.stats import t as student
 
 from femtorque.codegen.board import file_of, load_board
 from femtorque.codegen.common import Array, BadInput, Refused
-from femtorque.codegen.control import Motors, current_range
+from femtorque.codegen.control import Motors, count, current_range
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import DrivenFriction, Model, mass_matrix
 from femtorque.codegen.motion import Trajectory, from_rows
@@ -52,6 +65,9 @@ SPEEDS = (0.2, 0.5, 1.0)  # fractions of the maximum constant speed
 RAMP_S, LONGEST_S = 0.2, 0.9  # of a take
 REACH = 0.6  # amplitude in each direction, if the limits permit, rad or m
 EFFORT = 0.5  # fraction of the motor's torque that accelerations may use
+SHORT = 0.5  # fraction of KERNEL_S: width of the bump for a servo whose gear may have play
+OUTLIER = 0.1  # fraction of the rms residual: a larger residual counts less
+SEEN = 2.0  # counts of the encoder, which change the range of the motor's angle even without play
 LEVEL = 0.95  # confidence level of the intervals
 ON_BUS = 1  # ticks by which positions from a bus are older than positions from an encoder
 AHEAD = 1.5  # ticks by which the target in a drive's frame is ahead of the board's current target (ft_bus.c)
@@ -86,24 +102,27 @@ class Identified:
     rms: float  # rms of the residual, N m
     samples: int  # number of used samples
     key: str = "motor"  # the file's table for `inertia`
+    play: Estimate | None = None  # backlash of a servo's gear, rad; None if none is seen
 
     def values(self) -> dict[str, dict[str, float]]:
         """Return the keys for the mechanism file. Negative values are replaced by 0."""
         return {"friction": {"viscous": max(0.0, self.viscous.value), "coulomb": max(0.0, self.coulomb.value)},
-                self.key: {"inertia": max(0.0, self.inertia.value)}}
+                self.key: {"inertia": max(0.0, self.inertia.value)},
+                **({"drive": {"play": self.play.value}} if self.play else {})}
 
     def words(self, slides: bool = False) -> str:
         length, force, mass = ("m", "N", "kg") if slides else ("rad", "N m", "kg m^2")
         return (f"{self.joint}: viscous friction {self.viscous} {force} s/{length}, Coulomb friction {self.coulomb} "
                 f"{force}, apparent inertia {self.apparent} {mass}, {self.key}.inertia {self.inertia} "
-                f"kg m^2 (+-: 95 % interval); {self.rms:.2g} {force} rms unexplained")
+                f"kg m^2{f', play {self.play} rad' if self.play else ''} (+-: 95 % interval); {self.rms:.2g} "
+                f"{force} rms unexplained")
 
     def comment(self) -> str:
         return (f"identified: viscous +- {self.viscous.half:.1g}, coulomb +- {self.coulomb.half:.1g}, "
                 f"{self.key}.inertia +- {self.inertia.half:.1g} (95 %)")
 
     def data(self) -> dict[str, Any]:
-        names = ("viscous", "coulomb", "apparent", "inertia")
+        names = ("viscous", "coulomb", "apparent", "inertia", *(("play",) if self.play else ()))
         return {"joint": self.joint, "rms": self.rms, "samples": self.samples,
                 **{n: {"value": getattr(self, n).value, "interval": getattr(self, n).half} for n in names}}
 
@@ -276,16 +295,42 @@ def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int
 
 def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identified:
     """Regress the recordings. Raises Refused if the recordings hold too little motion."""
+    joint = model.mechanism.moving[number]
+    matrix, side, block = _equations(model, number, takes, lead, KERNEL_S)
+    if len(np.unique(block)) < 12:
+        raise Refused(f"{joint.name} hardly moved: {len(side)} samples are too few to fit")
+    play = None
+    if joint.drive is not None and joint.drive.servo is not None and not joint.takes_torque:
+        short = _equations(model, number, takes, lead, SHORT * KERNEL_S)
+        weight, robust = _robust(*short[:2])
+        play = _mean([_range(model, number, take, lead, robust) for take in takes], SEEN * abs(count(joint.drive)))
+        play = play if play.value > play.half else None
+    value, half, rms = _regress(matrix, side, block)
+    if play is not None:
+        plain, (value, half, rms) = value, _regress(weight[:, None] * short[0], weight * short[1], short[2])
+        half += np.abs(value - plain)  # the data choose the weights
+    rotor, viscous, coulomb = (Estimate(float(v), float(h)) for v, h in zip(value[:3], half[:3], strict=True))
+    carried = float(mass_matrix(model, takes[-1].q[-1:], rotors=False)[0, number, number])
+    gear = joint.motor.gear if joint.motor is not None else joint.drive.gear if joint.drive is not None else 1.0
+    square = gear**2
+    return Identified(joint.name, viscous, coulomb, rotor, Estimate(rotor.value + carried, rotor.half),
+                      Estimate(rotor.value / square, rotor.half / square), rms, len(side),
+                      "motor" if joint.motor is not None else "drive", play)
+
+
+def _equations(model: Model, number: int, takes: Sequence[Take], lead: float, seconds: float
+               ) -> tuple[Array, Array, NDArray[np.int64]]:
+    """Return matrix (S, K), side (S,) and blocks (S,) of the regression. seconds: width of the bump."""
     joint, use, dt = model.mechanism.moving[number], model.mechanism.board, model.dt
     assert use is not None
     full, friction = current_range(model.mechanism, joint), DrivenFriction.of([joint])
     rows, sides = [], []
     blocks: list[NDArray[np.int64]] = []
-    width = max(9, round(KERNEL_S / dt))
+    width = max(9, round(seconds / dt))
     for take in takes:
         q, rates, accelerations = (_weighted(take.q, width, n, dt) for n in (0, 1, 2))
         ampere = full * take.bus_voltage / use.bus_voltage if full else 0.0
-        fine = _weighted(take.q[:, [number]], max(5, round(FINE * width)), 1, dt)[:, 0]
+        fine = _weighted(take.q[:, [number]], max(5, round(FINE * KERNEL_S / dt)), 1, dt)[:, 0]
         moving = np.abs(fine) > RESTING * np.abs(fine).max()
         terms = np.stack([_motor_torque(joint, take, fine, dt, lead, ampere), np.where(moving, np.sign(fine), 0.0),
                           moving], axis=1)
@@ -302,17 +347,38 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
         rows.append(np.stack(columns, axis=1)[inside])
         sides.append(own[inside])
         blocks.append(np.flatnonzero(inside) // width + sum(len(t.q) for t in takes[:len(blocks)]))
-    matrix, side, block = np.concatenate(rows), np.concatenate(sides), np.concatenate(blocks)
-    if len(np.unique(block)) < 12:
-        raise Refused(f"{joint.name} hardly moved: {len(side)} samples are too few to fit")
-    value, half, rms = _regress(matrix, side, block)
-    rotor, viscous, coulomb = (Estimate(float(v), float(h)) for v, h in zip(value[:3], half[:3], strict=True))
-    carried = float(mass_matrix(model, takes[-1].q[-1:], rotors=False)[0, number, number])
-    gear = joint.motor.gear if joint.motor is not None else joint.drive.gear if joint.drive is not None else 1.0
-    square = gear**2
-    return Identified(joint.name, viscous, coulomb, rotor, Estimate(rotor.value + carried, rotor.half),
-                      Estimate(rotor.value / square, rotor.half / square), rms, len(side),
-                      "motor" if joint.motor is not None else "drive")
+    return np.concatenate(rows), np.concatenate(sides), np.concatenate(blocks)
+
+
+def _robust(matrix: Array, side: Array) -> tuple[Array, Array]:
+    """Return the weights (S,) and the solution (K,) of a fit with Cauchy's loss."""
+    plain = np.linalg.lstsq(matrix, side, rcond=None)[0]
+    scale = OUTLIER * float(np.sqrt(np.mean((side - matrix @ plain) ** 2)))
+    value = least_squares(lambda x: matrix @ x - side, plain, jac=lambda x: matrix, loss="cauchy", f_scale=scale,
+                          x_scale="jac").x
+    return 1.0 / np.sqrt(1.0 + ((side - matrix @ value) / scale) ** 2), value
+
+
+def _range(model: Model, number: int, take: Take, lead: float, value: Array) -> float:
+    """Return the range of the motor's angle over the output's, rad at the joint, in one take. value: rotor inertia,
+    viscous and dry friction."""
+    joint, dt = model.mechanism.moving[number], model.dt
+    assert joint.motor is not None
+    rotor, viscous, coulomb = value[:3]
+    q, rates, accelerations = (_weighted(take.q, max(5, round(FINE * KERNEL_S / dt)), n, dt) for n in (0, 1, 2))
+    v = rates[:, number]
+    torque = _motor_torque(joint, take, v, dt, lead)
+    left = torque - newton_euler(model, q, rates, accelerations)[:, number] - rotor * accelerations[:, number]
+    left = np.where(np.abs(v) > RESTING * np.abs(v).max(), left - viscous * v - coulomb * np.sign(v), 0.0)
+    damping = viscous + (joint.motor.K * joint.motor.gear) ** 2 / joint.motor.R
+    kept = np.exp(-dt * damping / rotor)
+    return float(np.ptp(np.cumsum(lfilter([1.0 - kept], [1.0, -kept], left / damping)) * dt))
+
+
+def _mean(values: Sequence[float], doubt: float) -> Estimate:
+    """Return the mean with Student's interval, which is widened by an error common to all values."""
+    half = student.ppf(0.5 + 0.5 * LEVEL, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
+    return Estimate(float(np.mean(values)), float(half) + doubt)
 
 
 def _weighted(x: Array, width: int, derivative: int, dt: float) -> Array:

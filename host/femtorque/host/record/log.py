@@ -285,6 +285,8 @@ def _facts(configuration: Configuration, j: int) -> list[float | None]:
         count, age = abs(count_of(drive)), BUS_AGE / configuration.rate_hz
     wire = family_of(drive.type).wire if drive is not None else None
     play = wire.play / drive.gear if drive is not None and wire is not None else 0.0
+    if drive is not None and drive.servo is not None and drive.servo.play is not None:
+        play = drive.servo.play
     ku, kv = (joint.gains.ku, joint.gains.kv) if configuration.source else (math.nan, math.nan)
     values = (ku, kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
               joint.friction.coulomb, age, play, configuration.ages[j] if configuration.ages else 0.0)

@@ -462,8 +462,8 @@ class Findings:
         names, worst = ", ".join(t.joint for t in loose), max(t.worst for t in loose)
         play = max(float(self.run.facts["play"][self.run.joints.index(t.joint)]) for t in loose)
         return [f"Errors at {names}, of {measure(worst, 'rad')} at most, are within the play of a servo's gear, "
-                f"{measure(play, 'rad')} as measured at one servo: the motor turns through the play before the joint "
-                "follows."]
+                f"{measure(play, 'rad')} by the file or as measured at one servo: the motor turns through the play "
+                "before the joint follows."]
 
     @cached_property
     def within_play(self) -> set[str]:
