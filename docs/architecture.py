@@ -1,19 +1,14 @@
-"""Makes docs/architecture.svg and the list of rooms in docs/architecture.md: `python docs/architecture.py`. A room is a
-package or module directly below codegen, host or hil (the houses), drawn above all rooms that it imports. Arrows for
-indirect imports are left out. A test compares both files with this script's output."""
+"""Makes docs/architecture.svg from the imports of the code: `python docs/architecture.py`. A room is a package or
+module directly below codegen, host or hil (the houses), drawn above all rooms that it imports. Arrows for indirect
+imports are left out. A test compares the picture with this script's output."""
 
 import ast
-import sys
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
-
-from links import filled  # noqa: E402
-
-PICTURE, PAGE = ROOT / "docs" / "architecture.svg", ROOT / "docs" / "architecture.md"
+PICTURE = ROOT / "docs" / "architecture.svg"
 HOUSES = ("codegen", "host", "hil")  # packages of femtorque; each may import the packages to its left
 WIDTH, HEIGHT, GAP, RISE, MARGIN = 128, 40, 20, 86, 30  # sizes of a room and distances between rooms, pixels
 
@@ -150,26 +145,9 @@ def svg() -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def summary(name: str) -> str:
-    """Return the first paragraph of a room's docstring."""
-    text = ast.get_docstring(ast.parse(modules()[f"femtorque.{name}"].read_text(encoding="utf-8"))) or ""
-    return " ".join(text.split("\n\n")[0].split())
-
-
-def page() -> str:
-    """Return the page with the list of all rooms. The highest floors come first."""
-    level = floors(uses())
-    rooms = "\n".join(f"**{name}/**\n\n" + "".join(
-        f"- `{r.split('.')[1]}`: {summary(r)}\n"
-        for r in sorted((r for r in level if house(r) == name), key=lambda r: (-level[r], r)))
-        for name in reversed(HOUSES))
-    return filled(PAGE, {"rooms": rooms})
-
-
 def main() -> None:
-    for path, text in ((PICTURE, svg()), (PAGE, page())):
-        path.write_text(text, encoding="utf-8", newline="\n")
-        print(path.relative_to(ROOT).as_posix())
+    PICTURE.write_text(svg(), encoding="utf-8", newline="\n")
+    print(PICTURE.relative_to(ROOT).as_posix())
 
 
 if __name__ == "__main__":

@@ -25,14 +25,14 @@ from femtorque.codegen.board.voltage_levels import bears  # noqa: E402
 from femtorque.codegen.control.constants import BUS_HIGH, BUS_LOW, FOLLOWING_S, HOST_LOST, STOP_S  # noqa: E402
 from femtorque.codegen.control.drives import SILENT_S, SILENT_TICKS  # noqa: E402
 from femtorque.codegen.control.park import SAGS_S  # noqa: E402
-from femtorque.codegen.drive import DATA_BITRATES, DRIVES, FAMILIES, Wire, bus_load  # noqa: E402
+from femtorque.codegen.drive import DATA_BITRATES, DRIVES, FAMILIES, DriveType, Wire, bus_load  # noqa: E402
 from femtorque.codegen.drive.budget import servo_load  # noqa: E402
 from femtorque.codegen.drive.catalogue import CATALOGUE, SERVOS  # noqa: E402
 from femtorque.codegen.drive.family import Family  # noqa: E402
 from femtorque.codegen.emit.blink import PATTERNS, WORDS  # noqa: E402
 from femtorque.codegen.mechanism import MOTORS, Control, Safety  # noqa: E402
 from femtorque.codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
-from femtorque.codegen.wire import codec, messages  # noqa: E402
+from femtorque.codegen.wire import messages  # noqa: E402
 from femtorque.codegen.wire.in_words import class_of  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "docs"))
@@ -97,11 +97,8 @@ def drives() -> dict[str, str]:
                    + _listed([family.title for family in on_can if not family.torque_known])
                    + "\n- the range of the position of "
                    + _listed([family.title for family in on_can if not family.position_known]) + "\n",
-        "ranges": table(("type", "position, rad", "velocity, rad/s", "torque, N m", "kp", "kd", "rotor, kg m²",
-                         "CAN FD"), [
-            (f"`{d.name}`", f"{d.position:g}", f"{d.velocity:g}", f"{d.torque:g}", f"{d.kp:g}", f"{d.kd:g}",
-             f"{d.inertia:g}" if d.inertia else "", "yes" if d.fd else "no") for d in CATALOGUE])
-        + "\nOther sources:\n\n" + sources([(d.name, d.note) for d in CATALOGUE]),
+        "ranges": "".join(_ranges(*same) for same in dict.fromkeys(map(_constants, CATALOGUE)))
+        + "Other sources:\n\n" + sources([(d.name, d.note) for d in CATALOGUE]),
         "bus_loads": _bus_loads(),
         "bits": _bits(),
         "feetech": _servo_table("feetech"),
@@ -114,6 +111,19 @@ def drives() -> dict[str, str]:
 def _families() -> list[Family]:
     """Return all families. The families that report most come first."""
     return sorted(FAMILIES.values(), key=lambda family: (family.wire is not None, family.notes.count("no")))
+
+
+def _constants(d: DriveType) -> tuple[Any, ...]:
+    """Return the properties that most drives of a family share."""
+    return d.family, d.position, d.kp, d.kd, d.fd
+
+
+def _ranges(family: str, position: float, kp: float, kd: float, fd: bool) -> str:
+    """Return the table of the drives that share these properties."""
+    return (f"{FAMILIES[family].title}, {'CAN FD' if fd else 'classic CAN'}: position {position:g} rad, kp {kp:g}, "
+            f"kd {kd:g}\n\n" + table(("type", "velocity, rad/s", "torque, N m", "rotor, kg m²"), [
+                (f"`{d.name}`", f"{d.velocity:g}", f"{d.torque:g}", f"{d.inertia:g}" if d.inertia else "")
+                for d in CATALOGUE if _constants(d) == (family, position, kp, kd, fd)]) + "\n")
 
 
 def _bus_loads() -> str:
@@ -263,7 +273,9 @@ def boards() -> dict[str, str]:
     """Return the tables of the boot loaders and LED patterns, and a section for every board file."""
     return {"loaders": table(("board", "ROM listens at the link", "other pins of ROM (TX, RX)", "`flash` starts it"), [
                 (f"`{name}`", *_loader(load_board(name))) for name in board_names()]),
-            "led": table(("state", "LED"), [(f"`{name}`", WORDS[pattern]) for name, pattern in PATTERNS.items()]),
+            "led": table(("state", "LED"), [
+                (", ".join(f"`{name}`" for name, of in PATTERNS.items() if of == pattern), WORDS[pattern])
+                for pattern in dict.fromkeys(PATTERNS.values())]),
             "boards": "\n".join(_board(name) for name in board_names())}
 
 
@@ -376,13 +388,10 @@ def motors() -> dict[str, str]:
     def known(value: float | None) -> str:
         return "" if value is None or math.isinf(value) else f"{value:.3g}"
 
-    rows = [(f"`{sold.name}`", sold.what, f"{sold.volts:g}",
-             *(f"{x:.3g}" for x in (sold.R, 1e3 * sold.L, 1e3 * sold.K)), known(sold.inertia), f"{sold.gear:g}",
-             f"{sold.efficiency:.0%}", known(sold.torque), known(sold.continuous), known(sold.thermal_s),
-             sold.counts or "") for sold in MOTORS]
-    return {"motors": table(("name", "type", "V", "R, ohm", "L, mH", "K, mN m/A", "rotor, kg m²", "gear", "efficiency",
-                             "continuous output, N m", "continuous current, A", "winding, s",
-                             "counts per turn of the motor"), rows)
+    rows = [(f"`{sold.name}`", sold.what, f"{sold.volts:g}", f"{sold.stall(sold.volts):.3g}",
+             f"{sold.no_load(sold.volts):.3g}", known(sold.torque), known(sold.continuous)) for sold in MOTORS]
+    return {"motors": table(("name", "type", "V", "stall torque of the output, N m", "no-load speed, rad/s",
+                             "continuous output, N m", "continuous current, A"), rows)
             + "\n" + sources([(sold.name, "; ".join(filter(None, (sold.source, sold.worked_out)))) for sold in MOTORS])}
 
 
@@ -406,9 +415,7 @@ limits.
 
 """
     for message in messages.MESSAGES:
-        sizes = [codec.payload_size(message, joints) for joints in (1, 6)]
-        payload = f"{sizes[0]} bytes" if sizes[0] == sizes[1] else f"{sizes[0]} bytes of one joint, {sizes[1]} of six"
-        text += f"## {message.name}, type {message.type}, to the {message.to}\n\n{message.doc} Payload: {payload}.\n\n"
+        text += f"## {message.name}, type {message.type}, to the {message.to}\n\n{message.doc}\n\n"
         if message.fields:
             rows = [(f"`{f.name}`", f.type + ("" if f.length == 1 else f"[{f.length}]"), f.doc) for f in message.fields]
             text += table(("field", "type", "meaning"), rows) + "\n"

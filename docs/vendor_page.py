@@ -7,8 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
-from assurance.vendor.run import RESULTS, SOURCES, TABLE, clones, models  # noqa: E402
-from femtorque.hil.chip.refused_mistakes import STRICTER  # noqa: E402
+from assurance.vendor.run import RESULTS, TABLE, models  # noqa: E402
 from links import filled  # noqa: E402
 
 PAGE = ROOT / "docs" / "vendor.md"
@@ -42,12 +41,9 @@ def render() -> str:
     differ = [name for name, row in programs.items() if row["refused"] or row["found"] != row["awaited"]]
     outcome = f"Different: {', '.join(differ)}." if differ else "Nothing differs."
     return filled(PAGE, {
-        "clones": "\n".join(clones(Path("vendor"), SOURCES)) + "\n",
         "commits": "".join(f"- `{name}` {commit}\n" for name, commit in results["commits"].items()),
         "results": f"| tested properties | program, results as expected |\n|---|---|\n{rows}\n\n"
-                   f"{outcome} {PRESENT if results['models'] == models() else EARLIER}\n",
-        "stricter": "| name | refused operation |\n|---|---|\n" + "".join(
-            f"| {name} | {text} |\n" for name, text in STRICTER.items())})
+                   f"{outcome} {PRESENT if results['models'] == models() else EARLIER}\n"})
 
 
 if __name__ == "__main__":
