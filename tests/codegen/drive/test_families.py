@@ -28,9 +28,9 @@ ADAPTERS = {  # USB adapters with the names of their makers
 
 
 def naming() -> set[str]:
-    """Return the product's files outside the families' folders that contain a family's name."""
+    """Return the product's files that contain a family's name, outside the folders of families and of files of arms."""
     paths = [path for room in ROOMS for path in (ROOT / room).rglob("*")
-             if path.name.endswith(ENDINGS) and "families" not in path.relative_to(ROOT).parts]
+             if path.name.endswith(ENDINGS) and not {"families", "arms"} & {*path.relative_to(ROOT).parts}]
     names = {str(path.relative_to(ROOT)): path for path in paths}
     return {name for name, path in names.items()
             if not name.startswith(CHECKS) and NAMES.search(path.read_text(encoding="utf-8"))}

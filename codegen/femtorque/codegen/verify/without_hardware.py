@@ -37,10 +37,11 @@ def pc_words(mechanism: Mechanism) -> list[str]:
 
 
 def run_on(mechanism: Mechanism) -> dict[str, float]:
-    """Return for each joint on a servo's own loop the largest distance that the joint moves on after the PC's end, all
-    joints at one velocity, divided by this velocity, s. The goal leads by L, which makes the torque against back-EMF
-    and friction. The energy of this spring and of the motion does not grow, so the joint overshoots the goal by at most
-    sqrt(L^2 + J/k), with the stiffness k and the inertia J."""
+    """Return how far each joint on a servo's position loop moves on after the PC's end, divided by its velocity, s.
+
+    All joints move at the same constant velocity. The goal leads by L, which makes the torque against back-EMF and
+    friction. After the end the loop is a spring with the stiffness k, and the joint has the inertia J. The energy of
+    both does not grow. So the joint overshoots the goal by at most sqrt(L^2 + J/k)."""
     model = Model.of(mechanism)
     inertia = np.max(np.abs(mass_matrix(model, sample_poses(model))).sum(axis=-1), axis=0)
     found = {}

@@ -109,7 +109,7 @@ FAMILY = Family(
     ids=(1, 252),
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("dynamixel", BITRATES, packets, wire_out, "ft_dxl", PLAY),
-    settings=(  # order matters: a power loss erases the first setting; the last answer also goes to the host
+    settings=(  # order matters: a power loss erases the first written setting; the last answer also goes to the host
         Setting(Register("model", MODEL, "H"), lambda d: _own(d).model),
         Setting(Register("bus watchdog", 98, "B"),
                 lambda d: 0 if d.gain else min(math.ceil(d.watchdog / WATCHDOG_S) + 1, 127),
