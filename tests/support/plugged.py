@@ -19,7 +19,7 @@ from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board import VirtualBoard, VirtualClock
 from femtorque.hil.plant import plant_of
 from femtorque.hil.plant.selection import Plant
-from femtorque.host.link import link
+from femtorque.host.link import link, ports
 from tests.support.rig import ROOT
 
 
@@ -40,6 +40,7 @@ def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | 
         patch.setattr(link, "open_port", lambda port,
                       baud: board.plug_in() if port == board.url else opened(port, baud))
         patch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.url, description="board", vid=1)])
+        patch.setattr(ports, "served_here", lambda: ())  # a second link would run the board in two threads
         patch.setattr(sys, "stderr", Terminal(sys.stderr))
         yield board
 

@@ -232,6 +232,7 @@ def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch)
         assert (joint.motor.K, joint.friction) == (was.motor.K, was.friction)
 
 
+@pytest.mark.assure
 def test_two_passes_find_a_payload_on_an_arm_that_its_file_does_not_know(arm, types, monkeypatch):
     """The arm's masses differ from the file by 5 %, and its friction by a fifth."""
     line = LINES["Masses of the whole arm"][3]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from femtorque.codegen.common import BadInput
@@ -48,8 +49,7 @@ def test_friction_and_rotor_of_a_servo_are_found_from_its_duty_or_its_current(tm
     assert result.inertia.value == pytest.approx(joint.motor.inertia, rel=share)
 
 
-@pytest.mark.bench
-@pytest.mark.parametrize("play", [0.0, 0.006, 0.017, 0.034])
+@pytest.mark.parametrize("play", [0.017, *(pytest.param(x, marks=pytest.mark.bench) for x in (0.0, 0.006, 0.034))])
 def test_the_play_of_a_servos_gear_is_found_and_written_and_its_friction_is_not_mistaken(tmp_path, play):
     """Two counts of the encoder are 3 mrad. Friction and rotor are those of the motor's side."""
     truth = two_servos(tmp_path)
@@ -64,6 +64,30 @@ def test_the_play_of_a_servos_gear_is_found_and_written_and_its_friction_is_not_
             set_joint(tmp_path / "arm.toml", name, result.values(), "", beside(truth, name))
             written = {j.name: j.drive for j in load_mechanism(tmp_path / "arm.toml").moving}[name]
             assert written.servo.play == pytest.approx(result.play.value, rel=1e-3)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize(("stiffer", "play", "rattles"), [(1.0, 0.034, False), (3.0, 0.017, False), (3.0, 0.034, True),
+                                                          (6.0, 0.0, False), (6.0, 0.017, True)])
+def test_only_gains_stiffer_than_those_that_init_chooses_let_a_joint_rattle_in_its_play(tmp_path, stiffer, play,
+                                                                                        rattles):
+    """kv rises with the root of ku, for the same damping. The joints bear no weight."""
+    arm = two_servos(tmp_path)
+    arm = replace(arm, name=f"stiff_{stiffer:g}", joints=tuple(
+        replace(j, gains=replace(j.gains, ku=stiffer * j.gains.ku, kv=stiffer**0.5 * j.gains.kv)) for j in arm.joints))
+    with plugged_in(arm, BacklashPlant(arm, play)), Board.connect("auto", arm) as board:
+        session, seen = board.session, []
+        session.wait(lambda: flag(session.status, "HOMED"), 2.0, "its servos have not said where they are")
+        board.arm()
+        board.approach([0.3, 0.6])
+        until = session.clock.now() + 2.0
+        while session.clock.now() < until:
+            session.pump()
+            session.clock.sleep(0.01)
+            seen.append(board.positions)
+    moved = np.ptp(seen[100:], axis=0)
+    print(moved)
+    assert bool(moved.max() > 0.9 * play > 0.0) == rattles
 
 
 @pytest.mark.bench
