@@ -146,23 +146,30 @@ def test_intervals_hold_the_truth_where_duties_swing_by_the_counts_of_encoders(r
     assert left < (1.01 if right else 0.8)
 
 
-def pulled(unknowns, truth, seed, cable):
-    """Return a recording of the arm whose first joint also pulls a cable: N m."""
+def pulled(unknowns, truth, seed, joint, more):
+    """Return a recording of the arm with a torque more(position, direction) at one joint, as a fraction of its
+    effort."""
     take = played(unknowns, truth, 10.0, seed, 1e-3)
-    t, duty = take.given[0]
-    motor, volts = truth.streamed[0].motor, take.volts[0]
-    more = cable * np.sin(3.0 * take.positions[:, 0]) * motor.R / (motor.K * motor.gear * volts) * motor.sign
-    return replace(take, given=take.given | {0: (t, duty + more)})
+    t, duty = take.given[joint]
+    (t, duty), q = take.given[joint], take.positions[:, joint]
+    motor, effort = truth.streamed[joint].motor, truth.streamed[joint].limits.effort
+    added = effort * more(q, np.sign(np.gradient(q))) * motor.sign * motor.R / (motor.K * motor.gear * take.volts[0])
+    return replace(take, given=take.given | {joint: (t, duty + added)})
 
 
-def test_a_joint_whose_model_lacks_a_load_is_named_and_no_other():
+@pytest.mark.parametrize("cause, more", [
+    ("", lambda q, way: 0.0 * q), ("a load", lambda q, way: 0.05 * np.sin(3.0 * q)),
+    ("cogging", lambda q, way: 0.05 * np.sin(42.0 * q)),
+    ("play", lambda q, way: 0.05 * way * (1.0 + np.sin(3.0 * q)))])
+def test_a_joint_whose_model_lacks_a_torque_is_named_with_the_cause_and_no_other(cause, more):
     truth = rig.three_link()
     unknowns = Unknowns.of(truth)
     given = base_columns(unknowns, np.array([(j.start - 1.0, j.start + 1.0) for j in truth.streamed]))
-    for cable, factor in ((0.0, 1.0), (0.3, 2.0)):
-        found = fit(unknowns, [pulled(unknowns, truth, seed, cable) for seed in range(3)], *given)
-        assert [one.cause != "" for one in found.misfits] == [cable > 0.0, False, False]
-        assert found.misfits[0].factor == 1.0 if cable == 0.0 else found.misfits[0].factor > factor
+    for joint in range(3):
+        found = fit(unknowns, [pulled(unknowns, truth, 10 * joint + k, joint, more) for k in range(2)], *given)
+        assert [one.cause != "" for one in found.misfits] == [bool(cause) and j == joint for j in range(3)]
+        one = found.misfits[joint]
+        assert one.cause.startswith(cause) and (one.factor > 1.5 if cause else one.factor == 1.0)
 
 
 def test_masses_of_a_file_are_replaced_by_those_found():

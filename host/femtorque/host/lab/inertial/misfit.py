@@ -8,6 +8,8 @@ number of equations that count as one.
 If the model fits, no function of position and direction explains the residual. `_forms` gives functions that the
 regressor lacks. For K functions, the explained variance divided by the chance variance is about chi^2. The root of
 chi^2 / K widens the intervals (Birge, Phys. Rev. 40(2), 1932). The functions with the largest ratio name a cause.
+Cogging returns many times a turn, and its number of periods is unknown. So the test takes the number that explains
+most, and divides the probability of chance by the count of numbers.
 """
 
 from dataclasses import dataclass
@@ -22,8 +24,9 @@ from femtorque.host.lab.inertial.recording import WINDOW, Equations
 LAGS = 2.0  # windows: the residual is not alike over longer times
 SURE = 0.001  # probability that chance alone exceeds the threshold
 HARMONICS = 3  # of a position, for loads that return with it
+COGS = range(8, 257)  # possible periods of cogging in a turn of the joint
 CAUSES = {"direction": "play or friction that depends on the position", "position": "a load that the file does not "
-          "have: a cable, a spring, or cogging"}
+          "have: a cable or a spring", "cogging": "cogging or the teeth of a gear"}
 
 
 @dataclass(frozen=True)
@@ -45,17 +48,26 @@ def misfit(rows: Equations, joint: int, error: Array, columns: NDArray[np.int64]
     use = rows.counts[:, joint]
     if use.sum() < 2.0 * WINDOW / rows.period:
         return Misfit(WINDOW / rows.period)
-    spectrum, size = _spectrum(np.where(use, error, 0.0), use, round(LAGS * WINDOW / rows.period))
+    error, lags = np.where(use, error, 0.0), round(LAGS * WINDOW / rows.period)
     own = np.where(use[:, None], np.column_stack([rows.matrix[:, joint][:, columns], rows.late[:, joint]]), 0.0)
     fitted = _orthogonal(own)
-    alike = _mean(fitted, spectrum, size)
-    of = {name: _orthogonal(np.where(use[:, None], form, 0.0), fitted) for name, form in _forms(rows, joint).items()}
-    explained = {name: float(np.sum((Q.T @ np.where(use, error, 0.0)) ** 2)) / max(_mean(Q, spectrum, size), 1e-300)
-                 / max(float(np.mean(error[use] ** 2)), 1e-300) for name, Q in of.items()}
-    worst = max(of, key=lambda name: explained[name] / chi2.isf(SURE, of[name].shape[1]))
-    ratio, count = explained[worst], of[worst].shape[1]
-    cause = CAUSES[worst] if ratio > chi2.isf(SURE, count) else ""
-    return Misfit(max(alike, 1.0), float(np.sqrt(max(ratio / count, 1.0))) if cause else 1.0, cause)
+    alike = _mean(fitted, *_spectrum(error, use, lags))
+    forms = _forms(rows, joint) | {"cogging": _cogging(rows, joint, error)}
+    of = {name: _orthogonal(np.where(use[:, None], form, 0.0), fitted) for name, form in forms.items()}
+    ratios = {name: _ratio(Q, error, error, use, lags) for name, Q in of.items()}
+    # the explained part may not count as noise
+    sure = {name: _ratio(Q, error, np.where(use, error - Q @ (Q.T @ error), 0.0), use, lags) for name, Q in of.items()}
+    chance = {name: chi2.isf(SURE / (len(COGS) if name == "cogging" else 1), Q.shape[1]) for name, Q in of.items()}
+    worst = max(of, key=lambda name: sure[name] / chance[name])
+    cause = CAUSES[worst] if sure[worst] > chance[worst] else ""
+    factor = float(np.sqrt(max(ratios[worst] / of[worst].shape[1], 1.0))) if cause else 1.0
+    return Misfit(max(alike, 1.0), factor, cause)
+
+
+def _ratio(Q: Array, error: Array, noise: Array, use: NDArray[np.bool_], lags: int) -> float:
+    """Return the square of a residual (N,) along a basis (N, K) over the mean square of noise (N,) along the basis."""
+    chance = _mean(Q, *_spectrum(noise, use, lags)) * float(np.mean(noise[use] ** 2))
+    return float(np.sum((Q.T @ error) ** 2)) / max(chance, 1e-300)
 
 
 def _forms(rows: Equations, joint: int) -> dict[str, Array]:
@@ -64,6 +76,14 @@ def _forms(rows: Equations, joint: int) -> dict[str, Array]:
     waves = np.hstack([np.cos(angle), np.sin(angle)])
     way = np.sign(np.gradient(rows.positions[:, joint]))[:, None]
     return {"position": waves, "direction": way * waves}
+
+
+def _cogging(rows: Equations, joint: int, error: Array) -> Array:
+    """Return cosine and sine (N, 2) of the number of periods in a turn that explains most of a residual (N,)."""
+    turned = np.exp(1j * rows.positions[:, joint, None])
+    waves = np.cumprod(np.broadcast_to(turned, (len(turned), COGS.stop - 1)), axis=1)[:, COGS.start - 1:]
+    best = waves[:, int(np.argmax(np.abs(error @ waves)))]
+    return np.column_stack([best.real, best.imag])
 
 
 def _spectrum(error: Array, use: NDArray[np.bool_], lags: int) -> tuple[Array, int]:
