@@ -53,6 +53,12 @@ ROBOTS = {
     "yam": Robot("i2rt-robotics/i2rt", "5d47b358bafb30c65e397f2ece506550a0db4594",
                  "i2rt/robot_models/arm/yam/yam.urdf",
                  (CHANNELS, (*CAN, "damiao-4340"))),
+    "rebot": Robot("Seeed-Projects/reBot-Isaacsim", "705baae7e108a84daa78c4fc5aa73f15d356b800",
+                   "urdf/00-arm-rs_asm-v3/urdf/00-arm-rs_asm-v3.urdf", (CHANNELS, (*CAN, "robstride-06"))),
+    # one of the two arms on the wheeled base
+    "xlerobot": Robot("task-proxemics/XLeRobot", "6670d7db14adca0fab167bb569f160d7ba4672ec",
+                      "simulation/Maniskill/assets/xlerobot/xlerobot.urdf",
+                      ((*CHANNELS, "--chain", "Base:Moving_Jaw"),)),
 }
 
 
@@ -90,6 +96,20 @@ def way_of(joint: Joint) -> float:
     step = STEP[joint.type == "prismatic"]
     up, down = (min(step, 0.8 * room) for room in (joint.limits.upper - joint.start, joint.start - joint.limits.lower))
     return joint.start + up if up >= down else joint.start - down
+
+
+def test_a_urdf_comes_from_its_commit_and_a_missing_one_skips_the_test(tmp_path: Path,
+                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of this PC stands in for GitHub."""
+    robot = ROBOTS["scara"]
+    place = tmp_path / "raw" / robot.repository / robot.commit / robot.path
+    place.parent.mkdir(parents=True)
+    place.write_text("<robot/>")
+    monkeypatch.delenv("FEMTORQUE_URDFS", raising=False)
+    monkeypatch.setattr(f"{__name__}.RAW", (tmp_path / "raw").as_uri())
+    assert urdf_of(robot, tmp_path) == tmp_path / "scara.urdf" and (tmp_path / "scara.urdf").read_text() == "<robot/>"
+    with pytest.raises(pytest.skip.Exception, match="piper.* cannot be loaded"):
+        urdf_of(ROBOTS["piper"], tmp_path)
 
 
 @pytest.mark.parametrize(("name", "number"), [(name, k) for name, one in ROBOTS.items()
