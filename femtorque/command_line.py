@@ -102,7 +102,8 @@ ONCE = {"--scenario": "scenario NAME", "--serve": "serve MECH --port PORT", "--b
         "--board": "pil MECH TRAJ --port PORT", "-b": "pil MECH TRAJ --port PORT"}
 
 
-WAITS = {"check": "checking", "elements": "assembling", "plan": "planning", "torque": "computing", "plot": "drawing"}
+WAITS = {"check": "checking", "elements": "assembling", "plan": "planning", "torque": "computing", "plot": "drawing",
+         "verify": "verifying"}
 
 
 class Verb(TyperCommand):

@@ -153,6 +153,8 @@ def serve(
 
     Every verb with --port accepts this board as --port socket://localhost:PORT or --port unix:PATH. If a PC is the
     board, its program runs with virtual drives at a Unix socket, which --port auto finds."""
+    if sys.stderr.isatty():  # before the imports, which take a second
+        print(f"building the board of {mech}", file=sys.stderr, flush=True)
     need("unicorn")
     from femtorque.codegen.board import on_pc
     from femtorque.hil.play import Sliced, serve_board, taped
@@ -175,8 +177,6 @@ def serve(
         if sys.stderr.isatty():
             print(f"In another terminal: femtorque home {mech} --port {address}", file=sys.stderr)
 
-    if sys.stderr.isatty():
-        print("building the image", file=sys.stderr)
     with Interrupts().on_ctrl_c() as interrupts:
         ticks = run(mechanism, at, tell, lambda: interrupts.count > 0, feedforward=feedforward, pil=pil)
     return Answer({"ticks": ticks}, f"{ticks} ticks")
