@@ -12,7 +12,7 @@ from femtorque.hil.bus import Adapter, Frame
 
 
 class UsbCan(ABC):
-    """An adapter on a CAN bus. send: called with bytes for the program. refused: what the program sent wrongly."""
+    """An adapter on a CAN bus. send: called with bytes for the program. refused: wrong messages of the program."""
 
     on = False
 
@@ -38,7 +38,7 @@ class UsbCan(ABC):
 
     @abstractmethod
     def heard(self, part: bytes) -> Frame | None:
-        """Obey a message. Return its frame, if it has one."""
+        """Obey a message. Return the message's frame, or None."""
 
     @abstractmethod
     def told(self, frame: Frame) -> bytes:
@@ -81,7 +81,7 @@ class Fdcanusb(UsbCan):
 
 
 class DamiaoUsb(UsbCan):
-    """Damiao's adapter. It also reports each frame that it has sent. number: of the bit rate, 0 for 1 Mbit/s."""
+    """Damiao's adapter, which also reports each sent frame. number: number of the bit rate, 0 for 1 Mbit/s."""
 
     number: int | None = None
     _OUT = struct.Struct("<2sBBIIBIBBBB8sB")  # head, length, 3, count, interval, ext, id, rtr, dlc, 0, 0, data, crc

@@ -80,9 +80,9 @@ class HostEnd:
 
 
 class Terminal(TerminalPort):
-    """A serial adapter between program and bus, with the interface of a socket. The system takes a short time for bytes
-    of a terminal, and more when the computer is busy. Each call waits until the system has passed the bytes on. The
-    program is in no call of its terminal then, because the program waits for its next tick."""
+    """A serial adapter between program and bus, with the interface of a socket. The system takes a short time to pass
+    bytes of a terminal on. Each call waits for the system. Meanwhile the program waits for its next tick, and does not
+    use the terminal."""
 
     def recv(self, size: int) -> bytes:
         """Write a mark behind the program's bytes, and return the bytes before this mark."""
