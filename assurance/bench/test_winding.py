@@ -20,8 +20,9 @@ STEP, MINUTES = 0.5, (0.5, 5, 15, 120)  # s
 
 
 def torques(load: float, housing: float) -> np.ndarray:
-    """Return the relative errors of the torque, (3, minutes): R of the file; R corrected by the counted heat as if 1
-    meant HOT; by the part of this heat that is the winding's over its housing. load: of the continuous current."""
+    """Return the relative errors of the torque (3, minutes). The first row has the file's R. The second row has an R
+    that the counted heat corrects, as if a heat of 1 meant HOT. The third row has only the winding's part of this
+    correction. load: fraction of the continuous current. housing: thermal resistance of the housing, K/W."""
     sold = motors.named("faulhaber-3863-024cr")
     assert sold.continuous is not None and sold.thermal_s == WINDING_S
     winding, case, heat, errors = COLD, COLD, 0.0, []

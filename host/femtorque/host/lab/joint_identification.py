@@ -21,12 +21,12 @@ Integration by parts moves the derivatives to the bump: the integral of phi qdd 
 covariance that allows dependence within blocks as long as one bump (Liang and Zeger, Biometrika 73, 1986), and
 Student's t for the number of blocks.
 
-The encoder of a servo measures the output. In the play (backlash) of the gear, the motor turns faster than the output
-by u, and the residual r of the equation gives u:
+The encoder of a servo measures the output. While the motor crosses the play (backlash) of the gear, its speed exceeds
+the output's speed by u. The residual r of the equation gives u:
 
     J N^2 u' + (D + K^2 N^2 / R) u = r
 
-The integral of u in one take ranges over the play. Rows in which the motor crosses the play are outliers of the
+The range of the integral of u in one take is the play. Rows in which the motor crosses the play are outliers of the
 regression, so a robust fit (Cauchy's loss) with a shorter bump gives J, D and f_c first. If
 a play is seen, the rows have the weights of this fit.
 
