@@ -20,7 +20,7 @@ def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     for name in RUNS:
         arm = Mechanism.load(ARMS / f"{name}.toml")
-        if arm.board.use == "compute":  # drives no motors
+        if arm.board and arm.board.use == "compute":  # drives no motors
             arm = replace(arm, board=replace(arm.board, use="f405rg-6"))
         log = OUT / f"{name}.mcap"
         with virtual_board(arm) as board:
