@@ -334,7 +334,7 @@ def faults() -> dict[str, str]:
         "host_lost": _host_lost(Control().host_timeout_s),
         "states": table(("state", "number", "meaning"), [
             (name, number, doc) for name, (number, doc) in messages.STATES.items()]),
-        "faults": table(("fault", "number", "class", "meaning", "detected", "remedy"), [
+        "faults": table(("fault", "number", "class", "meaning", "detected, if not in the same tick", "remedy"), [
             (name, number, class_of(name), meaning, _found(Safety()).get(name, "at start"), mend)
             for name, (number, meaning, mend) in messages.FAULTS.items() if number]),
         "refusals": table(("refusal", "number", "meaning", "remedy"), [
@@ -354,7 +354,7 @@ HOST_LOST.
 
 def _found(safety: Safety) -> dict[str, str]:
     """Return the time at which the board detects each fault, except for faults that occur only at start."""
-    tick, slow = "in the same tick", "between two ticks"
+    tick, slow = "", "between two ticks"  # the page says that an empty cell is the same tick
     return {
         "CLOCK": "at start; if the crystal stops later, by a reset",
         "CODE": "at start, and continuously while running",
@@ -365,8 +365,8 @@ def _found(safety: Safety) -> dict[str, str]:
         "OVER_CURRENT": "in the current loop", "CURRENT_SENSOR": tick, "CURRENT_SIGN": "in the current loop",
         "CURRENT_LOOP": "in the current loop",
         "LOW_SUPPLY": f"after {SAGS_S:g} s below `supply_v` of [safety.park]; the arm first brakes along its path",
-        "UNDER_VOLTAGE": f"{tick}, below {BUS_LOW:.0%} of `bus_voltage`",
-        "OVER_VOLTAGE": f"{tick}, above {BUS_HIGH:.0%} of `bus_voltage`, or above what the board can measure",
+        "UNDER_VOLTAGE": f"below {BUS_LOW:.0%} of `bus_voltage`",
+        "OVER_VOLTAGE": f"above {BUS_HIGH:.0%} of `bus_voltage`, or above what the board can measure",
         "FOLLOWING": f"after {FOLLOWING_S:g} s with too large an error",
         "ENCODER_STUCK": f"after `stuck_s` ({safety.stuck_s:g} s) without a count",
         "OVER_TEMPERATURE": f"{slow}, above `temperature_max` ({safety.temperature_max:g} deg C)",
