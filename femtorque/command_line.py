@@ -110,6 +110,13 @@ class Verb(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         return _unchecked_where_unused(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            error.ctx = error.ctx or ctx  # click gives no context if an option's value is missing
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         """Run the verb. On a terminal, show a spinner if the verb prints nothing until its end."""
         if self.name not in WAITS or not sys.stderr.isatty():
@@ -286,7 +293,6 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, BadInput):
         return str(error), 2
     if isinstance(error, UsageError):
-        # click gives no context if an option's value is missing
         asked = error.ctx.command_path if error.ctx else "femtorque"
         said = error.format_message().rstrip(".")
         for theirs, ours in PLAIN.items():

@@ -58,7 +58,7 @@ def test_version():
      "x.xyz: figure: must end in one of .png, .svg, .pdf"),
     (["plan", MECHANISM, "absent.toml", "-o", "/tmp/x.csv", "--figure", "x.xyz"], "x.xyz: figure: must end in one of"),
     (["torque", MECHANISM, MOTION, "-o", "/tmp/x.csv", "--wrench", "hand", "1"],
-     "'--wrench' requires 7 arguments; try `femtorque --help`"),
+     "'--wrench' requires 7 arguments; try `femtorque torque --help`"),
     (["verify", MECHANISM, "--report", "absent/x.html"],
      "absent/x.html: report: cannot be written: there is no folder absent"),
     (["torque", MECHANISM, MECHANISM, "-o", "/tmp/x.csv"], MECHANISM),
