@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from femtorque.codegen.board import adapter_times
 from femtorque.codegen.common import Refused
 from femtorque.codegen.control.drives import loop_gain
 from femtorque.codegen.drive import family_of
@@ -67,6 +68,20 @@ def test_servos_with_their_own_loops_follow_a_motion_and_keep_their_stored_gains
                 assert d.get(D) == 0 and d.stored[D] == 32
             else:
                 assert d.get(x.D_GAIN, 4) == 0 and d.get(x.P_GAIN, 2) == loop_gain(joint)
+
+
+def test_an_adapter_whose_delay_varies_keeps_the_order_of_the_servos_bytes():
+    """A Dynamixel's answer comes in several parts. The times are those of an adapter that nobody has measured."""
+    koch = replace(load_mechanism(ARMS / "koch.toml"), name="pc_koch")
+    with stepped(koch, *adapter_times(koch).values()) as (board, session):
+        board.run(3.0)
+        session.pump()
+        lost = session.drives.lost
+        board.run(1.0)
+        session.pump()
+        assert session.drives.lost == lost
+        armed(board, session)
+        assert settle(board, session, 1.0) == "HOLD"
 
 
 @pytest.mark.parametrize("after, servo", [

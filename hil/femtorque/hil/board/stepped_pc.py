@@ -35,6 +35,7 @@ CLASSIC, FD = struct.Struct("=IB3x8s"), struct.Struct("=IBBxx64s")  # struct can
 TIME = struct.Struct("=Q")  # ns
 MARK = bytes.fromhex("7d1c9e55b04a63f28e2f90c6417ba8d3")  # bytes that no adapter sends
 NO_TIME = Times()
+SPACE = 1e-9  # least time between two frames that leave an adapter, s
 HANG = 20.0  # s in which the program must answer
 
 
@@ -135,14 +136,15 @@ SLCAN: Dialect = ("slcan", Gateway)
 
 class SteppedPc(Bench):
     """The program of a PC, its drives and the arm. times: times of every adapter. In each direction a frame takes half
-    of the delay plus a random time of up to half of the jitter. late: delay of the next granted time, s. serial: the
-    protocol of serial adapters, whose bytes pass terminals of this computer. path: Unix socket of the program's port
-    for other programs. Without a path, `plug_in` returns the host's end."""
+    of the delay plus a random time of up to half of the jitter. An adapter keeps the order of its frames. late: delay
+    of the next granted time, s. serial: the protocol of serial adapters, whose bytes pass terminals of this computer.
+    path: Unix socket of the program's port for other programs. Without a path, `plug_in` returns the host's end."""
 
     def __init__(self, program: Path, mechanism: Mechanism, plant: Driven, times: Times = NO_TIME,
                  serial: Dialect | None = None, path: Path | None = None) -> None:
         self.times, self.late, self._serial = times, 0.0, serial
         self._random = random.Random(1)
+        self._leaves: dict[tuple[str, str], float] = {}  # time of the last frame of each adapter and direction, s
         self._ends: dict[str, socket.socket | Terminal] = {}
         self._theirs: dict[str, socket.socket] = {}
         self._nodes: dict[str, Adapter | Speaks] = {}
@@ -193,9 +195,12 @@ class SteppedPc(Bench):
             self._nodes[name] = adapter
             adapter.hear(lambda frame: back(to_record(frame)))
 
-    def _after(self) -> float:
-        """Return the time of one direction of an adapter, s."""
-        return 0.5 * (self.times.delay + self._random.random() * self.times.jitter)
+    def _after(self, name: str, way: str) -> float:
+        """Return the time from now until a frame leaves an adapter, s. The frame does not overtake the last frame."""
+        now = self.clock.seconds
+        leaves = now + 0.5 * (self.times.delay + self._random.random() * self.times.jitter)
+        self._leaves[name, way] = max(leaves, self._leaves.get((name, way), 0.0) + SPACE)
+        return self._leaves[name, way] - now
 
     def _back(self, name: str, data: bytes) -> None:
         """Pass bytes or a record to the program, when the adapter has them."""
@@ -203,7 +208,7 @@ class SteppedPc(Bench):
         if self.times == NO_TIME:
             self._give(end, data)
         else:
-            self.clock.after(self._after(), partial(self._give, end, data))
+            self.clock.after(self._after(name, "back"), partial(self._give, end, data))
 
     @staticmethod
     def _give(end: socket.socket | Terminal | None, data: bytes) -> None:
@@ -225,7 +230,7 @@ class SteppedPc(Bench):
         if self.times == NO_TIME:
             act()
         else:
-            self.clock.after(self._after(), act)
+            self.clock.after(self._after(name, "out"), act)
 
     def _collect(self) -> None:
         for name in self._ends:
