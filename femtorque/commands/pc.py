@@ -83,8 +83,8 @@ def _places(mechanism: Mechanism, bus: Iterable[str], wire: Iterable[str]) -> li
         for item in items:
             name, _, where = item.partition("=")
             if name not in own or not where:
-                raise BadInput("command line", option, item, f"must be NAME=ADAPTER of {', '.join(own) or 'no bus'}",
-                               hint(name, own, "buses") if own else "")
+                raise BadInput("command line", option, item, f"must be NAME=ADAPTER of {', '.join(own)}" if own else "fits no bus of the file",
+                               hint(name, own, "buses") if own else f"use {'--bus' if wires else '--wire'}")
             found[name] = where
     if missing := [name for name in used if name not in found]:
         option = "--wire" if used[missing[0]].kind in WIRES else "--bus"
@@ -116,8 +116,8 @@ def latency(
     mechanism = load_mechanism(mech)
     places = _places(mechanism, bus or (), wire or ())
     done = subprocess.run([program_for_pc(mechanism), f"latency={rounds}", *places], stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise Refused("the adapters could not be opened, see above")
+    if done.returncode or not done.stdout:
+        raise Refused("the adapters could not be opened, see above; `femtorque ports --buses` lists them")
     names, loads = list(used_buses(mechanism)), {one.bus.name: one.load for one in bus_loads(mechanism, refused=False)}
     found, words = {}, []
     for line in done.stdout.splitlines():

@@ -34,6 +34,7 @@ Resume = Annotated[int, typer.Option(metavar="N", min=0,
 Feedforward = Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")]
 Tcp = Annotated[int, typer.Option("--port", "-p", metavar="PORT", min=0, max=65535,
                                   help="TCP port of this machine; 0: any that is free")]
+PORT = "5555"
 Served = Annotated[str, typer.Option("--port", "-p", metavar="PORT|unix:PATH",
                                      help="TCP port of this machine, 0 for any that is free; or a Unix socket, which "
                                      "only this user's programs can open")]
@@ -132,6 +133,8 @@ def _on_pc(mech: Path, mechanism: Mechanism, port: str, options: dict[str, bool]
     for option, given in options.items():
         if given:
             raise BadInput("command line", option, None, "needs a chip", f"another [board] use in {mech}")
+    if port != PORT and not port.startswith(SCHEME):
+        raise BadInput("command line", "--port", port, "must be unix:PATH, since the board is a PC", "leave it out")
     path = path_of(port) if port.startswith(SCHEME) else served_folder() / f"{mechanism.name}.board"
     with Interrupts().on_ctrl_c() as interrupts:
         seconds = serve_pc(mechanism, path, partial(print, file=sys.stderr, flush=True), lambda: interrupts.count > 0)
@@ -140,7 +143,7 @@ def _on_pc(mech: Path, mechanism: Mechanism, port: str, options: dict[str, bool]
 
 def serve(
     mech: Mech,
-    port: Served = "5555",
+    port: Served = PORT,
     feedforward: Feedforward = True,
     pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil pil`, which simulates the "
                                                     "arm")] = False,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from femtorque.codegen.mechanism import load_mechanism
+from femtorque.command_line import main
 from femtorque.commands.answer import warn_of_open_loop
 from femtorque.hil.board.terminal_port import TerminalPort
 from tests.support.bus_arm import ARM
@@ -62,12 +63,19 @@ def test_the_board_says_what_it_cannot_promise_serves_its_user_and_ends_with_ctr
 @pytest.mark.parametrize("options, said", [
     ((), "--bus: does not say where can1 is"),
     (("--bus", "can2=can0"), "--bus = 'can2=can0': must be NAME=ADAPTER of can1; did you mean 'can1'?"),
+    (("--wire", "can1=can0"), "--wire = 'can1=can0': fits no bus of the file; use --bus"),
     (("--bus", "can1=can0", "--port", "5555"), "--port = '5555': must be unix:PATH"),
     (("--bus", "can1=slcan:/dev/nope"), "the serial port cannot be used (No such file or directory): /dev/nope"),
 ])
 def test_wrong_adapters_and_ports_are_refused_in_one_line(file, options, said):
     with started(file, *options) as board:
         assert board.wait(HANG) in (1, 2) and said in board.stderr.read()
+
+
+def test_a_latency_without_an_adapter_is_refused(file, capsys):
+    with pytest.raises(SystemExit, match="1"):
+        main(["bus", "latency", str(file), "--bus", "can1=slcan:/dev/nope", "--write"])
+    assert "could not be opened" in capsys.readouterr().err and "delay = 1e-3" in file.read_text(encoding="utf-8")
 
 
 def test_no_warning_says_that_a_pcs_drives_stand_still(file, capsys):

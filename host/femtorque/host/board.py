@@ -278,6 +278,10 @@ class Board:
         here = np.where(turning, here + 2 * np.pi * np.round((motion.positions[0] - here) / (2 * np.pi)), here)
         if np.max(np.abs(here - motion.positions[0])) <= SAME:
             return []
+        for joint, at in zip(mechanism.streamed, here, strict=True):
+            if not joint.limits.lower - SAME <= at <= joint.limits.upper + SAME:
+                raise Refused(f"{joint.name} is at {at:.4g}, outside its limits {joint.limits.lower:.4g} .. "
+                              f"{joint.limits.upper:.4g}; move the joint by hand (start a virtual board again)")
         return [plan.straight(mechanism, here, motion.positions[0], APPROACH)]
 
     def _play(self, ways: list[Trajectory], loop: int, how: dict[str, Any]) -> Outcome:

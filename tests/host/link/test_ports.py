@@ -110,6 +110,8 @@ def test_auto_says_why_it_took_none(desk, configuration):
     desk.listed.clear()
     with pytest.raises(Refused, match="no board answers: no USB serial port is plugged in; .*socket://host:port"):
         find(configuration)
+    with pytest.raises(Refused, match="no board answers: .*; start `femtorque board .*` or `femtorque hil serve`"):
+        find(replace(configuration, board="pc"))
 
 
 def test_two_equal_arms_are_told_apart_by_their_chips(desk, configuration, clocks):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from femtorque.codegen.board import adapter_times
+from femtorque.codegen.common import Refused
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.toolchain import build_program
 from femtorque.hil.board import SteppedPc
@@ -15,12 +16,16 @@ def serve_pc(mechanism: Mechanism, path: Path, announce: Callable[[str], None], 
     """Run the program and its drives in real time for hosts, and return the seconds.
 
     On a slow computer, simulated time falls behind, and the program misses no tick. path: Unix socket of the program's
-    port. announce: called with the address when the program accepts hosts. Raise the Refused of a build.
+    port. announce: called with the address when the program accepts hosts. Raise Refused if the program is not built or
+    ends early.
     """
     slowest = max(adapter_times(mechanism).values(), key=lambda times: times.delay)
     program = build_program(mechanism, folder(mechanism, feedforward=True))
     with SteppedPc(program, mechanism, plant_of(mechanism), slowest, path=path) as board:
-        board.run(2.0 / mechanism.control.rate_hz)
-        announce(f"unix:{path}")
-        board.serve(until)
+        try:
+            board.run(2.0 / mechanism.control.rate_hz)
+            announce(f"unix:{path}")
+            board.serve(until)
+        except Refused as error:
+            raise Refused(f"{error}: {board.said_at_the_end().decode(errors='replace').strip()}") from None
         return board.seconds

@@ -90,10 +90,13 @@ def find(expected: Configuration | None = None, port: str = AUTO) -> str:
         raise Refused(f"--port {port}: {len(right)} boards would do: {'; '.join(map(str, right))}; name the port, or "
                       f"the chip: --port {AUTO}:{example['unique']}")
     if boards and expected is not None:
-        raise Refused(
-            f"--port {port}: no board carries {expected.name} with digest {expected.digest.hex()[:8]}; there is "
-            f"{'; '.join(map(str, boards))}; run `femtorque build {expected.source or expected.name}` and flash the "
-            f"image"
-        )
+        file = expected.source or expected.name
+        mend = (f"start `femtorque board {file}`" if expected.board == "pc" else
+                f"run `femtorque build {file}` and flash the image")
+        raise Refused(f"--port {port}: no board carries {expected.name} with digest {expected.digest.hex()[:8]}; there "
+                      f"is {'; '.join(map(str, boards))}; {mend}")
     seen = f" ({'; '.join(map(str, answers))})" if answers else ": no USB serial port is plugged in"
-    raise Refused(f"--port {port}: no board answers{seen}; name the port, or socket://host:port of a virtual board")
+    mend = (f"start `femtorque board {expected.source or expected.name}` or `femtorque hil serve` in another terminal"
+            if expected is not None and expected.board == "pc" else
+            "name the port, or socket://host:port of a virtual board")
+    raise Refused(f"--port {port}: no board answers{seen}; {mend}")

@@ -465,7 +465,7 @@ class Session:
         """Raise Faulted if the board is in FAULT or ESTOP."""
         if self.in_state("FAULT"):
             joint = self.joint(self.status.fault_joint)
-            why = fault_words(self.status, joint)
+            why = fault_words(self.status, joint).removesuffix(", then clear")
             if report := drives.words(self.drives, self.configuration.joints, self.status.fault_joint):
                 why += f" ({report})"
             raise Faulted(f"{self.link.port}: fault {why}; then clear", fault_name(self.status.fault), joint)
