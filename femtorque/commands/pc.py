@@ -83,8 +83,11 @@ def _places(mechanism: Mechanism, bus: Iterable[str], wire: Iterable[str]) -> li
         for item in items:
             name, _, where = item.partition("=")
             if name not in own or not where:
-                raise BadInput("command line", option, item, f"must be NAME=ADAPTER of {', '.join(own)}" if own else "fits no bus of the file",
-                               hint(name, own, "buses") if own else f"use {'--bus' if wires else '--wire'}")
+                if not own:
+                    raise BadInput("command line", option, item, "fits no bus of the file",
+                                   f"use {'--bus' if wires else '--wire'}")
+                raise BadInput("command line", option, item, f"must be NAME=ADAPTER of {', '.join(own)}",
+                               hint(name, own, "buses"))
             found[name] = where
     if missing := [name for name in used if name not in found]:
         option = "--wire" if used[missing[0]].kind in WIRES else "--bus"

@@ -269,6 +269,17 @@ def test_the_start_is_approached_when_asked(here, fake, short, mechanism):
     assert max(np.max(np.abs(m.rate)) for m in fake.received[:-102]) < 1.2, "slowly"
 
 
+@pytest.mark.parametrize("beyond, status", [(2e-4, 0), (0.1, 1)])
+def test_an_approach_may_begin_at_a_stop_but_not_far_outside_the_limits(here, fake, short, mechanism, beyond, status):
+    away = np.array([j.start for j in mechanism.moving])
+    away[1] = mechanism.moving[1].limits.upper + beyond
+    fake.target = to_wire(away, mechanism.moving).astype(np.int64)
+    fake._flag(HOMED=True)
+    shown = here("stream", MECHANISM, short, "--port", PORT, "--approach")
+    assert shown.returncode == status, shown.stderr
+    assert ("outside its limits" in shown.stderr) == bool(status)
+
+
 def test_a_plan_begins_where_the_arm_of_a_board_stands(here, fake, mechanism, tmp_path):
     away = np.array([j.start for j in mechanism.moving]) + [0.1, -0.2, 0.05]
     fake.target = to_wire(away, mechanism.moving).astype(np.int64)

@@ -278,11 +278,19 @@ class Board:
         here = np.where(turning, here + 2 * np.pi * np.round((motion.positions[0] - here) / (2 * np.pi)), here)
         if np.max(np.abs(here - motion.positions[0])) <= SAME:
             return []
-        for joint, at in zip(mechanism.streamed, here, strict=True):
-            if not joint.limits.lower - SAME <= at <= joint.limits.upper + SAME:
-                raise Refused(f"{joint.name} is at {at:.4g}, outside its limits {joint.limits.lower:.4g} .. "
-                              f"{joint.limits.upper:.4g}; move the joint by hand (start a virtual board again)")
-        return [plan.straight(mechanism, here, motion.positions[0], APPROACH)]
+        return [plan.straight(mechanism, self._inside(here), motion.positions[0], APPROACH)]
+
+    def _inside(self, here: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return positions (J,) within the limits. A joint at a stop measures up to half a count beyond the stop.
+        Raises Refused if a joint is farther outside than a motion's start may be."""
+        limits = [joint.limits for joint in self._known().streamed]
+        inside = np.clip(here, [one.lower for one in limits], [one.upper for one in limits])
+        allowed = np.array(self.session.configuration.start_tolerance or SAME)
+        for j in np.flatnonzero(np.abs(here - inside) > allowed).tolist():
+            raise Refused(f"{self.session.link.port}: {self.session.joint(j)} is at {here[j]:.4g}, outside its limits "
+                          f"{limits[j].lower:.4g} .. {limits[j].upper:.4g}; move the joint by hand, or start a "
+                          "virtual board again")
+        return inside
 
     def _play(self, ways: list[Trajectory], loop: int, how: dict[str, Any]) -> Outcome:
         """Play each motion once, but the last motion `loop` times. Raises Refused."""

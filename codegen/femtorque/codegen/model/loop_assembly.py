@@ -29,7 +29,7 @@ FARTHEST = 0.5  # longest step of a joint in one iteration, rad or m
 CLEAR = 3.0  # factor on SINGULAR; a margin of this size is safe
 RANK = 1e-7  # a row of J_c is independent if its distance from the earlier rows exceeds RANK times the longest row
 DEFICIENT = 1e-10  # the same threshold for columns in a least-squares solution with dependent equations
-BESIDE, STEP = 4, 0.05  # number of poses near the assembled pose for the rank; their distance, rad or m
+BESIDE, STEP = 4, 0.05  # poses of the rank test: their number, and their distance from the assembled pose, rad or m
 SINGULAR = 0.03  # a smaller `margin` is a fault
 HALVINGS = 16  # number of halvings of the last step, to locate a singular pose
 PACE = 0.05  # maximum displacement of an independent joint between two poses, rad or m
@@ -207,8 +207,8 @@ class Assembly:
         """Return poses (P, n) with the independent joints at `wanted` (P, mobility), or as near to these positions as
         possible.
 
-        The path from the assembled pose to each target is a straight line. The path ends before a singular pose is
-        near."""
+        The path from the assembled pose to each target is a straight line. The path ends before it comes
+        near a singular pose."""
         free, bound, wanted = list(self.independent), list(self.dependent), np.atleast_2d(np.asarray(wanted, float))
         q = np.tile(self.start, (len(wanted), 1))
         if not bound:

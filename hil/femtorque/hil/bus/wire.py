@@ -73,7 +73,7 @@ class Wire:
     def _passed(self, frame: Any, error: int) -> None:
         self._log(Passed(self.clock.seconds, taken(frame), Error(error) if error else None))
 
-    # -- what nodes ask -----------------------------------------------------
+    # -- questions of nodes -------------------------------------------------
 
     def ask(self, node: OnWire) -> None:
         """Ask the node for its present frame. On a free bus the frame begins at the node's next bit."""

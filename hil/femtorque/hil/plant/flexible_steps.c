@@ -206,7 +206,8 @@ static void advance(const flexible_arm *a, step *s)
     }
 }
 
-/* Compute the accelerations at the step's end once more, or return 0. */
+/* Compute the accelerations at the step's end again. Return 0 for a
+ * wall or equations without a solution. */
 static int find(const flexible_arm *a, step *s)
 {
     const flexible_model *m = a->model;

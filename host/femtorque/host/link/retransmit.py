@@ -35,7 +35,7 @@ class Sender:
     link: Link
     knots: Knots
     first: int  # sequence number of the first knot, which the board reports in STATUS.ack
-    flight: float = 0.0  # round trip without waiting for the next STATUS, s
+    flight: float = 0.0  # round trip of a frame, s; the wait for the next STATUS is not counted
     acked: int = 0  # knots the board has
     next: int = 0  # the knot to be sent next
     highest: int = 0  # knots sent at least once

@@ -42,7 +42,7 @@ def draw_plan(path: Path, mechanism: Mechanism, plan: Plan) -> None:
             torque.plot(t, 100.0 * tau[:, j] / there[:, j], color=colour)
     position.set_ylabel("position, m" if sliding else "position, rad")
     rate.set_ylabel("rate, % of limit")
-    torque.set_ylabel("torque, % of what there is")
+    torque.set_ylabel("torque, % of available")
     torque.set_xlabel("t, s")
     left.legend(*position.get_legend_handles_labels(), fontsize=8, ncols=min(len(mechanism.streamed), 8),
                 loc="outside lower center")

@@ -76,7 +76,7 @@ def _sections(mechanism: Mechanism, t: Array, q: Array, qd: Array, share: Array,
                 tuple(_plot(t, qd[:, j], joint, f"rate, {_unit(joint)}/s", -joint.limits.velocity,
                             joint.limits.velocity, marks) for j, joint in joints)),
         Section("Torques", f"In per cent of {what}; dark red: all of it.",
-                tuple(_plot(t, 100.0 * share[:, j], joint, "torque, % of what there is", -100.0, 100.0, marks)
+                tuple(_plot(t, 100.0 * share[:, j], joint, "torque, % of available", -100.0, 100.0, marks)
                       for j, joint in joints))]
 
 

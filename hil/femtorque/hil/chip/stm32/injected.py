@@ -119,7 +119,7 @@ class Injected(PeripheralInC):
     ONES_CLEAR: ClassVar[bool]
     LATCHED: ClassVar[bool]
 
-    # -- asked by C ---------------------------------------------------------
+    # -- called by C --------------------------------------------------------
 
     def _busy(self, value: float) -> None:
         raise Unmodelled(f"{self.name} started while it converts")

@@ -41,7 +41,7 @@ class Flash(FlashInterface):
             self.value["OPTR"] = value
 
     def write_CR(self, value: int) -> None:
-        """Handle a write that locks, erases, or programs or loads option bytes. Only the keys unlock."""
+        """Handle a write to CR. The write locks, erases, or handles option bytes. Only the keys unlock."""
         if self.value["CR"] & LOCK:
             return
         locked = self.value["CR"] & _OPTLOCK

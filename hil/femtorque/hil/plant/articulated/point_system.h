@@ -12,7 +12,7 @@
 #define BLOCK 12  /* number of degrees of freedom of a solid */
 #define MOTIONS 6 /* of a rigid solid */
 
-/* A vector: a constant plus a combination of at most two solids' points. */
+/* A vector as a constant plus a weighted sum of points of at most two solids. */
 typedef struct {
     int64_t count, solid[2];
     double share[2][4], fixed[3];

@@ -25,8 +25,8 @@ EDGES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
 EDGE_MATRIX = np.array([[float(k == j) - float(k == i) for k in range(4)] for i, j in EDGES])  # (6, 4)
 
 # Ratio of the radius of gyration to the extent for the thinnest solid that is allowed. The added inertia is 1e-6 (the
-# square of this ratio) times the maximum inertia of the solid. The condition number of H is the inverse square of this
-# ratio, 1e6, which leaves ten correct digits.
+# square of this ratio) times the maximum inertia of the solid. The condition number of H is 1e6 (1 / ratio
+# squared). This leaves ten correct digits.
 THINNEST = 1e-3
 TRIANGLE_TOLERANCE = 1e-6  # fraction of the trace: rounding of a printed tensor that the triangle inequality tolerates
 
