@@ -13,7 +13,7 @@ TARGETS = {"arm": fuzz.ARM, "buses": fuzz.BUSES}
 EXECUTIONS = {"arm": 20_000, "buses": 1_500}  # number of inputs, including the corpus
 # minimum number of coverage features that the corpus reaches without further inputs
 FEATURES = dict.fromkeys(TARGETS, 2_000)
-# the mutants of the other families, and of the common code, hold all branches
+# the other families and the common code have mutants instead
 FAMILIES = ("ft_dxl.c", "ft_dynamixel.c", "ft_moteus.c", "ft_odrive_can.c")
 SECONDS = 60  # of fuzzing
 SOAK_EXECUTIONS = {"arm": 100_000_000, "buses": 10_000_000}
@@ -35,7 +35,8 @@ def test_that_every_branch_of_families_without_mutants_is_gone_both_ways(tmp_pat
     assert not set(FAMILIES) & set(ALL)
     found = fuzz.branches(fuzz.BUSES, FAMILIES, tmp_path)
     assert len(found) > 100 and {branch.file for branch in found} == set(FAMILIES)
-    assert [branch for branch in found if not (branch.true and branch.false)] == []
+    one_way = [branch.text for branch in found if not (branch.true and branch.false)]
+    assert one_way == ["FT_SERVO_LOOP == 0"]  # a constant of the build
 
 
 @pytest.mark.bench

@@ -316,7 +316,7 @@ def test_that_a_drive_that_is_set_otherwise_is_not_armed(number, value):
     app.drives["elbow"].registers[number] = value
     app.run(60)
     assert app.command("ARM") == "DRIVE_SETTING" and app.status.refusal_joint == ELBOW
-    app.drives["elbow"].registers[number] = {21: 12.5, 22: 10.0, 23: 28.0, 10: 1}[number]
+    app.drives["elbow"].registers[number] = {21: 12.5006, 22: 10.0, 23: 28.0, 10: 1}[number]  # 12.5 but for rounding
     app.run(60)
     assert app.command("ARM") == "NONE"
 
