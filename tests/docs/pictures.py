@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from assurance.bench import following, knowing
+from assurance.bench import following, knowing, test_intervals
 from assurance.campaigns import seven_drives
 from femtorque.codegen.common import MECHANISMS, colours
 from femtorque.codegen.mechanism import load_mechanism
@@ -169,7 +169,13 @@ def known() -> None:
     knowing.draw(knowing.identified(arm, truth), truth, HERE / "known.png")
 
 
-ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link, push, follow, drives, known)}
+def coverage() -> None:
+    """Draw the errors of drawn arms against their intervals."""
+    test_intervals.draw(HERE / "coverage.png")
+
+
+ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link, push, follow, drives, known,
+                                         coverage)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or list(ALL):
