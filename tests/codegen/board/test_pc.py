@@ -60,6 +60,8 @@ def test_a_rate_that_an_adapter_cannot_carry_is_refused_with_numbers():
     fast = on_pc(file_of(), 1000, times=Times(1.5e-3, 0.5e-3))
     with pytest.raises(BadInput, match=r"rate_hz = 1000: a tick lasts 1 ms.*up to 2\.81 ms.*at most 355 Hz"):
         bus_loads(fast)
+    with pytest.raises(BadInput, match="rate_hz = 5000: .*would be busy.*at most 355 Hz"):
+        bus_loads(replace(fast, control=replace(fast.control, rate_hz=5000)))
     (told,) = bus_loads(on_pc(file_of(), 355, times=Times(1.5e-3, 0.5e-3)))
     assert told.fastest == pytest.approx(1.0 / (2e-3 + told.load.worst))
     early, late = told.command_after

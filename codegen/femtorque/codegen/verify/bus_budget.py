@@ -84,4 +84,4 @@ def _bears(mechanism: Mechanism, one: BusLoad) -> None:
                f"bus {one.bus.name!r} would be busy for {rate * one.load.planned:.0%} of the time with "
                f"{len(one.joints)} drives, {one.load.share(rate):.0%} at worst, and {USABLE:.0%} is what it bears, "
                "100% at worst",
-               f"at most {int(one.load.fastest)} Hz, or another bus{faster}")
+               f"at most {int(one.fastest)} Hz, or another bus{faster}")
