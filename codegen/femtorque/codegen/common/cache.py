@@ -3,12 +3,10 @@
 An entry is a folder whose name is the hash of all inputs. A new entry has a temporary name until it is complete. An
 existing entry is therefore complete, even if processes run at the same time or are killed. The lock only saves work."""
 
-import hashlib
 import math
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +28,8 @@ def cache_directory() -> Path:
 
 def key_of(*parts: str | bytes) -> str:
     """Return the key of an entry, computed from all parts that affect its content. The order of the parts counts."""
+    import hashlib  # noqa: PLC0415 (--help makes no key)
+
     key = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -94,6 +94,8 @@ def _used(entry: Path) -> bool:
 
 def _user() -> int:
     """Return the user id of the owner of files that this process creates, on any operating system."""
+    import tempfile  # noqa: PLC0415 (--help makes no file)
+
     with tempfile.TemporaryFile() as file:
         return os.fstat(file.fileno()).st_uid
 
@@ -110,6 +112,8 @@ def _ours(folder: Path) -> None:
 
 
 def _make(entry: Path, make: Callable[[Path], object]) -> None:
+    import tempfile  # noqa: PLC0415 (--help makes no entry)
+
     new = Path(tempfile.mkdtemp(prefix="new-", dir=entry.parent))
     try:
         make(new)
