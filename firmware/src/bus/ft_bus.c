@@ -421,9 +421,9 @@ static bool restarted(const ft_bus_drive *d)
 
 #define DOUBT 2u /* ticks */
 
-/* If an enabled drive on CAN has not answered, its answer may come late, and all
- * later answers would be late too. The board then leaves out one frame to this
- * drive, and believes no answer until the answer to a later frame is due. */
+/* If an enabled drive on CAN has not answered, its answer may come late, and
+ * all later answers would be late too. The board then leaves out one frame to
+ * this drive, and believes no answer until the answer to a later frame. */
 static void doubt(ft_bus_drive *d, uint32_t i)
 {
     const bool asked = (d->questions & ANSWERED_NOW) == 0u && !d->spoke;

@@ -28,7 +28,7 @@ typedef struct {
 bool ft_goal_aim(ft_frame *f, const ft_drive_config *c,
                  const ft_drive_target *t, const ft_loop *l);
 
-/* Take the goal from a frame. aims, runs: the frame's flags. Return the goal. */
+/* Return the goal that a frame sets. aims, runs: the frame's flags. */
 uint32_t ft_goal_take(ft_goal *g, const ft_frame *f, bool aims, bool runs);
 
 /* Compare the load of a running motor, duty steps, with its loop. Return true

@@ -362,6 +362,17 @@ static void share(ft_dxl *w)
             let(w, i);
 }
 
+/* Append switches, settings and the question after the goals. */
+static void pack_rest(ft_dxl *w, const ft_frame frames[], uint32_t servos)
+{
+    share(w);
+    choose(w, frames);
+    if (count_of(frames, servos, FT_DXL_SWITCH) != 0u)
+        pack_switches(w, frames, servos);
+    pack_settings(w, frames, servos);
+    pack_question(w);
+}
+
 void ft_dxl_pack(ft_dxl *w, const ft_frame frames[], uint32_t count)
 {
     const uint32_t servos = count < FT_WIRE_MOST ? count : FT_WIRE_MOST;
@@ -387,14 +398,8 @@ void ft_dxl_pack(ft_dxl *w, const ft_frame frames[], uint32_t count)
                 pack_reboot(w, i);
     } else if (count_of(frames, servos, FT_DXL_LATE) != 0u)
         wake(w, frames, servos);
-    else {
-        share(w);
-        choose(w, frames);
-        if (count_of(frames, servos, FT_DXL_SWITCH) != 0u)
-            pack_switches(w, frames, servos);
-        pack_settings(w, frames, servos);
-        pack_question(w);
-    }
+    else
+        pack_rest(w, frames, servos);
 }
 
 /* ---- in ---------------------------------------------------------------- */

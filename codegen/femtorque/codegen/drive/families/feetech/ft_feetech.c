@@ -109,8 +109,8 @@ void ft_feetech_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
 
 /* In some ticks, read the motor's switch instead of the state. The state does
  * not say whether the motor is on. After a power loss a servo with a position
- * loop has its stored gains. Its motor may be on, so read the gains in turn with
- * the switch. */
+ * loop has its stored gains. Its motor may be on, so read the gains in turn
+ * with the switch. */
 void ft_feetech_look(ft_frame *f, uint32_t tick, bool enabled)
 {
     if (tick % (enabled ? LOOK_TICKS : 2u) != 0u)
