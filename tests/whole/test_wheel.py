@@ -143,7 +143,7 @@ def test_an_installed_copy_inits_checks_verifies_builds_and_runs(installed):
                                "hil run arm.toml motion.csv --log run.mcap", "plot run.mcap -o run.html")
     assert "yes: every criterion holds" in told and "firmware.bin" in told and "Tracking was worst at" in told
     assert (installed.work / "build" / "arm" / "firmware.bin").stat().st_size > 1000
-    assert (installed.work / "run.html").read_text(encoding="utf-8").count("<canvas ") > 10
+    assert (installed.work / "run.html").read_text(encoding="utf-8").count("<canvas ") >= 10
 
 
 def interpreter(version: str) -> str:
@@ -184,7 +184,7 @@ def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path, versio
         said = timed(line, "femtorque", *line.split())
         assert "--json" not in line or json.loads(said)["bit_identical"] is True
     assert (work / "build" / "arm" / "firmware.bin").is_file()
-    assert (work / "run.report.html").read_text(encoding="utf-8").count("<canvas ") > 10
+    assert (work / "run.report.html").read_text(encoding="utf-8").count("<canvas ") >= 10
     print("".join(f"\n{taken:6.1f} s  {what}" for what, taken in seconds.items()), alone.run(*pip, "freeze"), sep="\n")
 
 
