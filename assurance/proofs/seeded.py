@@ -209,6 +209,7 @@ SEEDED = (
         ("wire_rests", "ft_bus.c", "d->ran && d->state != FT_BUS_SILENT && ", "d->ran && "),
         ("servo_duty", "ft_feetech.c", "wanted > most ? most : ", ""),
         ("servo_hear", "ft_feetech.c", "\n                     % TURN", ""),
+        ("line_wires", "ft_wires.c", "    if (size == 0u)\n        return;\n", ""),
         ("line_wires", "ft_wires.c", "size > FT_WIRE_OUT || ft_half_duplex_sends(wire)", "ft_half_duplex_sends(wire)"),
         ("sts_came", "ft_sts.c", "while (at < came && w->answers < FT_WIRE_MOST)", "while (at < came)"),
         ("wire_commands", "ft_bus.c", "d->state != FT_BUS_ENABLED || setup_lost(d, i)", "d->state != FT_BUS_ENABLED"),

@@ -138,10 +138,10 @@ static bool well(const ft_wire *w)
  * copied out of the buffer once and in order, up to the reported position. The
  * number of received bytes is at most the size of the DMA buffer and of the
  * caller's buffer. A reception that has ended is started again. DMA gets the
- * number of bytes to send. Bytes are counted and discarded if they do not fit
- * into the buffer, or if the previous bytes are still being sent. A USART
- * releases its pin after it has sent, or enables a transceiver from one bit
- * before to one bit after its bytes.
+ * number of bytes to send. A size of 0 starts no transfer. Bytes are counted
+ * and discarded if they do not fit into the buffer or the previous bytes are
+ * still being sent. A USART releases its pin after it has sent, or enables a
+ * transceiver from one bit before to one bit after its bytes.
  * Assumes: a receive buffer of 16 bytes and a send buffer of 8 bytes. The size
  * of the receive buffer matters only as a power of two. The size of the send
  * buffer does not matter.
@@ -152,7 +152,7 @@ void prove_line_wires(void)
     const uint32_t most = below(sizeof bytes + 1u), at = below(sizeof bytes);
     ft_wire *w = &ft_wires[0], was;
     ft_bus_health h;
-    uint32_t count;
+    uint32_t count, enabled;
     bool left_out;
 
     CLAIM((FT_WIRE_IN & (FT_WIRE_IN - 1u)) == 0u);
@@ -169,8 +169,10 @@ void prove_line_wires(void)
         CLAIM(lets_go(&ft_lines[0]));
         break;
     case 1:
+        enabled = TX_OF(0)->CONTROL & ENABLED;
         ft_chip_wire_send(0, out, most);
-        left_out = w->stale != was.stale;
+        CLAIM(most != 0u || (TX_OF(0)->CONTROL & ENABLED) == enabled);
+        left_out = w->stale != was.stale || most == 0u;
         CLAIM(left_out || (most <= FT_WIRE_OUT && TX_OF(0)->LEFT == most));
         CLAIM(left_out || TX_OF(0)->MEMORY == (uint32_t)(uintptr_t)w->out);
         CLAIM(left_out || at >= most || w->out[at] == out[at]);
