@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import wrap
 
-
 from femtorque.codegen.common import Array, norm, product
 from femtorque.codegen.model import GROUND, Assembly, Model, PassiveFriction, joint_stiffness, placed_links, skew
 from femtorque.codegen.step.flexible import FlexibleStep

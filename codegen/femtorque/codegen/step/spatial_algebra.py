@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-
 from femtorque.codegen.common import Array
 from femtorque.codegen.step.graph import Expr, Graph, Number
 

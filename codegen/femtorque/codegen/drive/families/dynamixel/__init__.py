@@ -20,7 +20,7 @@ from femtorque.codegen.drive.families.dynamixel.frames import (
     BITRATES, CURRENT_MODE, ERRORS, FULL, GOAL_DUTY, MODEL, OLDEST, POSITION_MODE, PWM_MODE, TURN, offset, packets,
     wire_out)
 from femtorque.codegen.drive.family import (
-    HOLDS, AT_LEAST, AT_MOST, DriveType, Errors, Family, Firmware, Fitted, HalfDuplex, Loop, Places, Register, Servo,
+    AT_LEAST, AT_MOST, HOLDS, DriveType, Errors, Family, Firmware, Fitted, HalfDuplex, Loop, Places, Register, Servo,
     Setting)
 
 PLAY = math.radians(0.25)  # backlash of the output, rad: 15 arcmin of the XM540, from the e-manual
