@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,10 +47,10 @@ def board(
     from femtorque.host.stream import Interrupts
 
     mechanism = load_mechanism(mech)
-    places = _places(mechanism, bus or (), wire or ())
     if port and not port.startswith(SCHEME):
         raise BadInput("command line", "--port", port, "must be unix:PATH: whoever opens it can move the arm",
                        "leave it out")
+    places = _places(mechanism, bus or (), wire or ())
     bus_loads(mechanism)  # refuses a rate that an adapter cannot carry
     program = program_for_pc(mechanism)
     path = path_of(port) if port else served_folder() / f"{mechanism.name}.board"
@@ -88,6 +89,10 @@ def _places(mechanism: Mechanism, bus: Iterable[str], wire: Iterable[str]) -> li
                                    f"use {'--bus' if wires else '--wire'}")
                 raise BadInput("command line", option, item, f"must be NAME=ADAPTER of {', '.join(own)}",
                                hint(name, own, "buses"))
+            device = where.rpartition(":")[2]
+            if not (device.isdecimal() or Path("/sys/class/net", device).exists()):
+                raise BadInput("command line", option, item, f"there is no {device}",
+                               "`femtorque ports --buses` lists the adapters that are plugged in")
             found[name] = where
     if missing := [name for name in used if name not in found]:
         option = "--wire" if used[missing[0]].kind in WIRES else "--bus"

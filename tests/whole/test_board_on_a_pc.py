@@ -65,7 +65,9 @@ def test_the_board_says_what_it_cannot_promise_serves_its_user_and_ends_with_ctr
     (("--bus", "can2=can0"), "--bus = 'can2=can0': must be NAME=ADAPTER of can1; did you mean 'can1'?"),
     (("--wire", "can1=can0"), "--wire = 'can1=can0': fits no bus of the file; use --bus"),
     (("--bus", "can1=can0", "--port", "5555"), "--port = '5555': must be unix:PATH"),
-    (("--bus", "can1=slcan:/dev/nope"), "the serial port cannot be used (No such file or directory): /dev/nope"),
+    (("--bus", "can1=slcan:/dev/nope"), "there is no /dev/nope; `femtorque ports --buses` lists"),
+    (("--bus", "can1=can7"), "there is no can7; `femtorque ports"),
+    (("--bus", "can1=slcan:/dev/null"), "the serial port cannot be used (Inappropriate ioctl for device): /dev/null"),
 ])
 def test_wrong_adapters_and_ports_are_refused_in_one_line(file, options, said):
     with started(file, *options) as board:
@@ -74,7 +76,7 @@ def test_wrong_adapters_and_ports_are_refused_in_one_line(file, options, said):
 
 def test_a_latency_without_an_adapter_is_refused(file, capsys):
     with pytest.raises(SystemExit, match="1"):
-        main(["bus", "latency", str(file), "--bus", "can1=slcan:/dev/nope", "--write"])
+        main(["bus", "latency", str(file), "--bus", "can1=slcan:/dev/null", "--write"])
     assert "could not be opened" in capsys.readouterr().err and "delay = 1e-3" in file.read_text(encoding="utf-8")
 
 
