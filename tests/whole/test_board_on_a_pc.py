@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.command_line import main
 from femtorque.commands.answer import warn_of_open_loop
@@ -82,3 +83,5 @@ def test_a_latency_without_an_adapter_is_refused(file, capsys):
 
 def test_no_warning_says_that_a_pcs_drives_stand_still(file, capsys):
     assert warn_of_open_loop(load_mechanism(file)) == [] and capsys.readouterr().err == ""
+    assert warn_of_open_loop(load_mechanism(MECHANISMS / "two_link.toml")) == ["joint1", "joint2"]
+    assert "board compute has no outputs: it computes torques, and no joint moves" in capsys.readouterr().err

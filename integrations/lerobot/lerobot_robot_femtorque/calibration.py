@@ -23,7 +23,8 @@ from femtorque.codegen.common import read_text, write_text
 from femtorque.codegen.mechanism import set_joint
 
 TURN = 4096  # counts
-WHOLE = (0, TURN - 1)  # LeRobot's range for a joint that has not been calibrated
+WHOLE = (0, TURN - 1)  # LeRobot's range for a joint whose ends it does not look for
+ENDLESS = 4.0  # smallest range of such a joint, rad: 4.4 of a Koch's pan joint, and 3.8 is the widest other one
 OFFSET = 2047  # maximum offset in a mechanism file, counts
 UNLIKE = math.radians(15.0)  # tolerance on the range: a wider range is refused, a narrower range only causes a note
 KEYS = ("id", "drive_mode", "homing_offset", "range_min", "range_max")
@@ -78,7 +79,11 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
     tables: dict[str, dict[str, float | int]] = {}
     line = ""
     middle = 0.0
+    crossed = f"the counts crossed {TURN - 1}/0: calibrate again, the joint in its middle at the start"
     if (least, most) == WHOLE:
+        if bounded and upper - lower < ENDLESS:
+            raise BadInput(path, f"{joint.name}.range_max", most, f"makes a range of a whole turn, and the mechanism "
+                           f"file's is {lower:.3f} to {upper:.3f} rad", crossed)
         line += "its range is the file's"
     else:
         middle = 0.5 * (lower + upper) if bounded else 0.0
@@ -89,8 +94,7 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
         wider = 2.0 * half - (upper - lower)
         if bounded and wider > UNLIKE:
             raise BadInput(path, f"{joint.name}.range_max", most, f"makes a range {math.degrees(wider):.0f} deg wider "
-                           f"than the mechanism file's, {lower:.3f} to {upper:.3f} rad",
-                           f"the counts crossed {TURN - 1}/0: calibrate again, the joint in its middle at the start")
+                           f"than the mechanism file's, {lower:.3f} to {upper:.3f} rad", crossed)
         if bounded and wider < -UNLIKE:
             line += (f", {math.degrees(wider):+.0f} deg to the file's before: if not both ends were reached when it "
                      "was calibrated, its zero is wrong")

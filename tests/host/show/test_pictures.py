@@ -158,6 +158,9 @@ def test_two_runs_are_compared_joint_by_joint(tmp_path):
     assert re.match(words, said[-1]), said
     assert "tracked alike" in compare.comparison_sentences(compare.compared_runs([(tmp_path / "a", near),
                                                                                   (tmp_path / "b", near)]))[-1]
+    fine = compare.compared_runs([(tmp_path / name, a_run(T, ACCELERATION, NOISE, error=size * np.sin(9.0 * T)))
+                                  for name, size in (("a", 2e-4), ("b", 4e-4))])
+    assert "alike" in (last := compare.comparison_sentences(fine)[-1]) and last.endswith("is the encoder's resolution.")
     text = compare.page(pair)
     assert text.count("<td>arm</td>") == 2 and "before" in text and "after" in text
     with pytest.raises(BadInput, match="runs of one arm can be compared"):

@@ -133,6 +133,7 @@ def test_a_dynamixel_servo_that_runs_the_other_way_by_itself_is_refused(brought)
     ({"gripper": 3}, "must have whole numbers"), (entries(gripper={"range_max": 1.5}), "must have whole numbers"),
     (entries(gripper={"range_min": 3290}), "must be calibrated"), (entries(gripper={"drive_mode": 2}), "calibrated"),
     (entries(elbow_flex={"range_min": 2, "range_max": 4093}), "elbow_flex.range_max = 4093: .*counts crossed 4095/0"),
+    (entries(gripper={"range_min": 0, "range_max": 4095}), "gripper.range_max = 4095: .*counts crossed 4095/0"),
     (entries(gripper={"id": 9}), "is another servo's"), (entries(gripper={"homing_offset": 3000}), "offset"),
 ])
 def test_a_file_that_is_none_is_refused_and_changes_nothing(brought, tmp_path, told, rule):

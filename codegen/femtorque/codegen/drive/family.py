@@ -18,11 +18,12 @@ from femtorque.codegen.drive.can import CLASSIC, FD_SIZES, Frame
 @dataclass(frozen=True)
 class Loop:
     """The position loop inside a servo. duty: per rad of the output, at a P of 1. usual: P that `init` writes. most:
-    largest P."""
+    largest P. doubt: uncertainty of duty, as a fraction."""
 
     duty: float
     usual: int
     most: int
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True)

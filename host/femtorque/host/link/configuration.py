@@ -34,6 +34,7 @@ class Configuration:
     brake_s: float = 0.0  # time from arming until the brakes are open, s
     modes: tuple[str, ...] = ()  # names of the modes
     ages: tuple[float, ...] = ()  # typical age of each joint's measured position, s; empty if unknown
+    outputs: bool = True  # False if the board only computes torques
     supply_s: float = 0.0  # longest time from power-up until drives and servos are set up, s
 
     @cached_property
@@ -69,6 +70,7 @@ class Configuration:
             mechanism.safety.brake.release_s if mechanism.safety.brake else 0.0,
             tuple(mode.name for mode in mechanism.modes),
             tuple(old.get(joint.name, 0.0) for joint in mechanism.streamed),
+            pil or board.is_pc or board.outputs is not None,
             (mechanism.safety.cutoff.off_s if mechanism.safety.cutoff else 0.0) + SERVOS_UP * bool(wires(mechanism))
             + ASKED * sum(len(family_of(joint.drive.type).settings) for joint in mechanism.streamed if joint.drive)
             / mechanism.control.rate_hz)

@@ -106,7 +106,7 @@ class Log:
             "rate_hz": str(configuration.rate_hz), "knot_hz": str(configuration.knot_hz),
             "joints": json.dumps([[j.name, j.type] for j in self._joints]), "notes": json.dumps(notes or {}),
             "facts": json.dumps([_facts(configuration, j) for j in range(len(self._joints))]),
-            "budget": json.dumps(tick_budget(configuration)),
+            "budget": json.dumps(tick_budget(configuration)), "outputs": json.dumps(configuration.outputs),
             "begun": datetime.fromtimestamp(wall() / 1e9).astimezone().isoformat(timespec="seconds")}
         self._writer.add_metadata(METADATA, described | {CHECK: _check(described)})
         self._schemas = {
@@ -269,13 +269,14 @@ def _measured(path: Path) -> tuple[list[int], Array]:
     return [t for t, _ in found], np.array([q for _, q in found])
 
 
-FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb", "age", "play", "old")
+FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb", "age", "play", "old", "loop")
 BUS_AGE = 2.0  # maximum age of a position from a bus, ticks; the request for the position was sent one tick earlier
 
 
 def _facts(configuration: Configuration, j: int) -> list[float | None]:
     """Return facts of a joint in the order of FACTS; None if unknown. count: size of an encoder count, rad or m. age,
-    old: maximum and typical age of a position, s. play: backlash of a servo's gear at the joint, rad."""
+    old: maximum and typical age of a position, s. play: backlash of a servo's gear at the joint, rad. loop: uncertainty
+    of the gain of a servo's own position loop, as a fraction."""
     joint = configuration.joints[j]
     encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
     if encoder is not None and joint.type != "prismatic":
@@ -288,8 +289,9 @@ def _facts(configuration: Configuration, j: int) -> list[float | None]:
     if drive is not None and drive.servo is not None and drive.servo.play is not None:
         play = drive.servo.play
     ku, kv = (joint.gains.ku, joint.gains.kv) if configuration.source else (math.nan, math.nan)
+    loop = drive.type.servo.loop.doubt if drive and drive.type.servo and drive.pd == "drive" else 0.0
     values = (ku, kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
-              joint.friction.coulomb, age, play, configuration.ages[j] if configuration.ages else 0.0)
+              joint.friction.coulomb, age, play, configuration.ages[j] if configuration.ages else 0.0, loop)
     return [float(x) if math.isfinite(x) else None for x in values]
 
 
@@ -335,6 +337,7 @@ class Run:
     around: tuple[tuple[float, Moment], ...] = ()  # (s since reset, surroundings of a simulated arm)
     outside: FromOutside | None = None  # external torques; None without [feel]
     damage: str = ""  # position and reason of the end, if the log could not be read to its end
+    outputs: bool = True  # False if the board only computes torques
 
     @property
     def error(self) -> Array:
@@ -454,4 +457,4 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, 
         dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
         column(TRUE, "position") if TRUE in topics else None, unix_time if about.get("begun") else None,
         about.get("begun", ""), arm,
-        *_bent(tips), around, felt, damage)
+        *_bent(tips), around, felt, damage, json.loads(about.get("outputs", "true")))

@@ -54,7 +54,7 @@ def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, 
     if before and 0.0 < (step := s.tick / c.rate_hz - before["t"]) < SINCE:
         slow = np.where(np.array(c.ages or 0.0) > 0.0, (error - np.array(before["error"], float)) / step, slow)
     pd = feedback(c, error, slow)
-    pd = np.where(flag(s, "OUTPUTS"), pd, 0.0)
+    pd = np.where(flag(s, "OUTPUTS") and c.outputs, pd, 0.0)
     fault = fault_words(s, session.joint(s.fault_joint)) if s.fault else ""
     return {
         "t": s.tick / c.rate_hz, "state": state_name(s), "fault": fault_name(s.fault) if s.fault else "",

@@ -14,6 +14,7 @@ from femtorque.host.show.plot import origin
 from femtorque.host.show.readable_units import ERROR, TRUE, readable
 
 SAME = 0.05  # fraction of the rms: smaller differences between runs are ignored
+FINE = 0.5  # encoder counts: rms errors below it differ by the place of the counts alone
 MOST = 8  # maximum number of runs; each run needs a distinct colour
 
 
@@ -57,6 +58,9 @@ def comparison_sentences(runs: Sequence[Compared]) -> list[str]:
         low, high = best.found.tracking[j], worst.found.tracking[j]
         if high.rms <= (1.0 + SAME) * low.rms:
             said.append(f"{joint}: tracked alike, {measure(low.rms, low.unit)} rms.")
+        elif high.rms < FINE * high.worst / max(high.counts, 1e-9):
+            said.append(f"{joint}: tracked alike, {measure(low.rms, low.unit)} to {measure(high.rms, high.unit)} rms, "
+                        "which is the encoder's resolution.")
         else:
             said.append(f"{joint}: {best.name} tracked best, {measure(low.rms, low.unit)} rms; {worst.name} was "
                         f"{high.rms / low.rms if low.rms else np.inf:.3g} times as far off, "

@@ -150,7 +150,7 @@ class Findings:
         ku, kv = np.nan_to_num(run.facts["ku"]), np.nan_to_num(run.facts["kv"])
         rates = np.where(run.facts["old"] > 0.0, self._over_time(run.error), run.target_rate - run.rate)
         pd = ku * run.error + kv * rates
-        on = ((run.scalars["flags"].astype(int) & messages.FLAGS["OUTPUTS"][0]) != 0)[:, None]
+        on = ((run.scalars["flags"].astype(int) & messages.FLAGS["OUTPUTS"][0]) != 0)[:, None] & run.outputs
         return np.where(np.isfinite(run.facts["ku"]), pd * on, run.torque - run.torque_ff)
 
     @cached_property
@@ -173,7 +173,7 @@ class Findings:
 
     def _tracking(self, errors: Array) -> list[Tracking]:
         rows = np.flatnonzero(self.moving & np.all(np.isfinite(errors), axis=1))
-        if not len(rows):
+        if not (len(rows) and self.run.outputs):
             return []
         found = []
         for j in self.joints:
@@ -188,7 +188,7 @@ class Findings:
     def left(self) -> list[Left]:
         """Residuals of the model for each joint that moved enough."""
         run, found = self.run, []
-        for j in self.joints:
+        for j in self.joints if run.outputs else ():
             if not (run.facts["ku"][j] > 0.0 or run.facts["kv"][j] > 0.0):
                 continue  # the joint has no feedback, or the feedback's torque is unknown
             rows = self.moving & (np.abs(run.target_rate[:, j]) > STILL)
@@ -201,7 +201,8 @@ class Findings:
         """Return the cause that explains most of the feedback's torque, by least squares for each single cause.
 
         Torque and causes are averaged over SMOOTH samples, since gains turn encoder steps into fast changes. A cause's
-        torque must exceed the position gain's for an error of SEES counts plus the joint's motion in DOUBT. If all
+        torque must exceed the position gain's for an error of SEES counts plus the joint's motion in DOUBT, and the
+        torque that an unknown gain of a servo's own position loop may cause. If all
         masses are wrong, the residual follows the feed-forward torque with all joints' accelerations. If the joint's
         own acceleration explains as much, it is the simpler cause."""
         run, raw = self.run, self.feedback[rows, j]
@@ -227,8 +228,8 @@ class Findings:
             size = float(np.mean(x * y)) / scale
             explained = size**2 * scale / power
             plainer = BETTER if cause == MODEL else 0.0
-            if explained > max(best.explained + plainer, EXPLAINS) and abs(size) * np.sqrt(scale) > max(MATTERS * peak,
-                                                                                                        fine):
+            least = max((MATTERS + np.nan_to_num(run.facts["loop"][j])) * peak, fine)
+            if explained > max(best.explained + plainer, EXPLAINS) and abs(size) * np.sqrt(scale) > least:
                 best = Left(best.joint, best.rms, best.of_peak, cause, size, unit, explained)
         return best
 
@@ -292,7 +293,7 @@ class Findings:
         begin, end = self._longest()
         found: dict[int, Line] = {}
         for j, line in self._own_lines(begin, end):
-            if line.amplitude > self._visible(j, SEES):
+            if line.amplitude > self._visible(j, SEES) and line.joint not in self.within_play:
                 found[j] = line
         return found
 
@@ -385,6 +386,9 @@ class Findings:
         if self.moving[-1]:
             said.append(f"The log ends in the middle of a motion, at {self.t[-1]:.2f} s: after that the host heard "
                         "nothing of the board, or the host itself ended.")
+        if not self.run.outputs:
+            return [*said, "The board has no outputs: it computed torques, and no joint moved.", self._of_tick(),
+                    self._of_stream()]
         if not self.tracking:
             return [*said, "Nothing moved, so there is no tracking to judge."]
         worst = max(self.tracking, key=lambda x: x.worst / _scale(run, x.joint))
@@ -435,7 +439,7 @@ class Findings:
     def _of_lines(self) -> list[str]:
         """Return a sentence on an error frequency that has no cause in the motion or the control loop."""
         swing = {line.joint for line in self.oscillating.values()}
-        strong = [line for line in self.lines if line.times > STANDS_OUT and line.joint not in swing
+        strong = [line for line in self.lines if line.times > STANDS_OUT and line.joint not in swing | self.within_play
                   and line.amplitude > self._visible(self.run.joints.index(line.joint), SEES)]
         if not strong:
             return [] if swing else ["No frequency stands out in the errors."]
@@ -463,7 +467,7 @@ class Findings:
         play = max(float(self.run.facts["play"][self.run.joints.index(t.joint)]) for t in loose)
         return [f"Errors at {names}, of {measure(worst, 'rad')} at most, are within the play of a servo's gear, "
                 f"{measure(play, 'rad')} by the file or as measured at one servo: the motor turns through the play "
-                "before the joint follows."]
+                "before the joint follows. If a joint also rattles at rest, lower its gains."]
 
     @cached_property
     def within_play(self) -> set[str]:
@@ -540,25 +544,37 @@ class Findings:
                 "effort": "was asked for all that limits.effort allows"}
         # saturation of these joints follows from an encoder fault or an oscillation
         wrong = {j for j, *_ in [*self.stuck, *self.unseen]} | set(self.oscillating)
+        if any(e.what.startswith("fault LOOPS_SINGULAR") for e in self.events):
+            wrong = set(self.joints)  # at every speed, the torque grows without bound towards a singular pose
         return [f"The motor of {self.run.joints[j]} {most[what]} for {share:.0%} of the motion: it could do no more; "
                 "play the motion slower (`--speed 0.5`)." for j, share, what in self.saturated if j not in wrong]
 
-    def _of_model(self) -> list[str]:
+    @cached_property
+    def unjudged(self) -> str:
+        """The reason why the feedback's torque says nothing about the model; '' if it does."""
         if self.stuck or self.unseen:
-            return ["The feedback's torque says nothing about the model: it acted on an encoder that was wrong."]
+            return "it acted on an encoder that was wrong"
         if self.oscillating:
-            return ["The feedback's torque says nothing about the model: a loop that oscillates makes its own error."]
+            return "a loop that oscillates makes its own error"
         if self.saturated:
-            return ["The feedback's torque says nothing about the model: a motor that can do no more leaves an error."]
+            return "a motor that can do no more leaves an error"
         if touched := sorted({contact.thing for _, moment in self.run.around for contact in moment.contacts}):
-            return [f"The feedback's torque says nothing about the model: the arm touched {', '.join(touched)}."]
+            return f"the arm touched {', '.join(touched)}"
         judged = [x for x in self.left if x.joint not in self.within_play]
-        if self.left and not judged:
-            return ["The feedback's torque says nothing about the model: the backlash of the servos explains it too."]
-        known = [x for x in judged if x.cause != NOTHING]
+        return "the backlash of the servos explains it too" if self.left and not judged else ""
+
+    @cached_property
+    def judged(self) -> list[Left]:
+        """The residuals that say something about the model."""
+        return [] if self.unjudged else [x for x in self.left if x.joint not in self.within_play]
+
+    def _of_model(self) -> list[str]:
+        if self.unjudged:
+            return [f"The feedback's torque says nothing about the model: {self.unjudged}."]
+        known = [x for x in self.judged if x.cause != NOTHING]
         if not known:
             return ["The model's residual follows neither velocity nor acceleration at any joint: it is noise, or too "
-                    "small to judge."] if judged else []
+                    "small to judge."] if self.judged else []
         worst = max(known, key=lambda x: x.of_peak)
         first = [ZERO_FIRST] if worst.cause in LIKE_A_ZERO else []
         return [*first, f"The model was farthest from the arm at {worst}."]

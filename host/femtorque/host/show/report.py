@@ -53,7 +53,7 @@ def page(run: Run) -> str:
     return template("report.html", "femtorque.host.show", page=True).render(
         run=run, found=found, duration=float(found.t[-1]), rows=rows, truth=bool(true), sections=sections,
         errors=f"{ERROR} {TRUE * bool(true)}",
-        left=found.left, scene=scene, kinds=REPORT_KINDS, scripts=scripts() if scene else "", no_arm=NO_ARM,
+        left=found.judged, scene=scene, kinds=REPORT_KINDS, scripts=scripts() if scene else "", no_arm=NO_ARM,
         stiff=scene is None or not any(link["beam"] for link in scene["links"]))
 
 

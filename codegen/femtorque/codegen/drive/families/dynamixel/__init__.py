@@ -44,8 +44,9 @@ BAM = "rotor: an XL330-M288's; dry friction: an estimate"
 
 
 def _loop(divisor: float, usual: int) -> Loop:
-    """Return the position loop. LeRobot writes a P of 1500 (koch_follower.py)."""
-    return Loop(TURN / (math.tau * FULL * divisor), usual, 1500)
+    """Return the position loop. LeRobot writes a P of 1500 (koch_follower.py). 144 / 128 is the largest ratio of a
+    divisor that was measured and the e-manual's."""
+    return Loop(TURN / (math.tau * FULL * divisor), usual, 1500, doubt=144.0 / 128.0 - 1.0)
 
 
 LOOP, SMALL = _loop(144.0, 800), _loop(256.0, 900)
