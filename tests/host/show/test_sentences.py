@@ -9,21 +9,23 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from femtorque.codegen.board import Times
 from femtorque.codegen.drive import FAMILIES
 from femtorque.codegen.mechanism import load_mechanism
-from femtorque.codegen.motion import from_rows
+from femtorque.codegen.motion import from_rows, knots
 from femtorque.codegen.verify.known_arms import ARMS, arm_names
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play import run_closed_loop as play
-from femtorque.host.record import export, log as logs
+from femtorque.host.record import Log, export, log as logs
 from femtorque.host.scene import Contact, Moment
 from femtorque.host.show import plot, report
 from femtorque.host.show.display import tracking_table
-from femtorque.host.show.findings import NOTHING, ZERO_FIRST, Findings
+from femtorque.host.show.findings import DOUBT, NOTHING, ZERO_FIRST, Findings
 from femtorque.host.show.readable_units import ERROR, TRUE
+from femtorque.host.stream import stream
 from tests.host.show.conftest import SHIFT
 from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
-from tests.support import bus_arm
+from tests.support import bus_arm, pc
 from tests.support.boards import IMAGES
 from tests.support.dynamixels import aloha
 from tests.support.servos import so101
@@ -31,6 +33,7 @@ from tests.support.suite import ROOT
 
 BLAMES = ("did not show", "acted on an encoder", "The model was farthest", "oscillates", "has a line at",
           "showed no movement", "could do no more", "went against each other", "than the mechanism file says", "of a load")
+ADAPTER = Times(delay=1.5e-3, jitter=0.5e-3)
 FILES = {"bridges": "three_link", "damiao that close their loops": "openarm_like", "loop": "four_bar",
          "modes": "pick_and_place", "springs": "flexure_arm", "no outputs": "two_link", "odrive-can": "odrive_arm"}
 EXACT = {"damiao": lambda: bus_arm.described(), "feetech": so101, "dynamixel": aloha,
@@ -61,7 +64,28 @@ def test_an_exact_arm_of_each_family_is_blamed_for_nothing(family, tmp_path):
     run = logs.read_log(path)
     said = [*Findings(run).sentences, *re.findall(r"(?<=<li>).*", report.page(run))]
     assert result.ended == "done" and np.max(np.abs(run.target_rate)) > 0.4
+    doubt = DOUBT / run.rate_hz * (run.facts["old"] > 0.0) * np.sqrt(np.mean(run.target_rate**2, axis=0)) + 2e-5
+    for t, rms, near in zip(Findings(run).tracking, result.measured_rms, doubt, strict=False):
+        assert t.rms == pytest.approx(rms, rel=0.2, abs=near), t.joint
     assert not [sentence for sentence in said if any(blame in sentence for blame in BLAMES)]
+
+
+ON_PC = {"drives": lambda: pc.on_pc(bus_arm.described(), 200, times=ADAPTER), "servos": lambda: pc.so101(100, holds=True)}
+
+
+@pytest.mark.parametrize("kind", ON_PC)
+def test_an_exact_arm_on_a_pc_with_the_delay_of_an_adapter_is_blamed_for_nothing(kind, tmp_path):
+    arm, path = ON_PC[kind](), tmp_path / "run.mcap"
+    with pc.stepped(arm, ADAPTER) as (board, session):
+        log = Log(path, session.configuration, mechanism=arm)
+        session.listeners.append(log.write)
+        pc.armed(board, session)
+        outcome = stream(session, knots(there_and_back(arm), arm))
+        log.close()
+    found = Findings(logs.read_log(path))
+    assert outcome.ended == "done"
+    assert not [sentence for sentence in found.sentences if any(blame in sentence for blame in BLAMES)]
+    assert [t.rms for t in found.tracking] == pytest.approx(outcome.tracking_rms, rel=0.02)
 
 
 def has(said, *words):

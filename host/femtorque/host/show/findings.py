@@ -275,9 +275,10 @@ class Findings:
         return found
 
     def _bandwidth(self, j: int) -> float:
-        """Return the bandwidth, Hz, of a critically damped loop with these gains: kv = 2 ku / w. 0 if unknown."""
+        """Return the bandwidth, Hz, of a critically damped loop with these gains: kv = 2 ku / w. 0 without a loop,
+        infinite if unknown: the motor damps the loop of a servo, which has no kv."""
         ku, kv = self.run.facts["ku"][j], self.run.facts["kv"][j]
-        return float(ku / (np.pi * kv)) if kv > 0.0 and ku > 0.0 else 0.0
+        return (float(ku / (np.pi * kv)) if kv > 0.0 else np.inf) if ku > 0.0 else 0.0
 
     def _motions_own(self) -> int:
         """Return the number of the highest spectral line of the longest motion's acceleration, plus its neighbours."""
