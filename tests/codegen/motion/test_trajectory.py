@@ -157,7 +157,7 @@ BAD = {
     "long row": (GOOD.replace(",0.1\n", ",0.1,7\n"), r"^line 3: has 5 cells, the header has 4$"),
     "late start": (GOOD.replace("\n0,", "\n0.25,"), r"^line 2, column t = 0\.25: time must start at 0; subtract 0\.25"),
     "time twice": (GOOD.replace("\n1,", "\n0.5,"), r"^line 4, column t = 0\.5: is there twice$"),
-    "no times": ("t,shoulder,elbow,wrist\n0,0,0,0\n0,0.1,0,0\n", r"^line 3, column t = 0\.0: is there twice; all times"),
+    "no times": ("t,shoulder,elbow,wrist\n0,0,0,0\n0,0.1,0,0\n", r"^line 3, column t = 0\.0: is there twice; all t"),
     "time goes back": (GOOD.replace("\n1,", "\n0.4,"),
                        r"^line 4, column t = 0\.4: comes after 0\.5: times must increase$"),
     "not in seconds": (GOOD.replace("\n1,", "\n1e6,"),

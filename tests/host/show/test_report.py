@@ -53,8 +53,10 @@ NOISE = np.random.default_rng(3).normal(0.0, 0.02, len(T))
     ("Coulomb friction", -0.2 * np.sign(RATE), -0.2), (CONSTANT, np.full(len(T), 0.3), 0.3), (NOTHING, 0.0 * T, 0.0),
 ])
 def test_the_cause_that_was_put_in_is_found(cause, feedback, size):
-    left = Findings(a_run(T, ACCELERATION, feedback + NOISE)).left[0]
+    left = Findings(run := a_run(T, ACCELERATION, feedback + NOISE)).left[0]
     assert left.cause == cause and left.size == pytest.approx(size, abs=0.01)
+    run.facts["loop"][:] = 0.125  # the gain of a servo's own loop is unknown by an eighth
+    assert Findings(run).left[0].cause == NOTHING
     if cause == NOTHING:
         assert "follows neither velocity nor acceleration" in str(left)
     else:
@@ -159,24 +161,10 @@ def test_a_log_of_nothing_says_so(tmp_path):
 
 def test_a_board_without_outputs_moved_nothing_and_nothing_is_blamed():
     error = 1.3 * np.sin(T)
-    run = replace(a_run(T, ACCELERATION, 10.0 * error, error), outputs=False)
-    found = Findings(run)
+    found = Findings(replace(a_run(T, ACCELERATION, 10.0 * error, error), outputs=False))
     assert found.sentences[0] == "The board has no outputs: it computed torques, and no joint moved."
     assert not found.tracking and not found.left and not np.any(found.feedback)
-    assert "The costliest tick" in found.sentences[1] and "In numbers" not in report.page(run)
-
-
-def test_no_slower_motion_is_advised_at_a_singular_pose():
-    fault = np.where(T > 5.0, messages.FAULTS["LOOPS_SINGULAR"][0], 0.0)
-    said = Findings(replace(a_run(T, ACCELERATION, NOISE, fault=fault), duty=np.ones((len(T), 1)))).sentences
-    assert "fault LOOPS_SINGULAR" in said[0] and not any("slower" in s for s in said)
-
-
-def test_the_doubt_of_a_servos_own_loop_is_no_friction():
-    run = a_run(T, ACCELERATION, -0.2 * RATE + NOISE)
-    assert Findings(run).left[0].cause == "viscous friction"
-    run.facts["loop"][:] = 0.125
-    assert Findings(run).left[0].cause == NOTHING
+    assert "The costliest tick" in found.sentences[1] and "In numbers" not in report.page(found.run)
 
 
 def test_the_command_writes_a_page_that_a_browser_shows(played, here, tmp_path):

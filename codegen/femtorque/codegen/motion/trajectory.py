@@ -430,7 +430,7 @@ def _check_times(path: Path, t: Array, lines: list[int], line: str = "line") -> 
     for i in np.flatnonzero(np.diff(t) <= 0.0)[:1]:
         rule = "is there twice" if t[i + 1] == t[i] else f"comes after {t[i]:g}: times must increase"
         raise BadInput(path, f"{line} {lines[i + 1]}, column t", float(t[i + 1]), rule,
-                       "" if np.any(t) else "all times are 0: give the plan times first, in MoveIt by time parameterisation")
+                       "" if np.any(t) else "all times are 0: let MoveIt parameterise the plan's time first")
     for i in np.flatnonzero(np.diff(t) < 1e-6)[:1]:
         raise BadInput(path, f"{line} {lines[i + 1]}, column t", float(t[i + 1]),
                        f"is only {t[i + 1] - t[i]:.1e} s after the row before; at least 1e-6 s is needed")

@@ -561,8 +561,8 @@ class Findings:
             return "a motor that can do no more leaves an error"
         if touched := sorted({contact.thing for _, moment in self.run.around for contact in moment.contacts}):
             return f"the arm touched {', '.join(touched)}"
-        judged = [x for x in self.left if x.joint not in self.within_play]
-        return "the backlash of the servos explains it too" if self.left and not judged else ""
+        loose = self.left and all(x.joint in self.within_play for x in self.left)
+        return "the backlash of the servos explains it too" if loose else ""
 
     @cached_property
     def judged(self) -> list[Left]:
