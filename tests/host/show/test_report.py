@@ -71,7 +71,7 @@ def test_a_line_in_the_error_is_found_at_its_frequency():
                                               abs=0.2) and found.lines[0].amplitude == pytest.approx(2e-3, rel=0.1)
     assert any("The error of arm has a line at 12." in s and "mrad" in s for s in found.sentences)
     servo = a_run(T, ACCELERATION, NOISE, error + 0.01 * RATE)
-    servo.facts["kv"][:] = 0.0  # of a servo's own loop, whose bandwidth the gains do not tell
+    servo.facts["kv"][:] = 0.0  # as of a servo's own loop, whose bandwidth is unknown
     assert not any("has a line" in s for s in Findings(servo).sentences)
     quiet = Findings(a_run(T, ACCELERATION, NOISE, 1e-4 * np.random.default_rng(0).normal(size=len(T))))
     assert "No frequency stands out in the errors." in quiet.sentences

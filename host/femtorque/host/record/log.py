@@ -275,7 +275,7 @@ BUS_AGE = 2.0  # maximum age of a position from a bus, ticks; the request for th
 
 def _facts(configuration: Configuration, j: int) -> list[float | None]:
     """Return facts of a joint in the order of FACTS; None if unknown. count: size of an encoder count, rad or m. age,
-    old: maximum and typical age of a position, s. play: backlash at the joint, rad. loop: doubt of a servo's own gain."""
+    old: maximum and typical age of a position, s. play: backlash at the joint, rad. loop: doubt of a servo's gain."""
     joint = configuration.joints[j]
     encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
     if encoder is not None and joint.type != "prismatic":

@@ -58,7 +58,7 @@ def comparison_sentences(runs: Sequence[Compared]) -> list[str]:
         low, high = best.found.tracking[j], worst.found.tracking[j]
         if high.rms <= (1.0 + SAME) * low.rms:
             said.append(f"{joint}: tracked alike, {measure(low.rms, low.unit)} rms.")
-        elif high.rms < FINE * high.worst / max(high.counts, 1e-9):
+        elif not worst.found.true_tracking and high.rms < FINE * high.worst / max(high.counts, 1e-9):
             said.append(f"{joint}: tracked alike, {measure(low.rms, low.unit)} to {measure(high.rms, high.unit)} rms, "
                         "which is the encoder's resolution.")
         else:
