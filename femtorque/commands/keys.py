@@ -5,14 +5,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from femtorque.codegen.common import BadInput
-
 
 @contextmanager
 def keys() -> Iterator[Callable[[], str]]:
     """Yield a function that returns the keys pressed since its last call. The function never blocks."""
-    if not sys.stdin.isatty():
-        raise BadInput("command line", "teleop", None, "keys need a terminal", "or lead by another arm: --leader MECH")
     print("w s: x, a d: y, e c: z; q ends", file=sys.stderr)
     if sys.platform == "win32":
         yield _of_windows

@@ -55,7 +55,7 @@ def follow(
     """Follow targets that another program sends.
 
     Targets may be late, irregular, lost or far away. The arm follows the targets within its limits. At Ctrl-C, after
-    the time, or at the end of the source, the arm comes to rest at the last target."""
+    the time, or at the end of the source, the arm comes to rest at the last target, and its motors are switched off."""
     from femtorque.codegen.motion import Trajectory
     from femtorque.host.board import Board
     from femtorque.host.link import Bound, Tracked
@@ -93,7 +93,7 @@ def follow(
                 assert opened is not None
                 sent = external_targets.relay(f, opened, over, where=source)
             status = f.status
-        data, said = _report(board.session, status, f.carries, {"tracking": tracked})
+        data, said = _report(board.session, status, f, {"tracking": tracked})
     if sent.bad:
         print(f"{sent.bad} lines were no targets; the first: {sent.first}", file=sys.stderr)
     return Answer(external_targets.told(data, sent), f"{sent.targets} targets{said}",
@@ -142,7 +142,7 @@ def teleop(
     from femtorque.host.board import Board
     from femtorque.host.link import Errors, Tracked
     from femtorque.host.live import TipJog, bilateral, gamepad as pads, page_control as hands, teleop as leading
-    from femtorque.host.plan import ends, tip_option
+    from femtorque.host.plan import ends, forward_kinematics, tip_option
     from femtorque.host.scene import scene
     from femtorque.host.stream import Interrupts
 
@@ -156,6 +156,10 @@ def teleop(
                                  _pairs("--lead", lead))
         coupling = bilateral.Coupling.of(led, mechanism, how) if feel else None
     point = tip_option(tip or (ends(mechanism) or ["?"])[-1])
+    if leader is None:  # refuse before the arm is armed
+        forward_kinematics(mechanism, [joint.start for joint in mechanism.streamed], point.link, point.xyz)
+        if not (by_page or gamepad or sys.stdin.isatty()):
+            raise BadInput("command line", "teleop", None, "keys need a terminal", "or lead by an arm: --leader MECH")
     pad = pads.PadJog(pads.SdlPad(), speed) if gamepad else None
     arm = None if web is None else scene(mechanism)
     claim_log(log, force)
@@ -194,7 +198,7 @@ def teleop(
                 sent = _jogged(f, jog, hand, pad, speed, over)
             status = f.status
         errors = {"tracking": tracked} | ({} if master is None else {"behind": behind})
-        data, said = _report(board.session, status, f.carries, errors)
+        data, said = _report(board.session, status, f, errors)
     return Answer(data | {"targets": sent}, f"{sent} targets{said}")
 
 
@@ -235,9 +239,11 @@ def _jogged(f: Following, jog: TipJog, hand: Hand | None, pad: PadJog | None, sp
         return leading.jog_tip(f, jog, leading.Keys(pressed, speed), over)
 
 
-def _report(session: Session, status: FollowStatus | None, carries: float, errors: dict[str, Errors]
+def _report(session: Session, status: FollowStatus | None, f: Following, errors: dict[str, Errors]
             ) -> tuple[dict[str, Any], str]:
-    """Return the report as data and as text. carries: targets per second that fit on the line."""
+    """Return the report as data and as text, after the last target of f."""
+    from femtorque.codegen.mechanism import in_radians
+
     joints = [joint.name for joint in session.configuration.joints]
     data: dict[str, Any] = {"positions": session.positions().tolist(),
                             "status": asdict(status) if status is not None else None}
@@ -246,14 +252,18 @@ def _report(session: Session, status: FollowStatus | None, carries: float, error
     if status is not None and status.refused:
         said += "; refused targets are not finite, older than the newest one, or due too far ahead"
     if status is not None and status.left_out:
-        said += f"; {status.left_out} left out for newer ones (the line carries {carries:.0f} a second)"
+        said += f"; {status.left_out} left out for newer ones (the line carries {f.carries:.0f} a second)"
+    for joint in f.joints:
+        if (far := f.beyond.get(joint.name)) is not None:
+            degrees = in_radians(far, joint.limits.lower, joint.limits.upper) if joint.type != "prismatic" else ""
+            said += f"\ntargets were beyond the limits of {joint.name}: {far:g}" + (degrees and f"; {degrees}")
     for name, found in errors.items():
         data |= {f"{name}_rms": dict(zip(joints, found.rms.tolist(), strict=True)),
                  f"{name}_max": dict(zip(joints, found.largest.tolist(), strict=True))}
         values = ", ".join(f"{joint} {1e3 * rms:.2f} ({1e3 * most:.2f}) m{session.unit(j)}" for j, (joint, rms, most)
                            in enumerate(zip(joints, found.rms, found.largest, strict=True)))
         said += f"\n{WORDS[name]}, rms (most): {values}"
-    return data, said
+    return data, said + "\nthe motors are off now"
 
 
 def _pairs(option: str, items: list[str] | None) -> dict[str, str]:

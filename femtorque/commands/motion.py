@@ -150,9 +150,9 @@ def stream(
 ) -> Answer:
     """Play a motion on a board.
 
-    Ctrl-C stops the arm along its path and holds it. Then Enter resumes and Ctrl-C disarms. On a terminal the live page
-    of --web stays open after the arm is disarmed, until Ctrl-C. With a virtual board, the page has a button that
-    repeats the motion."""
+    At the end the motors are switched off. Ctrl-C stops the arm along its path and holds it. Then Enter resumes and
+    Ctrl-C disarms. On a terminal the live page of --web stays open after the arm is disarmed, until Ctrl-C. With a
+    virtual board, the page has a button that repeats the motion."""
     from femtorque.host.board import Board
     from femtorque.host.show import Again, outcome_table, stream_bar
     from femtorque.host.stream import Interrupts, Outcome

@@ -1,5 +1,6 @@
 """The tour of docs/live.md. The tests type the page's commands into a terminal without changes."""
 
+import io
 import json
 import re
 import time
@@ -113,6 +114,14 @@ def test_a_file_is_followed_and_its_answer_counts(here, fake, tmp_path) -> None:
 LEADER = ("--leader", "mechanisms/three_link.toml")
 
 
+def test_targets_in_degrees_are_named_at_the_end(here, fake, monkeypatch) -> None:
+    fake.flags |= 1
+    monkeypatch.setattr("sys.stdin", io.StringIO("30 0 0\n"))
+    shown = here("follow", "mechanisms/three_link.toml", "--port", "any", "--from", "stdin")
+    assert "beyond the limits of shoulder: 30; angles are in rad: 30 degrees are 0.5236" in shown.stdout, shown.stdout
+    assert shown.stdout.endswith("\nthe motors are off now\n")
+
+
 @pytest.mark.parametrize("arguments, rule", [
     (LEADER, "--leader-port: is needed"), ((), "keys need a terminal"),
     ((*LEADER, "--leader-port", "any", "--scale", "elbow"), "JOINT=VALUE"),
@@ -124,3 +133,4 @@ def test_an_impossible_leader_or_keys_are_refused_in_one_line(here, fake, argume
     fake.flags |= 1
     shown = here("teleop", "mechanisms/three_link.toml", "--port", "any", *arguments)
     assert shown.returncode in (1, 2) and shown.stderr.count("\n") == 1 and rule in shown.stderr, shown.stderr
+    assert fake.state == "DISARMED"

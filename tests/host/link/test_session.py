@@ -113,6 +113,7 @@ def test_every_refusal_is_shown_with_its_joint_and_its_mend(name):
         session.arm()
     _, meaning, mend = messages.REFUSALS[name]
     assert f"the board refused ARM: {name} at joint j3: {meaning}; {mend}" in str(refused.value)
+    assert ("(j3 is at " in str(refused.value)) == (name == "OUTSIDE_LIMITS")
 
 
 def test_a_command_that_is_never_acknowledged_is_given_up():
@@ -140,3 +141,5 @@ def test_a_port_that_does_not_exist_is_bad_input():
         Link("socket://127.0.0.1:1")
     with pytest.raises(BadInput, match="cannot be opened"):
         Link("nonsense://x")
+    with pytest.raises(BadInput, match="did you mean socket://localhost:5555"):
+        Link("localhost:5555")

@@ -210,6 +210,14 @@ def test_a_target_beyond_what_is_counted_is_the_farthest_on_its_own_side(fake, b
         assert fake.targets[-1][1].position[:2] == (-(2**47), -(2**47))
 
 
+def test_the_first_target_beyond_each_joints_limits_is_kept(fake, board) -> None:
+    with board.follow() as f:
+        f.send([30.0, 0.1, 0.0])
+        f.send([40.0, 0.1, 3.0])
+        f.chunk([0.0, 0.1], [[0.0, -2.6, 0.0], [0.0, -2.7, 0.0]])
+    assert f.beyond == {"shoulder": 30.0, "wrist": 3.0, "elbow": -2.7}
+
+
 def endless(fake) -> Mechanism:
     mechanism = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
     free = [replace(j, type="continuous", limits=replace(j.limits, lower=-np.inf, upper=np.inf)) if not k else j

@@ -3,6 +3,7 @@ the speed of the line, so that a command never waits behind a second of knots.""
 
 import errno
 import os
+import re
 import socket
 from pathlib import Path
 from typing import Any, Protocol
@@ -163,6 +164,8 @@ def _ports_hint(port: str) -> str:
     if port.startswith("socket:"):
         return "socket://host:port, and a virtual board there: `femtorque hil serve MECH`"
 
+    if re.fullmatch(r"[\w.-]+:\d+", port):
+        return f"did you mean socket://{port}?"
     found = [p.device for p in list_ports.comports()]
     if not found:
         return "no serial port is plugged in; a virtual board is socket://host:port"

@@ -414,7 +414,12 @@ class Session:
         """Raise Refused if the last command was refused."""
         if self.status.refusal:
             why = explain(messages.REFUSALS, self.status.refusal, self.joint(self.status.refusal_joint))
-            report = drives.unarmed(self.drives, self.configuration.joints, self.status.refusal_joint)
+            j = self.status.refusal_joint
+            report = drives.unarmed(self.drives, self.configuration.joints, j)
+            if self.status.refusal == messages.REFUSALS["OUTSIDE_LIMITS"][0]:
+                limits = self.configuration.joints[j].limits
+                report = f"{self.joint(j)} is at {self.positions()[j]:.4f} {self.unit(j)}, its limits are " \
+                         f"{limits.lower:g} .. {limits.upper:g}{'; restart `hil serve`' * self.virtual}"
             raise Refused(f"{self.link.port}: the board refused {name}: {why}{f' ({report})' if report else ''}; "
                           f"{self.describe()}")
 

@@ -126,6 +126,7 @@ class Following:
         self._outbox = Outbox(session.link, len(self.joints))
         self._chunk = 0
         self._last: list[int] | None = None  # encoded positions of the newest target
+        self.beyond: dict[str, float] = {}  # first target of each joint beyond its limits, rad or m
         self._done, self._failed = threading.Event(), list[Exception]()
         self._thread: threading.Thread | None = None
 
@@ -164,7 +165,7 @@ class Following:
         if rows.shape != (len(ahead), len(self.joints)) or (rates is not None and rates.shape != rows.shape):
             raise BadInput(WHERE, "Q", f"shape {rows.shape}", f"must be ({len(ahead)}, {len(self.joints)})",
                            "a row for every time, a column for every joint")
-        places = _wire(per_joint(rows, self.joints, WHERE, "Q"), self.joints, "Q")
+        places = _wire(per_joint(rows, self.joints, WHERE, "Q"), self.joints, "Q", self.beyond)
         speeds = (np.zeros(rows.shape) if rates is None else to_float(rates, self.joints, WHERE, "V")).tolist()
         with self.session.lock:
             self._looked(again=True)
@@ -284,14 +285,15 @@ class Following:
     def _position(self, q: object) -> list[int]:
         """Return a target's positions (J,) as encoded in messages."""
         if not isinstance(q, Mapping):
-            return _wire(per_joint(q, self.joints, WHERE, "q", alone=True), self.joints, "q")
+            return _wire(per_joint(q, self.joints, WHERE, "q", alone=True), self.joints, "q", self.beyond)
         known = [joint.name for joint in self.joints]
         found = list(self._last if self._last is not None else self.session.status.target)
         for name, value in q.items():
             if name not in known:
                 raise BadInput(WHERE, "q", name, "no such joint", hint(name, known, "joints"))
             k = known.index(name)
-            found[k], = _wire(per_joint([value], [self.joints[k]], WHERE, "q", alone=True), [self.joints[k]], "q")
+            one = [self.joints[k]]
+            found[k], = _wire(per_joint([value], one, WHERE, "q", alone=True), one, "q", self.beyond)
         return found
 
     def _velocity(self, v: object) -> list[float]:
@@ -307,8 +309,12 @@ class Following:
                             np.array(m.behind, float))
 
 
-def _wire(q: Array, joints: Sequence[Joint], key: str) -> Any:
-    """Encode positions (..., J) as lists, within the encoded range of joints with limits, which the board enforces."""
+def _wire(q: Array, joints: Sequence[Joint], key: str, beyond: dict[str, float]) -> Any:
+    """Encode positions (..., J) as lists, within the encoded range of joints with limits, which the board enforces.
+    Add the first position beyond each joint's limits to `beyond`, by more than an interpolation's rounding."""
+    for joint, column in zip(joints, q.reshape(-1, len(joints)).T, strict=True):
+        for x in column[(column < joint.limits.lower - 1e-6) | (column > joint.limits.upper + 1e-6)][:1].tolist():
+            beyond.setdefault(joint.name, x)
     far, ends = farthest(joints), [isfinite(j.limits.lower) and isfinite(j.limits.upper) for j in joints]
     return to_wire(np.where(ends, np.clip(q, -far, far), q), joints, WHERE, key).tolist()
 

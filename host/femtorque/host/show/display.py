@@ -96,4 +96,5 @@ def _headline(o: stream.Outcome) -> str:
         words = f"{words}, {o.rounds} rounds"
     if o.resumed:
         words += f", resumed {o.resumed} time{'s' * (o.resumed > 1)}"
-    return words + (f", limits that acted: {', '.join(o.limits)}" if o.limits else "")
+    acted = f", limits that acted: {', '.join(o.limits)}" if o.limits else ""
+    return f"{words}{acted}; the motors are off now"
