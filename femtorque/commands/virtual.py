@@ -119,7 +119,7 @@ def _played(play: Callable[..., Result], mechanism: Mechanism, traj: Path, feedf
     title = f"{result.ended}; the board is in {result.state}; a tick took at most {result.cycles_tick} cycles"
     table = tracking_table(title, mechanism.streamed, result.measured_rms, result.measured_max,
                            (result.tracking_rms, result.tracking_max))
-    text = Group(table, *(Text(line, style="bold red") for line in result.dangers))
+    text = Group(title if unmeasured else table, *(Text(line, style="bold red") for line in result.dangers))
     return Answer(result.report() | {"open_loop": unmeasured, "rotors_unknown": list(rotorless)}, text,
                   good=result.good)
 
