@@ -2,14 +2,15 @@
 
 import uuid
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from femtorque import Board, Mechanism
-from femtorque.host.ros import interfaces
+from femtorque.host.ros import controller, interfaces
 from femtorque.host.ros.arm import Arm
-from femtorque.host.ros.goals import ABORTED, CANCELED, SUCCEEDED
+from femtorque.host.ros.goals import ABORTED, CANCELED, SUCCEEDED, stamp
 from femtorque.host.ros.interfaces import message, packed, unpacked
 from tests.host.ros.test_motion import NAMES, trajectory
 from tests.support import rig
@@ -330,6 +331,26 @@ def test_the_topics_points_are_followed_live_and_the_arm_rests_after_the_last(ro
     np.testing.assert_allclose(ros.positions, START + [0.28, 0.0, 0.0], atol=2e-3)
     take(trajectory([0.034], [[9.0, 0.0, 0.0]]))
     assert "beyond its range" in ros.lines[-1]
+
+
+def test_windows_of_points_with_speeds_at_their_ends_are_followed_as_one_motion(ros, monkeypatch):
+    """MoveIt Servo since Jazzy sends the last commands again with each new command. The first one is in the past."""
+    take, rate, ahead = ros.ether.taken["/arm_controller/joint_trajectory"], 0.3, 0.1
+    off = []
+    monkeypatch.setattr(controller, "time", SimpleNamespace(time=lambda: 1e9 + 0.02 * k))
+    for k in range(1, 46):
+        told = [0.02 * i for i in range(max(0, k - 10), k)]  # times of the commands in this window
+        window = trajectory([t - told[0] for t in told], [START + [rate * t, 0.0, 0.0] for t in told],
+                            v=[[rate, 0.0, 0.0]] * len(told))
+        window.header.stamp = stamp(10**18 + round(1e9 * (told[0] + ahead)))
+        take(window)
+        ros.run(0.02)
+        off.append(ros.session.status.target_rate[0] - rate)
+    assert ros.lines == [] and np.max(np.abs(off[15:])) < 0.02
+    ros.run(0.4)
+    np.testing.assert_allclose(ros.positions, START + [rate * told[-1], 0.0, 0.0], atol=2e-3)
+    _, result = ros.send(window)
+    assert "must be at rest" in result[0].result.error_string, "a goal's, as by default in ros2_control"
 
 
 def test_positions_of_the_topic_system_of_ros2_control_are_followed_live_where_the_arm_is_held(ros):

@@ -109,11 +109,11 @@ class Controller:
     def active(self) -> bool:
         return any(goals.active is not None for goals in self._actions())
 
-    def _begin(self, trajectory: Any) -> None:
-        """Replace the current motion by a new motion. Raises Invalid."""
+    def _begin(self, trajectory: Any, rest: bool = True) -> None:
+        """Replace the current motion by a new motion. rest: as in `read`. Raises Invalid."""
         self._arm.ready()
         wait = at - time.time() if (at := seconds(trajectory.header.stamp)) else 0.0
-        motion = read(trajectory, self.joints, self._arm.here(self), max(wait, 0.0))
+        motion = read(trajectory, self.joints, self._arm.here(self), max(wait, 0.0), rest)
         if wait + motion.duration < 0.0:
             raise Invalid(OLD_STAMP, "the trajectory ended before it came")
         self.end(CANCELED, INVALID_GOAL, "another trajectory came")
@@ -125,7 +125,7 @@ class Controller:
             if len(trajectory.points) == 1 and seconds(trajectory.points[0].time_from_start) <= LIVE:
                 self.live(trajectory.joint_names, trajectory.points[0].positions)
             else:
-                self._begin(trajectory)
+                self._begin(trajectory, rest=False)
         except Invalid as error:
             self._say(f"/{self.name}/joint_trajectory: {error}")
         except (BadInput, Refused) as error:

@@ -88,11 +88,12 @@ def seconds(stamp: Any) -> float:
     return float(stamp.sec) + 1e-9 * float(stamp.nanosec)
 
 
-def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait: float = 0.0) -> Motion:
+def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait: float = 0.0,
+         rest: bool = True) -> Motion:
     """Return the motion of a trajectory_msgs/JointTrajectory, in any order of joints. Joints not listed stay.
 
     here: positions and velocities (J,), from which the motion starts if the first point is later. wait: time until the
-    beginning, s. Raises Invalid."""
+    beginning, s. rest: refuse a last point with a velocity. Raises Invalid."""
     names = [joint.called for joint in joints]
     given = list(message.joint_names)
     if not given or not set(given) <= set(names) or len(set(given)) < len(given):
@@ -107,7 +108,7 @@ def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait:
                                     for field in ("velocities", "accelerations"))
     if any(len(point.effort) for point in message.points):
         raise Invalid(INVALID_GOAL, "effort cannot be asked for: the board computes it")
-    if np.any(np.abs(v[-1]) > REST):
+    if rest and np.any(np.abs(v[-1]) > REST):
         raise Invalid(INVALID_GOAL, f"the last point, {len(q) - 1}, must be at rest")
     _turn(q, joints, here[0])
     _within(q, joints)
