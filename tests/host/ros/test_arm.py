@@ -233,6 +233,21 @@ def test_a_goal_tolerance_that_is_violated_ends_the_goal_after_its_time(ros):
     assert (done.status, done.result.error_code) == (ABORTED, -5) and "off its goal" in done.result.error_string
 
 
+def test_a_path_tolerance_ends_with_the_path_where_the_tolerance_of_the_goal_begins(ros):
+    """joint_trajectory_controller, update: before_last_point."""
+    off, pushed = [], 1.0
+    ros.chip.plant.hand = lambda plant: np.array([-pushed, 0.0, 0.0])
+    _, result = ros.send(way([0.1, 0.0, 0.0], seconds=0.5), path_tolerance=tolerance(shoulder=0.035),
+                         goal_tolerance=tolerance(shoulder=0.01))
+    ros.run(0.7)
+    pushed = 1.5
+    ros.run(0.2, lambda: off.append(START[0] + 0.1 - ros.positions[0]))
+    assert result == [] and max(off) > 0.035
+    pushed = 0.0
+    ros.run(0.5)
+    assert result[0].status == SUCCEEDED
+
+
 def test_a_new_goal_takes_over_from_the_old_one_without_a_jump(ros):
     _, first = ros.send(way([0.6, 0.0, 0.0], seconds=1.5))
     ros.run(0.7)

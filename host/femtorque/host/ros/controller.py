@@ -162,11 +162,11 @@ class Controller:
         if t >= 0.0 and t - self._fed >= FEEDBACK or t < self._fed:
             self._fed = t
             self._feed(motion, t, seen)
-        if line := _beyond(self.names, (seen.position_error, seen.velocity_error), goal.path, "path", seen.limited):
-            self.end(ABORTED, PATH_TOLERANCE, line)
-            return line
         if t < motion.duration + SETTLED:
-            return ""
+            line = _beyond(self.names, (seen.position_error, seen.velocity_error), goal.path, "path", seen.limited)
+            if line:
+                self.end(ABORTED, PATH_TOLERANCE, line)
+            return line
         line = _beyond(self.names, (motion.positions[-1] - seen.positions, seen.velocities), goal.place, "goal",
                        seen.limited)
         if not line:
