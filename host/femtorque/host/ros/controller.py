@@ -17,9 +17,9 @@ from femtorque.host.ros.goals import (
     ABORTED, CANCELED, GOAL_TOLERANCE, PATH_TOLERANCE, SUCCEEDED, AnyNode, Goal, Goals, stamp, time_tolerance,
     tolerances)
 from femtorque.host.ros.interfaces import message
-from femtorque.host.ros.motion import INVALID_GOAL, OLD_STAMP, Invalid, Motion, read, seconds
+from femtorque.host.ros.motion import INVALID_GOAL, LONGEST, OLD_STAMP, Invalid, Motion, read, seconds
 
-LIVE = 0.1  # time within which a single point counts as a live target, e.g. from MoveIt Servo, s
+LIVE = 0.1  # time within which a single point counts as a live target, s
 FEEDBACK = 0.05  # time between two messages, s
 GRACE = 2.0  # time after a goal's end in which the arm must reach a goal without a time tolerance, s
 SETTLED = 0.1  # time from the last target until the joints are at rest, s
@@ -112,18 +112,19 @@ class Controller:
     def _begin(self, trajectory: Any, rest: bool = True) -> None:
         """Replace the current motion by a new motion. rest: as in `read`. Raises Invalid."""
         self._arm.ready()
-        wait = at - time.time() if (at := seconds(trajectory.header.stamp)) else 0.0
+        wait = _wait(trajectory)
         motion = read(trajectory, self.joints, self._arm.here(self), max(wait, 0.0), rest)
         if wait + motion.duration < 0.0:
-            raise Invalid(OLD_STAMP, "the trajectory ended before it came")
+            raise Invalid(OLD_STAMP, f"the trajectory ended {-wait - motion.duration:.4g} s before it came")
         self.end(CANCELED, INVALID_GOAL, "another trajectory came")
         self._arm.play(self, motion, self._arm.now() + wait)
 
     def _heard(self, trajectory: Any) -> None:
         """Play a trajectory from the topic. If it cannot be executed, report this and do not move."""
         try:
-            if len(trajectory.points) == 1 and seconds(trajectory.points[0].time_from_start) <= LIVE:
-                self.live(trajectory.joint_names, trajectory.points[0].positions)
+            points = trajectory.points
+            if len(points) == 1 and abs(_wait(trajectory) + seconds(points[0].time_from_start)) <= LIVE:
+                self.live(trajectory.joint_names, points[0].positions)
             else:
                 self._begin(trajectory, rest=False)
         except Invalid as error:
@@ -198,6 +199,15 @@ class Controller:
             self.end(SUCCEEDED, 0, "")
         elif now - self._moved > STALLED:
             self.end(ABORTED, GOAL_TOLERANCE, "it stalled")
+
+
+def _wait(trajectory: Any) -> float:
+    """Return the time until a trajectory begins, s, negative if the trajectory has begun. Raises Invalid."""
+    wait = at - time.time() if (at := seconds(trajectory.header.stamp)) else 0.0
+    if wait > LONGEST:
+        raise Invalid(INVALID_GOAL, f"the trajectory begins in {wait:.4g} s, more than {LONGEST:g} s: do the clocks "
+                                    "agree?")
+    return wait
 
 
 def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str, limited: Array) -> str:
