@@ -39,8 +39,9 @@ def theirs(value: Any) -> Any:
         return value
     made = own(kind)()
     for field, base in made.get_fields_and_field_types().items():
-        told = theirs(getattr(value, field))
-        setattr(made, field, bytes([told]) if base == "octet" else told)
+        if hasattr(value, field):  # a later release may have more fields
+            told = theirs(getattr(value, field))
+            setattr(made, field, bytes([told]) if base == "octet" else told)
     return made
 
 
@@ -59,7 +60,7 @@ class RclpyNode:
 
     def __init__(self, name: str, domain: int = 0) -> None:
         self.name, self.domain, self.refused, self.why = name, domain, 0, ""
-        self._handled = 0
+        self._handled, self._ended = 0, False
 
     def __enter__(self) -> RclpyNode:
         try:
@@ -77,6 +78,9 @@ class RclpyNode:
         return self
 
     def __exit__(self, *how: object) -> None:
+        self._ended = True
+        for _ in range(ROUNDS):  # send responses that waited for the end
+            self._executor.spin_once(timeout_sec=0.0)
         self._executor.shutdown()
         self._node.destroy_node()
         self._context.shutdown()
@@ -90,7 +94,8 @@ class RclpyNode:
     def subscribe(self, topic: str, kind: str, take: Callable[[Any], None]) -> None:
         def heard(message: Any) -> None:
             self._handled += 1
-            self._counted(lambda: take(message))
+            if not self._ended:
+                self._counted(lambda: take(message))
 
         self._node.create_subscription(own(kind), topic, heard, 10, callback_group=self._group)
 
@@ -100,7 +105,7 @@ class RclpyNode:
         async def asked(request: Any, response: Any) -> Any:
             self._handled += 1
             later = future(executor=self._executor)
-            if not self._counted(lambda: answer(request, later.set_result)) and not later.done():
+            if self._ended or not self._counted(lambda: answer(request, later.set_result)) and not later.done():
                 return response  # return an empty response, since otherwise the client would wait forever
             return theirs(await later)
 
