@@ -447,6 +447,9 @@ def test_a_gripper_that_stalls_is_said_to_and_one_that_is_told_elsewhere_is_canc
     _, second = ros.grip(START[2] + 0.15)
     assert (first[0].status, first[0].result.reached_goal) == (CANCELED, False)
     ros.run(2.0)
+    _, refused = ros.grip(9.0)
+    assert refused[0].status == ABORTED and ros.lines == [
+        "/wrist_controller/gripper_cmd: point 0: wrist at 9 is beyond its range, -2.6 to 2.6"]
     (done,) = second
     assert (done.status, done.result.stalled, done.result.reached_goal) == (ABORTED, True, False)
     assert done.result.position < START[2] + 0.14 and ros.session.in_state("HOLD", "FOLLOW")

@@ -76,10 +76,10 @@ class Controller:
         self._gripped: dict[str, Any] = {}
         node.subscribe(f"/{name}/joint_trajectory", TRAJECTORY, self._heard)
         self._follows = Goals(node, f"/{name}/follow_joint_trajectory", interfaces.FOLLOW, self._goal, self._follow,
-                              arm.stop, lambda code, line: {"error_code": code, "error_string": line})
+                              arm.stop, lambda code, line: {"error_code": code, "error_string": line}, say)
         self._grips = Goals(node, f"/{name}/gripper_cmd", interfaces.GRIP, self._goal, self._grip, arm.stop,
                             lambda code, _: self._gripped | {"reached_goal": code == 0,
-                                                             "stalled": code == GOAL_TOLERANCE}) if grips else None
+                                                             "stalled": code == GOAL_TOLERANCE}, say) if grips else None
 
     # ---- motions
     def moving(self, now: float) -> bool:

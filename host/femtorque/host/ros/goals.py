@@ -71,12 +71,14 @@ def time_tolerance(given: Any, default: float) -> float:
 
 
 class Goals:
-    """Server of one action. begin: starts a goal or raises Invalid. stop: ends it. outcome: makes a result."""
+    """Server of one action. begin: starts a goal or raises Invalid. stop: ends it. outcome: makes a result. say: prints
+    why a goal cannot be executed."""
 
     def __init__(self, node: AnyNode, name: str, kind: str, blank: Callable[[bytes, Any], Goal],
                  begin: Callable[[Any, Goal], None], stop: Callable[[], None],
-                 outcome: Callable[[int, str], dict[str, Any]]) -> None:
+                 outcome: Callable[[int, str], dict[str, Any]], say: Callable[[str], None]) -> None:
         self._kind, self._blank, self._begin, self._stop, self._outcome = kind, blank, begin, stop, outcome
+        self._name, self._say = name, say
         self._goals: dict[bytes, Goal] = {}
         self.active: Goal | None = None
         node.serve(f"{name}/_action/send_goal", f"{kind}_SendGoal", self._asked)
@@ -115,6 +117,7 @@ class Goals:
         try:
             self._begin(request.goal, goal)
         except Invalid as error:
+            self._say(f"{self._name}: {error}")
             self._close(goal, ABORTED, error.code, str(error))
         except Exception as error:
             self._close(goal, ABORTED, INVALID_GOAL, f"it cannot be read: {error!r}")
