@@ -188,6 +188,24 @@ def test_a_goal_is_cancelled_half_way_and_the_arm_is_held(ros):
     assert result[0].status == SUCCEEDED, "and goes on afterwards"
 
 
+def test_goals_are_cancelled_by_number_by_the_time_of_their_acceptance_or_all(ros):
+    """rcl_action_process_cancel_request, and action_msgs/srv/CancelGoal."""
+    def cancel(number=None, ns=0):
+        more = {} if number is None else {"goal_id": number}
+        (response,) = ros.ether.ask(ACTION + "cancel_goal",
+                                    goal_info=message("action_msgs/msg/GoalInfo", stamp=stamp(ns), **more))
+        return response.return_code, len(response.goals_canceling)
+
+    assert cancel() == (0, 0)
+    first, _ = ros.send(way([0.4, 0.0, 0.0]))
+    unknown = message("unique_identifier_msgs/msg/UUID", uuid=np.arange(16, dtype=np.uint8))
+    assert (cancel(ns=1), cancel(unknown), cancel(unknown, 1)) == ((0, 0), (2, 0), (0, 0))
+    assert (cancel(first, 1), cancel(first), cancel()) == ((0, 1), (3, 0), (0, 0))
+    for how in ({}, {"ns": 2 * 10**18}, {"number": first, "ns": 2 * 10**18}):
+        _, result = ros.send(way([0.0, 0.0, 0.0]))
+        assert cancel(**how) == (0, 1) and result[0].status == CANCELED
+
+
 def test_a_goal_that_comes_while_a_cancelled_one_brakes_waits_for_it(ros):
     number, _ = ros.send(way([0.8, 0.0, 0.0], seconds=1.0))
     ros.run(0.5)
@@ -304,7 +322,7 @@ def test_a_tolerance_of_velocity_is_kept_and_a_negative_one_refused_but_for_none
     _, result = ros.send(way([0.0, 0.0, 0.0]), path_tolerance=tolerance(elbow=-0.5))
     assert result[0].result.error_code == -1 and "a tolerance of elbow is -0.5" in result[0].result.error_string
     none = message("builtin_interfaces/msg/Duration", sec=-1)
-    _, result = ros.send(way([0.0, 0.0, 0.0]), goal_tolerance=tolerance(elbow=-1.0), goal_time_tolerance=none)
+    _, result = ros.send(way([0.0, 0.0, 0.0]), goal_tolerance=tolerance(elbow=-1.0 + 1e-8), goal_time_tolerance=none)
     ros.run(1.4)
     assert result[0].status == SUCCEEDED
 

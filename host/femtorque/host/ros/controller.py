@@ -179,7 +179,7 @@ class Controller:
         return ""
 
     def _feed(self, motion: Motion, t: float, seen: Seen) -> None:
-        at = message("builtin_interfaces/msg/Duration", sec=int(t), nanosec=int(1e9 * (t % 1.0)))
+        at = message("builtin_interfaces/msg/Duration", sec=math.floor(t), nanosec=int(1e9 * (t % 1.0)))
         rows = {"desired": motion.at(t), "actual": (seen.positions, seen.velocities),
                 "error": (seen.position_error, seen.velocity_error)}
         points = {name: message(POINT, positions=q, velocities=v, time_from_start=at) for name, (q, v) in rows.items()}

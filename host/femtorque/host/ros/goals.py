@@ -12,7 +12,7 @@ import numpy as np
 from femtorque.codegen.common import Array
 from femtorque.host.ros import interfaces
 from femtorque.host.ros.interfaces import message
-from femtorque.host.ros.motion import INVALID_GOAL, INVALID_JOINTS, Invalid, seconds
+from femtorque.host.ros.motion import EPSILON, INVALID_GOAL, INVALID_JOINTS, Invalid, seconds
 
 if TYPE_CHECKING:
     from femtorque.host.ros.node import Node
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AnyNode: TypeAlias = "Node | RclpyNode"
 EXECUTING, SUCCEEDED, CANCELED, ABORTED = 2, 4, 5, 6  # action_msgs/msg/GoalStatus
 PATH_TOLERANCE, GOAL_TOLERANCE = -4, -5
-REJECTED, UNKNOWN, TERMINATED = 1, 2, 3  # action_msgs/srv/CancelGoal
+UNKNOWN, TERMINATED = 2, 3  # action_msgs/srv/CancelGoal
 KEPT = 100  # number of ended goals whose results stay available
 ERASED = -1.0  # value that removes the default tolerance (control_msgs/msg/JointTolerance)
 
@@ -55,7 +55,7 @@ def tolerances(rows: list[Any], names: list[str]) -> Array:
         if row.name not in names:
             raise Invalid(INVALID_JOINTS, f"a tolerance names {row.name}; the joints are {', '.join(names)}")
         for k, value in enumerate((row.position, row.velocity)):
-            if not value >= 0.0 and value != ERASED:
+            if not (value >= 0.0 or abs(value - ERASED) < EPSILON):
                 raise Invalid(INVALID_GOAL, f"a tolerance of {row.name} is {value:g}: it must be above 0, 0 or -1")
             if value > 0.0:
                 found[k, names.index(row.name)] = value
@@ -65,7 +65,7 @@ def tolerances(rows: list[Any], names: list[str]) -> Array:
 def time_tolerance(given: Any, default: float) -> float:
     """Return by how much a goal may be late, s; 0: the default, ERASED: infinity. Raises Invalid if negative."""
     value = seconds(given)
-    if value < 0.0 and value != ERASED:
+    if value < 0.0 and abs(value - ERASED) >= EPSILON:
         raise Invalid(INVALID_GOAL, f"goal_time_tolerance is {value:g} s: it must be above 0, 0 or -1")
     return value or default if value >= 0.0 else np.inf
 
@@ -136,19 +136,19 @@ class Goals:
             reply(self._answer(goal))
 
     def _cancel(self, request: Any, reply: Callable[[Any], None]) -> None:
-        """Cancel the goal with this identifier, or the active goal if the request has no identifier."""
-        uuid, response = bytes(request.goal_info.goal_id.uuid), f"{interfaces.CANCEL}_Response"
-        goal = self.active
-        if any(uuid) and uuid not in self._goals:
-            reply(message(response, return_code=UNKNOWN))
-        elif any(uuid) and (goal is None or goal.uuid != uuid):
-            reply(message(response, return_code=TERMINATED))
-        elif goal is None:
-            reply(message(response, return_code=REJECTED))
-        else:
+        """Cancel the active goal if it has the request's identifier, if it was accepted before the request's stamp, or
+        if the request has neither. Other goals have ended."""
+        info, response = request.goal_info, f"{interfaces.CANCEL}_Response"
+        uuid, goal, before = bytes(info.goal_id.uuid), self.active, seconds(info.stamp)
+        if goal is not None and (goal.uuid == uuid or (
+                seconds(goal.accepted) <= before if before else not any(uuid))):
             reply(message(response, goals_canceling=[_info(goal)]))
             self._stop()
             self.end(CANCELED, 0, "cancelled: each joint braked, and is held")
+        elif any(uuid) and not before:
+            reply(message(response, return_code=TERMINATED if uuid in self._goals else UNKNOWN))
+        else:
+            reply(message(response))
 
     def _answer(self, goal: Goal) -> Any:
         return message(f"{self._kind}_GetResult_Response", status=goal.status, result=goal.result)

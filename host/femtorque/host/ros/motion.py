@@ -17,7 +17,7 @@ from femtorque.codegen.mechanism import Joint
 INVALID_GOAL, INVALID_JOINTS, OLD_STAMP = -1, -2, -3  # control_msgs/action/FollowJointTrajectory
 POINTS, LONGEST = 100_000, 3600.0  # of a trajectory, s
 SLACK = 1e-6  # tolerated excess over a limit, for rounding errors, rad or m
-REST = 2.0**-23  # velocity below which a joint counts as at rest, rad/s or m/s, as in joint_trajectory_controller
+EPSILON = 2.0**-23  # largest difference that joint_trajectory_controller ignores in numbers of a goal
 TURN = 2.0 * np.pi
 
 
@@ -108,7 +108,7 @@ def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait:
                                     for field in ("velocities", "accelerations"))
     if any(len(point.effort) for point in message.points):
         raise Invalid(INVALID_GOAL, "effort cannot be asked for: the board computes it")
-    if rest and np.any(np.abs(v[-1]) > REST):
+    if rest and np.any(np.abs(v[-1]) > EPSILON):
         raise Invalid(INVALID_GOAL, f"the last point, {len(q) - 1}, must be at rest")
     _turn(q, joints, here[0])
     _within(q, joints)
