@@ -115,6 +115,7 @@ class Bad:
     times: list = field(default_factory=lambda: [0.0, 1.0])
     q: list = field(default_factory=lambda: [[0.0] * 3, [0.1] * 3])
     v: list | None = None
+    a: list | None = None
     names: list = field(default_factory=lambda: NAMES)
     code: int = INVALID_GOAL
 
@@ -127,6 +128,8 @@ class Bad:
     Bad("point 1: .* is 0.5 s after 1 s", times=[1.0, 0.5]), Bad("point 0: .* below 0", times=[-1.0, 0.5]),
     Bad("more than 3600", times=[0.0, 4000.0]),
     Bad("point 1: positions must be finite", q=[[0.0] * 3, [0.1, np.nan, 0.1]]),
+    Bad("point 0: velocities must be finite, and at most 1e.09", v=[[1e10, 0.0, 0.0], [0.0] * 3]),
+    Bad("point 1 has 2 accelerations", v=[[0.0] * 3] * 2, a=[[0.0] * 3, [0.0] * 2]),
     Bad("point 1: elbow at 9 is beyond its range", q=[[0.0] * 3, [0.1, 9.0, 0.1]]),
     Bad("point 0 has 0 positions for 3 joints", q=[[], []]), Bad("point 1 has 2 positions", q=[[0.0] * 3, [0.1] * 2]),
     Bad("point 1 has 2 velocities", v=[[0.0] * 3, [0.0] * 2]),
@@ -134,5 +137,5 @@ class Bad:
 ], ids=lambda bad: bad.rule)
 def test_others_are_refused_by_the_code_of_the_action(bad):
     with pytest.raises(Invalid, match=bad.rule) as refused:
-        motion(bad.times, bad.q, bad.v, names=bad.names)
+        motion(bad.times, bad.q, bad.v, bad.a, names=bad.names)
     assert refused.value.code == bad.code

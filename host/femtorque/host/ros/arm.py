@@ -100,10 +100,11 @@ class Arm:
             return asked
         return board_status(self.board.session).targets[controller.columns], np.zeros(len(controller.columns))
 
-    def play(self, controller: Controller, motion: Motion, began: float) -> None:
-        """Start a controller's motion. Raises Invalid."""
+    def play(self, controller: Controller, motion: Motion, began: float | None) -> None:
+        """Start a controller's motion. began: its time 0; None: when the board follows. Raises Invalid."""
         try:
             following = self._follow()
+            began = self.now() if began is None else began
             controller.motion, controller.began = motion, began
             self._kept[controller.columns], self._judged = 0.0, self.board.session.followed
             now = self.now()

@@ -52,8 +52,8 @@ class Mover(Protocol):
     def here(self, controller: Controller) -> tuple[Array, Array]:
         """Return the present target positions and velocities (K,) of a controller's joints."""
 
-    def play(self, controller: Controller, motion: Motion, began: float) -> None:
-        """Start a motion of a controller's joints. Raises Invalid."""
+    def play(self, controller: Controller, motion: Motion, began: float | None) -> None:
+        """Start a motion of a controller's joints. began: its time 0, None: now. Raises Invalid."""
 
     def stop(self) -> None:
         """Brake each joint immediately, and hold the joint."""
@@ -96,7 +96,7 @@ class Controller:
                         points=[message(POINT, positions=np.asarray(positions, float))])
         place = read(alone, self.joints, self._arm.here(self)).positions[-1]
         self.end(CANCELED, INVALID_GOAL, "a live target came")
-        self._arm.play(self, Motion.still(place), self._arm.now())
+        self._arm.play(self, Motion.still(place), None)
 
     def end(self, status: int, code: int, line: str) -> None:
         for goals in self._actions():
@@ -117,7 +117,7 @@ class Controller:
         if wait + motion.duration < 0.0:
             raise Invalid(OLD_STAMP, f"the trajectory ended {-wait - motion.duration:.4g} s before it came")
         self.end(CANCELED, INVALID_GOAL, "another trajectory came")
-        self._arm.play(self, motion, self._arm.now() + wait)
+        self._arm.play(self, motion, self._arm.now() + wait if wait else None)
 
     def _heard(self, trajectory: Any) -> None:
         """Play a trajectory from the topic. If it cannot be executed, report this and do not move."""
@@ -164,7 +164,9 @@ class Controller:
             self._fed = t
             self._feed(motion, t, seen)
         if t < motion.duration + SETTLED:
-            line = _beyond(self.names, (seen.position_error, seen.velocity_error), goal.path, "path", seen.limited)
+            # the board reports a jump only later
+            off = seen.position_error if motion.duration else motion.positions[-1] - seen.positions
+            line = _beyond(self.names, (off, seen.velocity_error), goal.path, "path", seen.limited)
             if line:
                 self.end(ABORTED, PATH_TOLERANCE, line)
             return line

@@ -16,6 +16,7 @@ from femtorque.codegen.mechanism import Joint
 
 INVALID_GOAL, INVALID_JOINTS, OLD_STAMP = -1, -2, -3  # control_msgs/action/FollowJointTrajectory
 POINTS, LONGEST = 100_000, 3600.0  # of a trajectory, s
+MOST = 1e9  # size of a number, so that a turn of a continuous joint can be told from the next one
 SLACK = 1e-6  # tolerated excess over a limit, for rounding errors, rad or m
 EPSILON = 2.0**-23  # largest difference that joint_trajectory_controller ignores in numbers of a goal
 TURN = 2.0 * np.pi
@@ -142,8 +143,8 @@ def _rows(points: Sequence[Any], field: str, width: int, may_lack: bool) -> Arra
         row = np.asarray(getattr(point, field), float)
         if len(row) != width and (len(row) or not may_lack):
             raise Invalid(INVALID_GOAL, f"point {k} has {len(row)} {field} for {width} joints")
-        if not np.all(np.isfinite(row)):
-            raise Invalid(INVALID_GOAL, f"point {k}: {field} must be finite")
+        if not np.all(np.abs(row) <= MOST):
+            raise Invalid(INVALID_GOAL, f"point {k}: {field} must be finite, and at most {MOST:g}")
         if len(row):
             found[k] = row
     return found
