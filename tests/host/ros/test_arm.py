@@ -363,8 +363,19 @@ def test_a_fault_ends_the_goal_and_is_named_in_diagnostics_and_cleared_by_the_se
     assert values["fault"] in ("ENCODER_STUCK", "FOLLOWING", "ENCODER") and values["fault"] in told.message
     refused = ros.ether.ask("/femtorque/arm")[0]
     assert not refused.success and "fault" in refused.message
+    _, result = ros.send(way([0.1, 0.0, 0.0]))
+    assert result[0].result.error_string.endswith("; the services /femtorque/clear and /femtorque/arm arm it")
     ros.chip.encoder_faults[0].frozen = None
     assert ros.ether.ask("/femtorque/clear")[0].success and ros.session.in_state("DISARMED")
+
+
+def test_a_held_arm_is_not_said_to_be_cleared(ros, monkeypatch):
+    monkeypatch.setattr(ros.session, "in_state", lambda *states: "HELD" in states)
+    (refused,) = ros.ether.ask("/femtorque/clear")
+    assert not refused.success and refused.message.endswith("; the service /femtorque/arm takes the arm over")
+    _, result = ros.send(way([0.1, 0.0, 0.0]))
+    assert result[0].result.error_string.startswith("the arm is not armed: ")
+    monkeypatch.undo()
 
 
 def test_the_topics_points_are_followed_live_and_the_arm_rests_after_the_last(ros):

@@ -175,10 +175,14 @@ def test_cancel_another_goal_and_disarm_are_heard_while_a_result_is_waited_for(g
 def test_a_goal_that_runs_when_the_node_ends_is_answered(graph, arm):
     _, result = goal(graph, arm, [0.4, 0.0, 0.0])
     arm.step()
-    arm.close()
+    with pytest.raises(Refused):
+        try:
+            raise Refused("no cable")
+        finally:
+            arm.close()
     later = graph.ask("/femtorque/disarm")
     arm.node.__exit__()
-    assert result[0].status == 6 and result[0].result.error_string == "the node ends"
+    assert result[0].status == 6 and result[0].result.error_string == "the node ends: no cable"
     assert not later[0].success, "a request after the end does nothing"
 
 

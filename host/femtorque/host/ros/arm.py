@@ -5,6 +5,7 @@ samples are sent in chunks, AHEAD seconds before their times. The board keeps ev
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -53,7 +54,7 @@ class Arm:
             Controller(self, node, name, [self.mechanism.streamed[k] for k in columns], columns, grips, say)
             for name, columns, grips in split(self.mechanism, controller, gripper)]
         node.subscribe(f"/{node.name}/{COMMANDS}", "sensor_msgs/msg/JointState", self._commanded)
-        for name, done in (("home", self._home), ("arm", self._arm), ("disarm", self._disarm), ("clear", board.clear)):
+        for name, done in (("home", self._home), ("arm", self._arm), ("disarm", self._disarm), ("clear", self._clear)):
             node.serve(f"/{node.name}/{name}", TRIGGER, self._service(name, done))
         self._node = node
         board.session.listeners.append(self._take)
@@ -61,7 +62,8 @@ class Arm:
     def close(self) -> None:
         self.board.session.listeners.remove(self._take)
         if self._following is not None:
-            self._end(INVALID_GOAL, "the node ends")
+            why = sys.exc_info()[1]
+            self._end(INVALID_GOAL, f"the node ends: {why}" if why else "the node ends")
             self.stop()
 
     def step(self) -> None:
@@ -89,9 +91,11 @@ class Arm:
 
     def ready(self) -> None:
         """Raise Invalid unless the board holds the arm."""
-        if not self.board.session.in_state("HOLD", "FOLLOW"):
-            raise Invalid(INVALID_GOAL, f"the arm is not held: {self.board.session.describe()}; "
-                                        f"the service /{self._node.name}/arm arms it")
+        session, name = self.board.session, self._node.name
+        if not session.in_state("HOLD", "FOLLOW"):
+            way = f"services /{name}/clear and /{name}/arm arm" if session.in_state("FAULT", "ESTOP") else \
+                f"service /{name}/arm arms"
+            raise Invalid(INVALID_GOAL, f"the arm is not armed: {session.describe()}; the {way} it")
 
     def here(self, controller: Controller) -> tuple[Array, Array]:
         """Return the present target positions and velocities (K,) of a controller's joints."""
@@ -226,6 +230,11 @@ class Arm:
         self._end(INVALID_GOAL, "the arm was disarmed")
         self.stop()
         self.board.disarm()
+
+    def _clear(self) -> None:
+        self.board.clear()
+        if self.board.session.in_state("HELD"):
+            raise Refused(f"{self.board.session.describe()}; the service /{self._node.name}/arm takes the arm over")
 
     def _service(self, name: str, done: Callable[[], None]) -> Callable[[Any, Callable[[Any], None]], None]:
         def answer(request: Any, reply: Callable[[Any], None]) -> None:
