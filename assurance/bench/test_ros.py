@@ -1,6 +1,7 @@
 """Test of the commands in docs/ros2.md, on a virtual board in real time. A client in another process uses zenoh. The
 client calls services by the package zenoh-ros2-sdk instead of `ros2 service call`, and uses the action through its
-zenoh keys. Then the node runs with the rclpy of ROS 2 Kilted, with an action client of rclpy (assurance/bench/ros)."""
+zenoh keys. Then the node runs with the rclpy of ROS 2 Kilted and of Jazzy, with an action client of rclpy
+(assurance/bench/ros). Gravity moves this arm, and its elbow is continuous."""
 
 import json
 import re
@@ -130,51 +131,63 @@ def held(status):
     np.testing.assert_allclose(status.positions, status.targets, atol=0.01)
 
 
-@pytest.fixture(scope="module")
-def rclpy():
+@pytest.fixture(scope="module", params=environment.RELEASES)
+def rclpy(request, tmp_path_factory):
     """Return the answers that a client with the real rclpy got, and STATUS after client and node were killed."""
-    place = environment.made()
+    place = environment.made(request.param)
     if place is None:
         pytest.skip("ROS 2's wheels are for Python 3.12, and there is none")
     env, python = environment.variables(place, 41), place / "bin" / "python"
-    with (running(*SERVE, "--port", "0") as (url, _),
-          running(*NODE[:-1], url, "--over", "rclpy", "--gripper", "wrist", python=python, env=env) as (line, process)):
-        assert "/wrist_controller/follow_joint_trajectory" in line
-        def ran(*pose):
-            done = subprocess.run([python, environment.CLIENT, *map(str, pose)], env=env, text=True, timeout=HANG,
-                                  capture_output=True)
-            assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-            return json.loads(done.stdout)
+    arm = tmp_path_factory.mktemp("ros") / "arm.toml"
+    shoulder, elbow = (ROOT / ARM).read_text(encoding="utf-8").replace("[0.0, 0.0, -9.81]", "[0.0, -9.81, 0.0]").split(
+        'name = "elbow"')
+    arm.write_text(shoulder + 'name = "elbow"' + elbow.replace("revolute", "continuous", 1).replace(
+        "lower = -2.6, upper = 2.6, ", "", 1), encoding="utf-8")
+    node = [NODE[0], str(arm), "--over", "rclpy", "--gripper", "wrist", "--port"]
 
-        told = ran(*start())
-        told["client died"] = ran()
-        process.kill()
-        process.wait()
-        time.sleep(3.0)
-        told["node died"] = looked(url)
+    def ran(*words):
+        done = subprocess.run([python, environment.CLIENT, *map(str, words)], env=env, text=True, timeout=HANG,
+                              capture_output=True)
+        assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+        return json.loads(done.stdout)
+
+    with running(*SERVE[:2], str(arm), "--port", "0") as (url, _):
+        with running(*node, url, python=python, env=env) as (line, process):
+            assert "/wrist_controller/follow_joint_trajectory" in line
+            told = ran(*start())
+            told["client died"] = ran()
+            process.kill()
+            process.wait()
+            time.sleep(3.0)
+            told["node died"] = looked(url, arm)
+        with running(*node, url, python=python, env=env):
+            told["next node"] = ran("arm")
     print({name: value for name, value in told.items() if name != "described"})
     return told
 
 
-def looked(url):
-    with Board.connect(url, ROOT / ARM, look=True) as board:
+def looked(url, arm=ROOT / ARM):
+    with Board.connect(url, arm, look=True) as board:
         return board.status
 
 
 def test_goals_of_every_kind_are_answered_on_a_real_rclpy(rclpy):
     assert rclpy["not armed"][:2] == [6, -1] and "/femtorque/arm arms it" in rclpy["not armed"][2]
     assert rclpy["home"][0] and rclpy["arm"][0] and rclpy["discovery"] < 10.0
-    assert [rclpy[name] for name in ("goal", "many", "part", "second")] == [[4, 0, ""]] * 4
+    assert [rclpy[name] for name in ("goal", "many", "part", "second", "gripper's path")] == [[4, 0, ""]] * 5
+    assert rclpy["turned"][:3] == [4, 0, ""] and rclpy["turned"][4] == pytest.approx(start()[1] - 0.2, abs=0.02)
     assert rclpy["not mine"][:2] == [6, -2] and rclpy["beyond"][:2] == [6, -1]
     assert rclpy["tolerance"][:2] == [6, -4] and "shoulder is 0." in rclpy["tolerance"][2]
     assert rclpy["gripped"][:2] == [4, True] and rclpy["gripped"][2] == pytest.approx(start()[2] + 0.2, abs=0.01)
-    assert rclpy["by topic"] == pytest.approx([*(start()[:2] + [0.3, -0.2]), start()[2] + 0.2], abs=0.02)
+    assert rclpy["by topic"] == pytest.approx([*(start()[:2] + [0.3, -0.2]), start()[2] + 0.1], abs=0.02)
 
 
 def test_cancel_preemption_and_disarm_are_heard_at_once_on_a_real_rclpy(rclpy):
     assert rclpy["cancel"][0] == 0 and rclpy["cancel"][1] < 0.5 and rclpy["cancel"][2] == 5
     assert rclpy["preempted"][:2] == [5, -1] and rclpy["preempted"][3] < 1.0
-    assert rclpy["disarm"][0] and rclpy["disarm"][2] < 0.5 and rclpy["disarm"][3:5] == [6, -1]
+    assert rclpy["all"][0] == 0 and rclpy["all"][1] < 0.5 and rclpy["all"][2] == 5 and rclpy["all"][5] == 100
+    *_, (disarmed, _, seconds), result = rclpy["next node"]
+    assert disarmed and seconds < 0.5 and result == [6, -1, "the arm was disarmed"]
 
 
 def test_feedback_states_and_diagnostics_come_on_a_real_rclpy(rclpy):
@@ -187,4 +200,8 @@ def test_a_goal_outlives_its_client_and_the_arm_its_node_on_a_real_rclpy(rclpy):
     positions, state = rclpy["client died"]
     np.testing.assert_allclose(positions[:2], start()[:2], atol=0.01)
     assert state in ("HOLD", "FOLLOW")
-    held(rclpy["node died"])
+    dead, (positions, state, refused, armed, result, *_) = rclpy["node died"], rclpy["next node"]
+    assert (dead.state, dead.fault) == ("HELD", "HOST_LOST") and state.startswith("HELD") and refused[:2] == [6, -1]
+    np.testing.assert_allclose(dead.positions, dead.targets, atol=0.01)
+    np.testing.assert_allclose(positions, dead.positions, atol=0.01)
+    assert armed[0] and result == [4, 0, ""]

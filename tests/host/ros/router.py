@@ -8,9 +8,9 @@ import zenoh
 
 
 @contextmanager
-def routed() -> Iterator[tuple[int, zenoh.Session]]:
-    """Yield the router's port and session."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
+def routed(port: int = 0) -> Iterator[tuple[int, zenoh.Session]]:
+    """Yield the router's port and session. port: 0 for a free one."""
+    with socket.create_server(("127.0.0.1", port)) as free:
         port = free.getsockname()[1]
     configuration = zenoh.Config()
     for place, value in (("mode", '"router"'), ("listen/endpoints", f'["tcp/127.0.0.1:{port}"]'),

@@ -171,8 +171,13 @@ def peer(router):
     return configuration
 
 
-def test_a_node_starts_without_a_router_and_refuses_an_address_that_is_none():
-    with Node("femtorque", router="tcp/127.0.0.1:1") as alone:
+def test_a_node_starts_without_a_router_connects_when_it_comes_and_refuses_an_address_that_is_none():
+    with routed() as (port, _), Node("femtorque", router=f"tcp/127.0.0.1:{port}") as joined:
+        assert joined.alone == ""
+    with Node("femtorque", router=f"tcp/127.0.0.1:{port}") as alone:
+        assert "`ros2 run rmw_zenoh_cpp rmw_zenohd` starts one" in alone.alone
         alone.publisher("/joint_states", STATE).publish(message(STATE))
+        with routed(port):
+            until(lambda: list(alone.session.info.routers_zid()))
     with pytest.raises(BadInput, match="--router"), Node("femtorque", router="nonsense"):
         pass

@@ -39,8 +39,8 @@ class Publisher:
 
 
 class Node:
-    """A context with a router's address, e.g. tcp/localhost:7447. The router may be absent or start later. refused:
-    number of unreadable or surplus messages. why: the last reason."""
+    """A context with a router's address, e.g. tcp/localhost:7447. The router may start or restart later. refused:
+    number of unreadable or surplus messages. why: the last reason. alone: a sentence if no router was there, or ''."""
 
     def __init__(self, name: str, domain: int = 0, router: str = ROUTER) -> None:
         self.name, self.domain, self.refused, self.why = name, domain, 0, ""
@@ -52,7 +52,7 @@ class Node:
     def __enter__(self) -> Node:
         configuration = zenoh.Config()
         for place, value in (("mode", '"peer"'), ("connect/endpoints", f'["{self._router}"]'),
-                             ("connect/exit_on_failure", "false"), ("connect/timeout_ms", "0"),
+                             ("connect/exit_on_failure", "false"), ("connect/timeout_ms", "-1"),
                              ("listen/endpoints", '["tcp/localhost:0"]'), ("scouting/multicast/enabled", "false"),
                              ("scouting/gossip/enabled", "true"), ("timestamping/enabled", "true")):
             try:
@@ -65,6 +65,8 @@ class Node:
         except zenoh.ZError as error:
             raise BadInput("command line", "--router", self._router, f"cannot be opened: {error}",
                            f"for example {ROUTER}") from None
+        self.alone = "" if self.session.info.routers_zid() else (
+            f"no router is at {self._router}: `ros2 run rmw_zenoh_cpp rmw_zenohd` starts one, and the node connects then")
         self._node = keys.Node(self.domain, str(self.session.info.zid()), self.name)
         self._announce(self._node.token())
         return self

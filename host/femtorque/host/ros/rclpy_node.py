@@ -58,6 +58,8 @@ class Publisher:
 class RclpyNode:
     """A context like host.ros.node.Node. refused, why: count and last reason of unreadable messages."""
 
+    alone = ""
+
     def __init__(self, name: str, domain: int = 0) -> None:
         self.name, self.domain, self.refused, self.why = name, domain, 0, ""
         self._handled, self._ended = 0, False
