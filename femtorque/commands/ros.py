@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from femtorque.codegen.common import BadInput, need
+from femtorque.codegen.common import BadInput, hint, need
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Json, MaybePort, Mech, load_mechanism
 
 if TYPE_CHECKING:
+    from femtorque.codegen.mechanism import Mechanism
     from femtorque.host.ros import Node, RclpyNode
 
 NAME = r"[A-Za-z][A-Za-z0-9_]*"
@@ -30,8 +31,8 @@ def ros(
                                             help="name before its topic and its action")] = "arm_controller",
     node: Annotated[str, typer.Option("--node", metavar="NAME", help="name of the node, before its services"
                                       )] = "femtorque",
-    gripper: Annotated[str, typer.Option("--gripper", metavar="JOINT", help="joint with a second controller, if the "
-                                                                            "arm has this joint")] = "gripper",
+    gripper: Annotated[str | None, typer.Option("--gripper", metavar="JOINT", help="joint with a second controller",
+                                                show_default="gripper, if the arm has this joint")] = None,
     over: Annotated[Literal["rclpy", "zenoh"] | None, typer.Option(
         "--over", show_default="rclpy where it can be imported", help="ROS 2's own rclpy, or zenoh alone")] = None,
     router: Annotated[str, typer.Option("--router", metavar="ENDPOINT", help="zenoh: where rmw_zenohd listens"
@@ -55,7 +56,8 @@ def ros(
     if write is not None:
         from femtorque.host.ros import ros_files, write_ros_files
 
-        made_of = ros_files(load_mechanism(mech), controller, node, gripper)
+        known = load_mechanism(mech)
+        made_of = ros_files(known, controller, node, _gripper(known, gripper))
         write_ros_files(write, made_of, force)
         return Answer({"files": [str(write / name) for name in made_of]}, "\n".join(str(write / n) for n in made_of))
     if port is None:
@@ -68,9 +70,11 @@ def ros(
     from femtorque.host.stream import Interrupts
 
     said = partial(print, file=sys.stderr, flush=True)
-    with (Board.connect(port, load_mechanism(mech)) as board, Interrupts().on_ctrl_c() as interrupts,
+    known = load_mechanism(mech)
+    joint = _gripper(known, gripper)
+    with (Board.connect(port, known) as board, Interrupts().on_ctrl_c() as interrupts,
           _node(over, node, _domain(domain), router) as made):
-        arm = Arm(board, made, controller, said, gripper)
+        arm = Arm(board, made, controller, said, joint)
         moved = ", ".join(f"/{one.name}/{what}" for one in arm.controllers
                           for what in ("follow_joint_trajectory", "joint_trajectory"))
         said(f"node {node} over {over} at {board.session.link.port}: {moved}; "
@@ -86,6 +90,14 @@ def ros(
         finally:
             arm.close()
     return Answer({"rounds": rounds, "unreadable": made.refused}, "ended")
+
+
+def _gripper(arm: Mechanism, given: str | None) -> str:
+    """Return the joint of the second controller. Raises BadInput for a given joint that the arm lacks."""
+    names = {name: None for joint in arm.streamed for name in (joint.called, joint.name)}
+    if given is not None and given not in names:
+        raise BadInput("command line", "--gripper", given, "no such joint", hint(given, names, "joints"))
+    return given or "gripper"
 
 
 def _node(over: str, name: str, domain: int, router: str) -> Node | RclpyNode:

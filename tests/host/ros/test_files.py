@@ -71,6 +71,11 @@ def test_somebodys_own_files_stay(here, tmp_path):
     assert [here("ros", ARM, "--write", tmp_path).returncode for _ in range(2)] == [0, 0]
 
 
+def test_a_gripper_that_the_arm_has_not_is_refused_if_it_is_named(here, tmp_path):
+    done = here("ros", ARM, "--write", tmp_path / "config", "--gripper", "wirst")
+    assert done.returncode == 2 and "--gripper = 'wirst': no such joint; did you mean 'wrist'?" in done.stderr
+
+
 def test_without_a_port_there_is_nothing_to_be_a_node_of(here):
     done = here("ros", ARM)
     assert done.returncode == 2 and "--port: is missing" in done.stderr
