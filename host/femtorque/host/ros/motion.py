@@ -16,7 +16,7 @@ from femtorque.codegen.mechanism import Joint
 
 INVALID_GOAL, INVALID_JOINTS, OLD_STAMP = -1, -2, -3  # control_msgs/action/FollowJointTrajectory
 POINTS, LONGEST = 100_000, 3600.0  # of a trajectory, s
-MOST = 1e9  # size of a number, so that a turn of a continuous joint can be told from the next one
+MOST = 1e9  # size of a number; a float still distinguishes turns of this size
 SLACK = 1e-6  # tolerated excess over a limit, for rounding errors, rad or m
 EPSILON = 2.0**-23  # largest difference that joint_trajectory_controller ignores in numbers of a goal
 TURN = 2.0 * np.pi
