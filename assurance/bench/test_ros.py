@@ -191,7 +191,8 @@ def test_cancel_preemption_and_disarm_are_heard_at_once_on_a_real_rclpy(rclpy):
 
 
 def test_feedback_states_and_diagnostics_come_on_a_real_rclpy(rclpy):
-    assert len(rclpy["feedback"]) > 20 and {0, 1} == {index for index, _ in rclpy["feedback"]}
+    """Jazzy's feedback has no index."""
+    assert len(rclpy["feedback"]) > 20 and {index for index, _ in rclpy["feedback"]} in ({0, 1}, {None})
     assert max(error for _, error in rclpy["feedback"]) < 0.02
     assert rclpy["states a second"] > 50 and "<robot" in rclpy["described"] and "0" in rclpy["diagnosed"]
 

@@ -91,6 +91,9 @@ def positions():
 
 
 if not START:
+    assert follow.wait_for_server(20.0)
+    while not (heard["/diagnostics"] and heard["/joint_states"]):
+        idle(0.1)
     idle(3.0)
     (about,) = heard["/diagnostics"][-1].status
     answers: list = [positions(), about.message]
@@ -110,7 +113,7 @@ told["not armed"] = ended(goal([1.0], [START[:2]])[1])
 told["home"], told["arm"] = call("home"), call("arm")
 _, result, feedback = goal([1.0, 2.0], [START[:2], there])
 told["goal"] = ended(result)
-told["feedback"] = [[one.index, max(map(abs, one.error.positions))] for one in feedback]
+told["feedback"] = [[getattr(one, "index", None), max(map(abs, one.error.positions))] for one in feedback]
 told["many"] = ended(goal([0.04 * k for k in range(1, 51)], [there] * 50)[1])
 told["part"] = ended(goal([0.5], [[START[1]]], ["elbow"])[1])
 told["turned"] = [*ended(goal([1.0], [[there[0], there[1] + 6.0 * math.pi]])[1]), *positions()]
