@@ -190,20 +190,19 @@ def test_a_goal_is_cancelled_half_way_and_the_arm_is_held(ros):
 
 def test_goals_are_cancelled_by_number_by_the_time_of_their_acceptance_or_all(ros):
     """rcl_action_process_cancel_request, and action_msgs/srv/CancelGoal."""
-    def cancel(number=None, ns=0):
-        more = {} if number is None else {"goal_id": number}
-        (response,) = ros.ether.ask(ACTION + "cancel_goal",
-                                    goal_info=message("action_msgs/msg/GoalInfo", stamp=stamp(ns), **more))
+    def cancel(seconds, **more):
+        info = message("action_msgs/msg/GoalInfo", stamp=stamp(seconds * 10**9), **more)
+        (response,) = ros.ether.ask(ACTION + "cancel_goal", goal_info=info)
         return response.return_code, len(response.goals_canceling)
 
-    assert cancel() == (0, 0)
+    assert cancel(0) == (0, 0)
     first, _ = ros.send(way([0.4, 0.0, 0.0]))
-    unknown = message("unique_identifier_msgs/msg/UUID", uuid=np.arange(16, dtype=np.uint8))
-    assert (cancel(ns=1), cancel(unknown), cancel(unknown, 1)) == ((0, 0), (2, 0), (0, 0))
-    assert (cancel(first, 1), cancel(first), cancel()) == ((0, 1), (3, 0), (0, 0))
-    for how in ({}, {"ns": 2 * 10**18}, {"number": first, "ns": 2 * 10**18}):
-        _, result = ros.send(way([0.0, 0.0, 0.0]))
-        assert cancel(**how) == (0, 1) and result[0].status == CANCELED
+    other = message("unique_identifier_msgs/msg/UUID", uuid=np.arange(16, dtype=np.uint8))
+    assert [cancel(1), cancel(0, goal_id=other), cancel(1, goal_id=other)] == [(0, 0), (2, 0), (0, 0)]
+    assert [cancel(1, goal_id=first), cancel(0, goal_id=first)] == [(0, 1), (3, 0)]
+    for seconds, more in ((0, {}), (2 * 10**9, {}), (2 * 10**9, {"goal_id": first})):
+        ros.send(way([0.0, 0.0, 0.0]))
+        assert cancel(seconds, **more) == (0, 1)
 
 
 def test_a_goal_that_comes_while_a_cancelled_one_brakes_waits_for_it(ros):

@@ -66,7 +66,7 @@ class Node:
             raise BadInput("command line", "--router", self._router, f"cannot be opened: {error}",
                            f"for example {ROUTER}") from None
         self.alone = "" if self.session.info.routers_zid() else (
-            f"no router is at {self._router}: `ros2 run rmw_zenoh_cpp rmw_zenohd` starts one, and the node connects then")
+            f"no router is at {self._router}: `ros2 run rmw_zenoh_cpp rmw_zenohd` starts one; then the node connects")
         self._node = keys.Node(self.domain, str(self.session.info.zid()), self.name)
         self._announce(self._node.token())
         return self
