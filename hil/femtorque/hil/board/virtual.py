@@ -35,7 +35,7 @@ UNHEARD = 5e-3  # time between reads without a host or reader, s; limit: the chi
 GRANT = 1e-3  # minimum duration of a run in real time, s; the process sleeps between runs
 STALL = 0.05  # maximum delay behind the computer's clock that the board catches up on, s
 LATE = 0.75  # fraction of the host's time-out after which the board waits for a silent host
-PATIENCE = 1.0  # maximum wait for a silent host, s, once per silence
+PATIENCE = 0.7  # maximum wait for a silent host, s, once per silence; a host that only listens gives up after 1 s
 CYCLE = 1e-7  # tolerance of a time, s; longer than a clock cycle
 
 
@@ -146,9 +146,11 @@ class VirtualBoard:
         board never waits."""
         began, start = time.monotonic(), self.seconds
         while not until():
+            looked = time.monotonic()
             if self.host_late():
                 time.sleep(GRANT)
                 began, start = time.monotonic(), self.seconds
+                self._patience -= began - looked
                 continue
             behind = (time.monotonic() - began) * speed - (self.seconds - start)
             if behind >= GRANT:
@@ -159,10 +161,9 @@ class VirtualBoard:
                 time.sleep((GRANT - behind) / speed)
 
     def host_late(self) -> bool:
-        """Return true if the board waits for its host now. Each call uses up GRANT s of its patience."""
+        """Return true if the board waits for its host now."""
         if self._patience <= 0.0 or self.seconds - self._heard < LATE * self.mechanism.control.host_timeout_s:
             return False
-        self._patience -= GRANT
         self._listen()
         return self.seconds > self._heard
 
