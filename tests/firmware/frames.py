@@ -11,7 +11,7 @@ from femtorque.codegen.drive.can import Frame
 from tests.firmware import app
 
 NOTHING, STATE, SETTING, ECHO, BEAT = range(5)
-RUN, SWITCH, SET = 1, 2, 4  # of a frame to a servo
+RUN, SWITCH, SET, AIM = 1, 2, 4, 16  # of a frame to a servo; AIM: of an STS servo
 LONG, REMOTE = 1 << 31, 1 << 30
 HZ, SERVOS = 500, 6
 ROW = ("typedef struct { uint32_t id, reply; float step, position, velocity, torque, kp, kd, share, scale, gear; } "
@@ -41,6 +41,7 @@ void ft_{0}_pack(ft_{0} *, const ft_frame *, uint32_t);
 void ft_{0}_came(ft_{0} *, uint32_t);
 _Bool ft_{0}_next(ft_{0} *, ft_frame *);
 """
+GOAL = "typedef struct { float scale, limit; uint16_t at, goal[2]; uint8_t strained; } ft_goal;\n"
 STS_OUT, STS_IN = 32 + 7 * SERVOS, 32 + 7 * SERVOS + 16 * SERVOS + 16
 STS = f"""
 typedef struct {{
@@ -76,11 +77,12 @@ class Port:
         return len(packet)
 
 
-def compiled(*modules: str, size: int = 8, cdef: str = "") -> tuple[cffi.FFI, Any]:
-    """Compile modules of drive families, ft_<module>.c. size: bytes of the longest frame. cdef: declarations."""
-    own, names = application(), [f"ft_{module}.{end}" for module in modules for end in "ch"]
-    files = {name: own[name].read_text() for name in ("ft_frame.h", "ft_field.h", "ft_drive.h", "ft_goal.h", *names)}
-    files |= {"ft_config.h": CONFIG, "ft_model.h": f"#define FT_TICK_HZ {HZ}\n",
+def compiled(*modules: str, size: int = 8, cdef: str = "", loop: int = 0) -> tuple[cffi.FFI, Any]:
+    """Compile modules of drive families, ft_<module>.c. size: bytes of the longest frame. cdef: declarations. loop: 1
+    for servos that close their position loops."""
+    own, names = application(), [f"ft_{module}.{end}" for module in ("goal", *modules) for end in "ch"]
+    files = {name: own[name].read_text() for name in ("ft_frame.h", "ft_field.h", "ft_drive.h", *names)}
+    files |= {"ft_config.h": CONFIG.replace("FT_SERVO_LOOP 0", f"FT_SERVO_LOOP {loop}"), "ft_model.h": f"#define FT_TICK_HZ {HZ}\n",
               "ft_frame_bytes.h": f"#define FT_FRAME_BYTES {size}u\n"}
     return app.load(files, CDEF % size + cdef + "".join(map(CALLS.format, modules)))
 
@@ -179,7 +181,7 @@ class Wire:
         frames = self.ffi.new("ft_frame[]", len(each))
         for k, m in enumerate(each):
             frames[k].id, frames[k].size = k + 1 | m.meant << 8 | m.number << 16 | m.size << 24, self.size
-            frames[k].data = m.data.ljust(4, b"\0") + bytes([m.goal, 0, 0, 0])
+            frames[k].data = (m.data.ljust(4, b"\0") + bytes([m.goal, 0, 0, 0]))[:8]
         getattr(self.lib, f"ft_{self.kind}_pack")(self.state, frames, len(each))
         return bytes(self.state.out)[:self.state.size]
 

@@ -1,10 +1,12 @@
 """Frames to and from one servo in C, against the documentation of its registers."""
 
+import struct
+
 import numpy as np
 import pytest
 
 from femtorque.codegen.drive.families.feetech import frames as feetech
-from tests.firmware.frames import RUN, SET, SETTING, STATE, STS, SWITCH, ServoFrames, compiled
+from tests.firmware.frames import AIM, GOAL, NOTHING, RUN, SET, SETTING, STATE, STS, SWITCH, ServoFrames, compiled
 
 STEP, QUIET = 1e-3, 8
 
@@ -16,6 +18,11 @@ def c():
 
 class Servo(ServoFrames):
     family = "feetech"
+
+    def goal(self, **target: float) -> tuple[int, int, int, float]:
+        """Return meaning, goal, duty limit and scale of a command in position mode."""
+        meant, *_ = self.of("command", self.ffi.new("ft_drive_target *", target), self.left)
+        return meant, *struct.unpack("<HHf", bytes(self.frame.data))
 
     def duty(self, share: float, most: float = 1.0) -> bytes:
         self.row.share = most
@@ -91,6 +98,24 @@ def test_that_it_is_asked_now_and_then_whether_its_motor_is_on(c, enabled, every
         assert servo.meant() == (SWITCH | RUN, *asked, bytes(4))
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+def test_that_the_gain_of_a_loop_is_read_in_turn_with_the_switch_once_the_motor_is_on(enabled):
+    servo = Servo(compiled("feetech", "sts", cdef=GOAL + STS, loop=1))
+    for tick in range(32):
+        servo.of("enable")
+        servo.lib.ft_feetech_look(servo.frame, tick, enabled)
+        asked = (21, 2) if enabled and tick % 16 == 8 else (40, 1) if tick % (8 if enabled else 2) == 0 else (0, 0)
+        assert servo.meant() == (SWITCH | RUN, *asked, bytes(4))
+
+
+def test_that_a_goal_is_that_of_the_position_and_without_a_target_and_a_duty_none():
+    servo = Servo(compiled("feetech", "sts", cdef=GOAL + STS, loop=1), step=STEP, scale=500.0, share=0.5)
+    servo.size = 8
+    assert servo.goal(kp=1.0, position=1.5, most=6.0) == (RUN | AIM, 1500, 500, 500.0)
+    servo.size = 4
+    assert servo.goal(position=1.5) == (RUN, 0, 0, 0.0)
+
+
 @pytest.mark.parametrize(("told", "counts"), [
     (0, 0), (1, 1), (4095, 4095), (4096, 0), (5000, 904), (0x8000 | 1, 4095), (0x8000 | 4096, 0), (0x8000, 0),
     (0x8000 | 5000, 3192)])
@@ -108,6 +133,7 @@ def test_what_a_state_tells(c):
         s = servo.said
         assert (s.position, s.velocity, s.torque, s.enabled) == (2048, 0.0, 0.0, is_on)
         assert (s.error, s.volts, s.warmth) == (0x24, 121, 37)
+    assert servo.hear(data, feetech.POSITION, feetech.STATE, id=6) == NOTHING
 
 
 def test_that_settings_of_one_and_two_bytes_are_heard(c):

@@ -1,11 +1,13 @@
 """Bytes from a wire of servos are split into answers. Only complete answers with a correct check sum are reported."""
 
+import struct
+
 import numpy as np
 import pytest
 
 from femtorque.codegen.drive.families.feetech import frames as feetech
 from tests.firmware import frames
-from tests.firmware.frames import RUN, SERVOS, SET, STS, STS_OUT, SWITCH, Meant, compiled
+from tests.firmware.frames import AIM, GOAL, RUN, SERVOS, SET, STS, STS_OUT, SWITCH, Meant, compiled
 
 QUIET = 8
 
@@ -184,3 +186,43 @@ def test_that_what_is_no_packet_answers_nothing(c, other):
     sent, good = wire.pack(RUN), feetech.packet(1, 0, bytes(range(1, 9)))
     assert wire.came(sent + good) == [(1, bytes(range(1, 9)))]
     assert wire.came(sent + other(good)) == []
+
+
+# ---- servos that close their position loops ----------------------------------------------------------
+
+READ_ON, READ_GAIN = (40, 1), (21, 2)
+
+
+@pytest.fixture
+def holding() -> Wire:
+    """Return a wire in position mode."""
+    return Wire(compiled("sts", cdef=GOAL + STS.replace("uint16_t echoes", f"ft_goal goal[{SERVOS}]; uint16_t echoes"),
+                         loop=1))
+
+
+def aimed(goal: int, *asked: int) -> Meant:
+    """Return a goal, with 500 counts a duty and a duty of at most 0.5."""
+    return Meant(RUN | AIM, *asked, data=struct.pack("<HHf", goal, 500, 500.0))
+
+
+def test_that_goals_of_motors_that_run_are_packed_and_a_servo_without_a_goal_stays(holding):
+    off, stays, ids = Meant(SWITCH), Meant(RUN), range(1, SERVOS + 1)
+    ask, switched = feetech.ask(list(ids)), feetech.torques(dict.fromkeys(ids, False))
+    sent = holding.pack_each([off] * SERVOS)
+    assert sent == switched + ask
+    holding.came(sent + b"".join(feetech.packet(k, 0, struct.pack("<4H", 700 + k, 0, 0, 0)) for k in ids))
+    assert holding.pack_each([aimed(2000), off, stays, off, stays, aimed(9)]) == (
+        feetech.settings({1: 2000, 3: 703, 5: 705, 6: 9}, 42, 2) + feetech.torques({2: False, 4: False}) + ask)
+
+
+@pytest.mark.parametrize(("at", "load", "strained"), [
+    (1900, 0, True), (1900, 210, False), (2100, 210, True), (2100, 0x400 | 210, False), (0x8000 | 100, 500, False),
+    (0x8000 | 100, 0, True)])
+def test_that_the_fifth_load_that_the_loop_does_not_make_is_an_error(holding, at, load, strained):
+    """The goal is 2000. A hundred counts make a duty of 0.2 and the drag. A register that is read between two states
+    says nothing about a load."""
+    for count in range(1, 7):
+        for asked, data in (READ_ON, b"\1"), (READ_GAIN, bytes(2)), ((), struct.pack("<4H", at, 0, load, 0)):
+            sent = holding.pack_each([aimed(2000, *asked)] * SERVOS)
+            told = holding.told(sent + b"".join(feetech.packet(k + 1, 0, data) for k in range(SERVOS)))
+            assert [id >> 8 & 0xFF for id, _ in told] == [64 * (strained and not asked and count > 4)] * SERVOS
