@@ -82,8 +82,8 @@ def compiled(*modules: str, size: int = 8, cdef: str = "", loop: int = 0) -> tup
     for servos that close their position loops."""
     own, names = application(), [f"ft_{module}.{end}" for module in ("goal", *modules) for end in "ch"]
     files = {name: own[name].read_text() for name in ("ft_frame.h", "ft_field.h", "ft_drive.h", *names)}
-    files |= {"ft_config.h": CONFIG.replace("FT_SERVO_LOOP 0", f"FT_SERVO_LOOP {loop}"), "ft_model.h": f"#define FT_TICK_HZ {HZ}\n",
-              "ft_frame_bytes.h": f"#define FT_FRAME_BYTES {size}u\n"}
+    files |= {"ft_config.h": CONFIG.replace("FT_SERVO_LOOP 0", f"FT_SERVO_LOOP {loop}"),
+              "ft_model.h": f"#define FT_TICK_HZ {HZ}\n", "ft_frame_bytes.h": f"#define FT_FRAME_BYTES {size}u\n"}
     return app.load(files, CDEF % size + cdef + "".join(map(CALLS.format, modules)))
 
 

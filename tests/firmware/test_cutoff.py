@@ -78,7 +78,7 @@ def test_that_a_wire_that_is_flooded_costs_all_their_supply(board):
     held(board)
     board.spoil = lambda data: bytes(len(data))
     for servo in board.servos.values():
-        servo.told = lambda packet: None  # hears nothing
+        servo.cut = True
     since = now(board)
     assert until(board, False) - since <= BEFORE + WITHIN + 3
 

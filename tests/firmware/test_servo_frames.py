@@ -19,11 +19,6 @@ def c():
 class Servo(ServoFrames):
     family = "feetech"
 
-    def goal(self, **target: float) -> tuple[int, int, int, float]:
-        """Return meaning, goal, duty limit and scale of a command in position mode."""
-        meant, *_ = self.of("command", self.ffi.new("ft_drive_target *", target), self.left)
-        return meant, *struct.unpack("<HHf", bytes(self.frame.data))
-
     def duty(self, share: float, most: float = 1.0) -> bytes:
         self.row.share = most
         return self.output(share=share)
@@ -108,12 +103,13 @@ def test_that_the_gain_of_a_loop_is_read_in_turn_with_the_switch_once_the_motor_
         assert servo.meant() == (SWITCH | RUN, *asked, bytes(4))
 
 
-def test_that_a_goal_is_that_of_the_position_and_without_a_target_and_a_duty_none():
+@pytest.mark.parametrize(("kp", "size", "sent"), [
+    (1.0, 8, (RUN | AIM, 0, 0, struct.pack("<HH", 1500, 500))), (0.0, 4, (RUN, 0, 0, bytes(4)))])
+def test_that_a_goal_is_that_of_the_position_and_without_a_target_and_a_duty_none(kp, size, sent):
     servo = Servo(compiled("feetech", "sts", cdef=GOAL + STS, loop=1), step=STEP, scale=500.0, share=0.5)
-    servo.size = 8
-    assert servo.goal(kp=1.0, position=1.5, most=6.0) == (RUN | AIM, 1500, 500, 500.0)
-    servo.size = 4
-    assert servo.goal(position=1.5) == (RUN, 0, 0, 0.0)
+    servo.size = size
+    target = servo.ffi.new("ft_drive_target *", {"kp": kp, "position": 1.5, "most": 6.0})
+    assert servo.of("command", target, servo.left) == sent
 
 
 @pytest.mark.parametrize(("told", "counts"), [

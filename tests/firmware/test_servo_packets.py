@@ -190,9 +190,6 @@ def test_that_what_is_no_packet_answers_nothing(c, other):
 
 # ---- servos that close their position loops ----------------------------------------------------------
 
-READ_ON, READ_GAIN = (40, 1), (21, 2)
-
-
 @pytest.fixture
 def holding() -> Wire:
     """Return a wire in position mode."""
@@ -222,7 +219,7 @@ def test_that_the_fifth_load_that_the_loop_does_not_make_is_an_error(holding, at
     """The goal is 2000. A hundred counts make a duty of 0.2 and the drag. A register that is read between two states
     says nothing about a load."""
     for count in range(1, 7):
-        for asked, data in (READ_ON, b"\1"), (READ_GAIN, bytes(2)), ((), struct.pack("<4H", at, 0, load, 0)):
+        for asked, data in ((40, 1), b"\1"), ((21, 2), bytes(2)), ((), struct.pack("<4H", at, 0, load, 0)):
             sent = holding.pack_each([aimed(2000, *asked)] * SERVOS)
             told = holding.told(sent + b"".join(feetech.packet(k + 1, 0, data) for k in range(SERVOS)))
             assert [id >> 8 & 0xFF for id, _ in told] == [64 * (strained and not asked and count > 4)] * SERVOS

@@ -11,10 +11,10 @@ from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 
 SILENT_S = 5e-3  # time without an answer after which the board reports a drive as silent, s
 HALF_TURN = 2**23  # position steps in half a turn of the joint, as the C code counts turns
-SILENT_TICKS = 5  # minimum of WATCHDOG_S in ticks
+SILENT_TICKS = 5  # minimum of SILENT_S in ticks
 BEATS = 5  # number of missed heartbeats after which the board reports a drive as silent
 WATCHDOG_S = 20e-3  # time without a command after which a drive's watchdog stops the drive, s
-WATCHDOG_TICKS = 10  # minimum of SILENT_S in ticks
+WATCHDOG_TICKS = 10  # minimum of WATCHDOG_S in ticks
 
 
 RULES = (EQUAL, ALIKE, PLACE, AT_MOST, AT_LEAST)  # in the order of FT_RULE_
