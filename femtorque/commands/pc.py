@@ -86,7 +86,7 @@ def _places(mechanism: Mechanism, bus: Iterable[str], wire: Iterable[str]) -> li
             if name not in own or not where:
                 if not own:
                     raise BadInput("command line", option, item, "fits no bus of the file",
-                                   f"use {'--bus' if wires else '--wire'}")
+                                   f"use {'--bus' if wires else '--wire'}" if used else "")
                 raise BadInput("command line", option, item, f"must be NAME=ADAPTER of {', '.join(own)}",
                                hint(name, own, "buses"))
             device = where.rpartition(":")[2]

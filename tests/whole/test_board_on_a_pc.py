@@ -1,6 +1,8 @@
 """The verb `board`, in a process of its own, and its port."""
 
+import fcntl
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -82,6 +84,18 @@ def test_the_board_says_what_it_cannot_promise_serves_its_user_and_ends_with_ctr
 def test_wrong_adapters_and_ports_are_refused_in_one_line(file, options, said):
     with started(file, *options) as board:
         assert board.wait(HANG) in (1, 2) and said in board.stderr.read()
+
+
+def test_a_board_leaves_an_adapter_alone_that_another_board_uses(file):
+    terminal = TerminalPort()
+    with socket.socket(socket.AF_UNIX) as other, open(terminal.url, "rb") as theirs:
+        other.bind(b"\0femtorque can0".ljust(108, b"\0"))
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        for adapter, said in (("can0", "another board uses the CAN interface: can0"),
+                              (f"slcan:{terminal.url}", f"another program uses the serial port: {terminal.url}")):
+            with started(file, "--bus", f"can1={adapter}") as board:
+                assert board.wait(HANG) == 1 and said in board.stderr.read()
+    terminal.close()
 
 
 def test_a_latency_without_an_adapter_is_refused(file, capsys):

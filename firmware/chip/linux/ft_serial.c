@@ -4,6 +4,7 @@
 #include <asm/termbits.h> /* termios2: glibc's has no free rates */
 #include <fcntl.h>
 #include <linux/serial.h> /* serial_struct */
+#include <sys/file.h>     /* flock */
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -34,14 +35,20 @@ static bool ft_set(int fd, uint32_t baud)
            ioctl(fd, TCFLSH, TCIOFLUSH) == 0;
 }
 
+/* Lock the port: a second board would send to the same drives. TIOCEXCL does
+ * not stop root. */
 int ft_serial_open(const char *device, uint32_t baud)
 {
     int fd = open(device, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && ft_set(fd, baud)) {
+    bool used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0;
+    if (fd >= 0 && !used && ft_set(fd, baud)) {
         ft_be_prompt(fd, device);
         return fd;
     }
-    ft_say_why("the serial port cannot be used", device);
+    if (used)
+        ft_say("another program uses the serial port", device);
+    else
+        ft_say_why("the serial port cannot be used", device);
     if (fd >= 0)
         (void)close(fd);
     return -1;

@@ -8,9 +8,11 @@
 #include <linux/can/error.h>
 #include <linux/can/raw.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { FT_MOST = 32 }; /* frames of a call */
@@ -51,11 +53,26 @@ static bool ft_bind(int fd, const char *interface, bool can_fd)
     return bind(fd, (const struct sockaddr *)&at, sizeof at) == 0;
 }
 
+/* Take a name that only one process of this network namespace can have: a
+ * second board would send to the same drives. */
+static bool ft_claim(const char *interface)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)snprintf(name.sun_path + 1, sizeof name.sun_path - 1u,
+                   "femtorque %s", interface);
+    return bind(fd, (const struct sockaddr *)&name, sizeof name) == 0;
+}
+
 bool ft_socketcan_open(ft_adapter *a, const char *name, const char *where)
 {
     a->fd = ft_descriptor(where);
     if (a->fd >= 0)
         return true;
+    if (!ft_claim(where)) {
+        ft_say("another board uses the CAN interface", where);
+        return false;
+    }
     a->fd = socket(AF_CAN, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, CAN_RAW);
     if (a->fd >= 0 && ft_set_up(a->fd, a->can_fd) &&
         ft_bind(a->fd, where, a->can_fd)) {

@@ -401,13 +401,15 @@ def test_a_running_board_is_sent_into_its_rom_flashed_there_and_says_who_it_is(b
 def test_an_armed_board_is_not_sent_into_its_rom(built, board):
     mechanism, result = built
     board.start(result.image.read_bytes())
-    with Board.connect(board.url, mechanism) as arm:
-        arm.home()
-        arm.arm()
-        with pytest.raises(Refused, match="the board refused LOADER: WRONG_STATE"):
-            arm.session.command("LOADER")
-        assert arm.state == "HOLD"
-        arm.disarm()
+    arm = Board.connect(board.url, mechanism)
+    arm.home()
+    arm.arm()
+    with pytest.raises(Refused, match="the board refused LOADER: WRONG_STATE"):
+        arm.session.command("LOADER")
+    assert arm.state == "HOLD"
+    arm.close(hold=True)
+    with pytest.raises(Refused, match=r"its state is HOLD: the chip's reset would let the arm go; disarm it first"):
+        flashing.flash(mechanism, result, "stlink", None, board.url)
     assert not board.chip.in_rom
 
 

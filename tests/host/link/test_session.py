@@ -1,5 +1,7 @@
 """Tests the identity, commands and refusals of a session. Every wait is bounded."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -49,6 +51,12 @@ def test_another_configuration_is_refused_with_both_digests_and_the_command_that
     line = str(refused.value)
     assert other.digest[:8].hex() in line and bytes(range(1, 9)).hex() in line and "femtorque build arm.toml" in line
     assert not board.commands
+    session.expected = replace(session.expected, board="pc")
+    with pytest.raises(Refused, match="; start `femtorque board arm.toml`$"):
+        session.connect()
+    board.unique = b"VIRTUAL".rjust(12)
+    with pytest.raises(Refused, match="; start `femtorque hil serve arm.toml`$"):
+        session.connect()
 
 
 def test_another_protocol_is_named_before_anything_else():
@@ -80,6 +88,13 @@ def test_nobody_there_is_told_in_bounded_time(silent, noise, words):
     with pytest.raises(Refused, match=words):
         session.connect()
     assert session.clock.now() < 2.1
+
+
+def test_a_port_of_this_pc_that_is_silent_may_have_another_host():
+    session, board = a_session()
+    board.silent, session.link.port = True, "unix:/run/arm"
+    with pytest.raises(Refused, match="serves one host at a time"):
+        session.connect()
 
 
 @settings(max_examples=15, deadline=None)

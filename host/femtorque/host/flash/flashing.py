@@ -22,7 +22,7 @@ from femtorque.codegen.common import EXTRAS, BadInput, Refused
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.toolchain import BuildResult
 from femtorque.host.flash.rom_loader import EXTENDED_ERASE, PIECE, RomLoader, part
-from femtorque.host.link import Link, Session, ask_port, is_auto, open_port, survey, wanted
+from femtorque.host.link import DRIVEN, Link, Session, ask_port, is_auto, open_port, survey, wanted
 
 Way = Literal["stlink", "pyocd", "dfu", "uart"]  # stlink: by openocd if it is installed, else by pyocd
 Progress = Callable[[int, int, str], None]  # done, total, what
@@ -69,7 +69,7 @@ def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, 
         raise BadInput("command line", "--bor", None, f"cannot be done by --via {via}", "use --via stlink")
     if via == "uart":
         port = _checked_port(board, port, link)
-    before = _identity(link) if link and not is_auto(link) and via != "uart" else None
+    before = _running(link) if link and via != "uart" else None
     chip_is = Attached("", "")
     if via == "uart":
         assert port is not None
@@ -407,6 +407,15 @@ def _telling(said: str) -> str:
 
 
 # ---------------------------------------------------------------- who is there now
+
+
+def _running(link: str) -> dict[str, Any] | None:
+    """Return the identity of the only board that answers. Raises Refused if the chip's reset would let its arm go."""
+    found = wanted(link, survey()) if is_auto(link) else [ask_port(link)]
+    if len(found) == 1 and found[0].state in (*DRIVEN, "HELD"):
+        raise Refused(f"{found[0]}: its state is {found[0].state}: the chip's reset would let the arm go; disarm it "
+                      "first")
+    return found[0].identity if len(found) == 1 else None
 
 
 def _identity(link: str) -> dict[str, Any] | None:

@@ -47,6 +47,14 @@ class Configuration:
         """The first two bytes of the digest, which every frame contains."""
         return int.from_bytes(self.digest[:2], "big")
 
+    @property
+    def mend(self) -> str:
+        """What a user does so that a board gets this configuration."""
+        file = self.source or self.name
+        if self.board == "pc":
+            return f"start `femtorque board {file}`"
+        return f"run `femtorque build {file}{' --pil' if self.pil else ''}` and flash the image"
+
     @staticmethod
     def of(mechanism: Mechanism, feedforward: bool = True, pil: bool = False,
            step: dict[str, str] | None = None) -> Configuration:

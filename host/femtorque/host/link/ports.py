@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.wire import state_name
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import BAUD, Link
 from femtorque.host.link.serial_ports import candidates
@@ -42,6 +43,7 @@ class Answer:
     what: str
     identity: dict[str, Any] | None  # identity of the board, as in Session; None without an identity
     why: str = ""  # reason if `identity` is None
+    state: str = ""
 
     def __str__(self) -> str:
         if self.identity is None:
@@ -60,7 +62,7 @@ def ask_port(port: str, what: str = "", baud: int = BAUD) -> Answer:
     try:
         session = Session(link, listen_only=True)
         session.connect()
-        return Answer(port, what, session.identity())
+        return Answer(port, what, session.identity(), state=state_name(session.status))
     except Refused as error:
         return Answer(port, what, None, str(error).removeprefix(f"{port}: "))
     finally:
@@ -90,11 +92,8 @@ def find(expected: Configuration | None = None, port: str = AUTO) -> str:
         raise Refused(f"--port {port}: {len(right)} boards would do: {'; '.join(map(str, right))}; name the port, or "
                       f"the chip: --port {AUTO}:{example['unique']}")
     if boards and expected is not None:
-        file = expected.source or expected.name
-        mend = (f"start `femtorque board {file}`" if expected.board == "pc" else
-                f"run `femtorque build {file}` and flash the image")
         raise Refused(f"--port {port}: no board carries {expected.name} with digest {expected.digest.hex()[:8]}; there "
-                      f"is {'; '.join(map(str, boards))}; {mend}")
+                      f"is {'; '.join(map(str, boards))}; {expected.mend}")
     seen = f" ({'; '.join(map(str, answers))})" if answers else ": no USB serial port is plugged in"
     mend = (f"start `femtorque board {expected.source or expected.name}` or `femtorque hil serve` in another terminal"
             if expected is not None and expected.board == "pc" else

@@ -159,8 +159,8 @@ class Session:
                 asked_at = now
             self.clock.sleep(PERIOD)
         if self.link.bytes_received == before:
-            cause = "silent; " + ("a virtual board serves one host at a time: is another one connected to it?"
-                                  if self.link.port.startswith("socket:")
+            cause = "silent; " + ("such a board serves one host at a time: is another one connected to it?"
+                                  if self.link.port.startswith(("socket:", "unix:"))
                                   else "check power, cable and that this is the right port")
         else:
             cause = "sending bytes that are no frames; check the baud rate and that femtorque firmware is flashed"
@@ -170,8 +170,8 @@ class Session:
         return (
             f"{self.link.port}: the board carries another configuration: {there.name} on {there.board}, digest "
             f"{there.digest.hex()[:16]}, while {here.source or here.name} is {here.name} on {here.board}, digest "
-            f"{here.digest.hex()[:16]}; run `femtorque build {here.source or here.name}"
-            f"{' --pil' if here.pil else ''}` and flash the image it makes")
+            f"{here.digest.hex()[:16]}; "
+            f"{f'start `femtorque hil serve {here.source or here.name}`' if self.virtual else here.mend}")
 
     # -- pumping ------------------------------------------------------------------------------------------------------
 
