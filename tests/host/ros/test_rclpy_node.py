@@ -189,8 +189,12 @@ def test_a_goal_that_runs_when_the_node_ends_is_answered(graph, arm):
 def test_what_cannot_be_read_is_counted_and_answered_and_ends_nothing(graph, arm):
     _, result = goal(graph, arm, [0.1, 0.0, 0.0])
     graph.taken["/arm_controller/joint_trajectory"]("no trajectory")
+    # rclpy itself raises where it cannot convert a message
+    graph.waiting.append(lambda: b"\xff".decode())
+    arm.step()
+    assert arm.node.refused == 2 and "UnicodeDecodeError" in arm.node.why
     told = arm.until(graph.ask(ACTION + "send_goal", goal_id="no number"), 0.1)
-    assert not told.accepted and arm.node.refused == 2 and "no attribute 'uuid'" in arm.node.why
+    assert not told.accepted and arm.node.refused == 3 and "no attribute 'uuid'" in arm.node.why
     assert arm.until(result).status == 4
 
 

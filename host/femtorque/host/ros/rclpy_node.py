@@ -125,6 +125,5 @@ class RclpyNode:
     def handle(self) -> None:
         for _ in range(ROUNDS):
             before = self._handled
-            self._executor.spin_once(timeout_sec=0.0)
-            if self._handled == before:
+            if self._counted(lambda: self._executor.spin_once(timeout_sec=0.0)) and self._handled == before:
                 break
