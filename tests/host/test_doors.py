@@ -71,7 +71,7 @@ def lines(rng: np.random.Generator) -> Iterator[str]:
             table[str(odd(rng))] = 1
         if rng.random() < 0.1:
             table.popitem()
-        bare = " ".join(str(x) for x in np.atleast_1d(np.array(row(rng), object)))
+        bare = " ".join(str(x) for x in np.array(row(rng), object).ravel())
         yield spoilt(rng, bare if kind == 2 else json.dumps(table)).replace("\n", " ")
 
 
@@ -109,7 +109,7 @@ def by_page(f, rng) -> tuple[int, int]:
     answers = []
 
     def over() -> bool:
-        what = {"joints": dict(zip(NAMES, np.atleast_1d(np.array(row(rng), object)), strict=False))} \
+        what = {"joints": dict(zip(NAMES, np.array(row(rng), object).ravel(), strict=False))} \
             if rng.random() < 0.5 else {"tip": row(rng)}
         table = {"page": odd(rng) if rng.random() < 0.1 else "one", "t": f.session.clock.now()} | what
         if rng.random() < 0.2:

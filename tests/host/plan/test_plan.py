@@ -145,6 +145,11 @@ def limited(arm, **keys):
                                      for j in arm.joints))
 
 
+def test_a_way_on_which_a_joint_just_reaches_its_full_velocity_is_planned(arm):
+    """At v = 1 rad/s, a = 2 rad/s^2 and j = 4 rad/s^3 the joint turns v (v / a + a / j) = 1 rad, in 2 v / a + 2 a / j."""
+    assert planning.straight(arm, [0.3, 0.0, 0.4], [0.3, 1.0, 0.4], 0.1).duration == pytest.approx(2.0, abs=1e-6)
+
+
 def test_half_the_speed_is_half_the_rate_a_quarter_of_the_acceleration_and_an_eighth_of_the_jerk(tmp_path, arm):
     """All limits are active, so the scaled motion is the same motion in twice the time."""
     hard = limited(arm, velocity=1.0, acceleration=4.0, jerk=40.0)

@@ -13,6 +13,7 @@ entered at rest, in a pose that satisfies the loop equations of the mode.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,8 @@ from femtorque.host.plan.tip import Goal, Tip
 from femtorque.host.plan.waypoints import Waypoint, Waypoints
 
 GENTLE = 0.25  # time in which a joint without limits of acceleration and effort reaches its full velocity, s
+# factors on limits of velocity, acceleration and jerk; ruckig does not find some motions that just reach a limit
+TRIALS = (1.0, 1.0, 1.0), (1.0 - 1e-8, 1.0 - 3e-8, 1.0)
 SAME = 1e-7  # difference below which poses count as equal, rad or m
 PATH_SAMPLES = 400  # number of points along a path through waypoints
 LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # first and largest number of points on a line; largest error, m
@@ -392,14 +395,15 @@ def _leg(a: Array, b: Array, rate_a: Array, rate_b: Array, bounds: tuple[Array, 
     wanted = ruckig.InputParameter(len(a))
     wanted.current_position, wanted.target_position = a.tolist(), b.tolist()
     wanted.current_velocity, wanted.target_velocity = rate_a.tolist(), rate_b.tolist()
-    wanted.max_velocity, wanted.max_acceleration, wanted.max_jerk = (x.tolist() for x in bounds)
     wanted.synchronization = ruckig.Synchronization.Phase
-    leg = ruckig.Trajectory(len(a))
-    try:
-        ruckig.Ruckig(len(a)).calculate(wanted, leg)
-    except ruckig.RuckigError:
-        return None
-    return leg
+    for factors in TRIALS:
+        leg = ruckig.Trajectory(len(a))
+        wanted.max_velocity, wanted.max_acceleration, wanted.max_jerk = (
+            (factor * x).tolist() for factor, x in zip(factors, bounds, strict=True))
+        with suppress(ruckig.RuckigError):
+            ruckig.Ruckig(len(a)).calculate(wanted, leg)
+            return leg
+    return None
 
 
 def _through(poses: list[Array], durations: list[float], bounds: list[tuple[Array, Array, Array]]) -> Array:
