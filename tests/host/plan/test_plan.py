@@ -146,7 +146,7 @@ def limited(arm, **keys):
 
 
 def test_a_way_on_which_a_joint_just_reaches_its_full_velocity_is_planned(arm):
-    """At v = 1 rad/s, a = 2 rad/s^2 and j = 4 rad/s^3 the joint turns v (v / a + a / j) = 1 rad, in 2 v / a + 2 a / j."""
+    """At v = 1 rad/s, a = 2 rad/s^2 and j = 4 rad/s^3 the joint turns v (v / a + a / j) = 1 rad in 2 s."""
     assert planning.straight(arm, [0.3, 0.0, 0.4], [0.3, 1.0, 0.4], 0.1).duration == pytest.approx(2.0, abs=1e-6)
 
 
