@@ -49,7 +49,7 @@ class Configuration:
 
     @property
     def mend(self) -> str:
-        """What a user does so that a board gets this configuration."""
+        """Return the command that gives a board this configuration."""
         file = self.source or self.name
         if self.board == "pc":
             return f"start `femtorque board {file}`"
