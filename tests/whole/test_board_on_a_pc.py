@@ -89,9 +89,9 @@ def test_wrong_adapters_and_ports_are_refused_in_one_line(file, options, said):
 def test_a_board_leaves_an_adapter_alone_that_another_board_uses(file):
     terminal = TerminalPort()
     with socket.socket(socket.AF_UNIX) as other, open(terminal.url, "rb") as theirs:
-        other.bind(b"\0femtorque can0".ljust(108, b"\0"))
+        other.bind(b"\0femtorque lo".ljust(108, b"\0"))
         fcntl.flock(theirs, fcntl.LOCK_EX)
-        for adapter, said in (("can0", "another board uses the CAN interface: can0"),
+        for adapter, said in (("lo", "another board uses the CAN interface: lo"),
                               (f"slcan:{terminal.url}", f"another program uses the serial port: {terminal.url}")):
             with started(file, "--bus", f"can1={adapter}") as board:
                 assert board.wait(HANG) == 1 and said in board.stderr.read()
