@@ -77,24 +77,17 @@ def test_status_of_another_configuration_is_ignored():
     assert session.status is before and session.other_tag > 0
 
 
-@pytest.mark.parametrize("silent, noise, words", [
-    (True, b"", "silent; check power, cable"),
-    (False, b"\x55" * 40, "sending bytes that are no frames; check the baud rate"),
+@pytest.mark.parametrize("port, noise, words", [
+    ("/dev/ttyACM0", b"", "silent; check power, cable"), ("unix:/run/arm", b"", "serves one host at a time"),
+    ("/dev/ttyACM0", b"\x55" * 40, "sending bytes that are no frames; check the baud rate"),
 ])
-def test_nobody_there_is_told_in_bounded_time(silent, noise, words):
+def test_nobody_there_is_told_in_bounded_time(port, noise, words):
     session, board = a_session()
-    board.silent = silent
+    board.silent, session.link.port = not noise, port
     board._send = lambda message, now: board.to_host.put(noise, now)
     with pytest.raises(Refused, match=words):
         session.connect()
     assert session.clock.now() < 2.1
-
-
-def test_a_port_of_this_pc_that_is_silent_may_have_another_host():
-    session, board = a_session()
-    board.silent, session.link.port = True, "unix:/run/arm"
-    with pytest.raises(Refused, match="serves one host at a time"):
-        session.connect()
 
 
 @settings(max_examples=15, deadline=None)
