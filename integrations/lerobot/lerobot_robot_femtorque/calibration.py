@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from femtorque import BadInput, Mechanism, Refused
-from femtorque.codegen.common import read_text, write_text
+from femtorque.codegen.common import printable, read_text, replacing, write_text
 from femtorque.codegen.mechanism import set_joint
 
 TURN = 4096  # counts
@@ -92,6 +92,9 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
         tables["limits"] = {"lower": middle - half, "upper": middle + half}
         line += f"range {middle - half:.3f} to {middle + half:.3f} rad"
         wider = 2.0 * half - (upper - lower)
+        if half <= 0.0:
+            raise BadInput(path, f"{joint.name}.range_max", most, f"is too near to range_min = {least}",
+                           "calibrate again")
         if bounded and wider > UNLIKE:
             raise BadInput(path, f"{joint.name}.range_max", most, f"makes a range {math.degrees(wider):.0f} deg wider "
                            f"than the mechanism file's, {lower:.3f} to {upper:.3f} rad", crossed)
@@ -101,6 +104,9 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
     if servo:
         sign = -1 if entry["drive_mode"] else 1
         zero = round(0.5 * (least + most) - sign * middle * TURN / math.tau)
+        if not 0 <= zero < TURN:
+            raise BadInput(path, f"{joint.name}.range_min", least, f"puts the joint's zero at {zero} counts: must be "
+                           f"0 to {TURN - 1}", "calibrate again, the joint in its middle at the start")
         tables["drive"] = {"zero": zero, "offset": entry["homing_offset"], "sign": sign}
         line += f", zero at {zero} counts, offset {entry['homing_offset']}, sign {sign}"
     else:
@@ -109,15 +115,16 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
 
 
 def bring(mechanism: Path, calibration: Path) -> list[str]:
-    """Write the changes into a file, with its comments. Returns a line per joint. Raises BadInput before any change."""
-    changes, before = read(calibration, Mechanism.load(mechanism)), read_text(mechanism)
-    try:
-        for change in changes:
-            set_joint(mechanism, change.joint, change.tables)
-        Mechanism.load(mechanism)
-    except BaseException:
-        write_text(mechanism, before)
-        raise
+    """Write all changes into a file, with its comments, or none. Returns a line per joint. Raises BadInput, OSError."""
+    changes = read(calibration, Mechanism.load(mechanism))
+    with replacing(mechanism) as part:
+        write_text(part, read_text(mechanism))
+        try:
+            for change in changes:
+                set_joint(part, change.joint, change.tables)
+            Mechanism.load(part)
+        except BadInput as error:
+            raise BadInput(mechanism, error.key, error.value, error.rule, error.hint) from None
     return [change.line for change in changes]
 
 
@@ -127,7 +134,9 @@ def main() -> None:
     try:
         print("\n".join(bring(Path(sys.argv[1]), Path(sys.argv[2]))))
     except (BadInput, Refused) as error:
-        sys.exit(f"lerobot_robot_femtorque: {error}")
+        sys.exit(printable(f"lerobot_robot_femtorque: {error}"))
+    except OSError as error:
+        sys.exit(printable(f"lerobot_robot_femtorque: {error.filename}: {error.strerror}"))
 
 
 if __name__ == "__main__":

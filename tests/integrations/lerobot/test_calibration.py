@@ -134,9 +134,33 @@ def test_a_dynamixel_servo_that_runs_the_other_way_by_itself_is_refused(brought)
     (entries(gripper={"range_min": 3290}), "must be calibrated"), (entries(gripper={"drive_mode": 2}), "calibrated"),
     (entries(elbow_flex={"range_min": 2, "range_max": 4093}), "elbow_flex.range_max = 4093: .*counts crossed 4095/0"),
     (entries(gripper={"range_min": 0, "range_max": 4095}), "gripper.range_max = 4095: .*counts crossed 4095/0"),
+    (entries(gripper={"range_max": 2034}), "follower.json: gripper.range_max = 2034: is too near to range_min = 2032"),
+    (entries(gripper={"range_min": 9, "range_max": 999}), "follower.json: gripper.range_min = 9: puts .* -8 counts"),
     (entries(gripper={"id": 9}), "is another servo's"), (entries(gripper={"homing_offset": 3000}), "offset"),
 ])
 def test_a_file_that_is_none_is_refused_and_changes_nothing(brought, tmp_path, told, rule):
     with pytest.raises(BadInput, match=rule):
         brought(told)
     assert (tmp_path / "arm.toml").read_text(encoding="utf-8") == SO101.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied", "arm.toml"), KeyboardInterrupt()])
+def test_a_file_is_changed_as_a_whole_or_not_at_all(brought, tmp_path, monkeypatch, error):
+    module = importlib.import_module("lerobot_robot_femtorque.calibration")
+    seen, set_joint = [], module.set_joint
+
+    def fail(path, joint, tables):
+        set_joint(path, joint, tables)
+        seen.append((tmp_path / "arm.toml").read_text(encoding="utf-8") == SO101.read_text(encoding="utf-8"))
+        if len(seen) == 3:
+            raise error
+
+    monkeypatch.setattr(module, "set_joint", fail)
+    with pytest.raises(type(error)):
+        brought(entries())
+    monkeypatch.setattr("sys.argv", ["calibration", str(tmp_path / "arm.toml"), str(tmp_path / "follower.json")])
+    seen[:] = [True, True]
+    with pytest.raises(SystemExit if isinstance(error, OSError) else KeyboardInterrupt) as ended:
+        module.main()
+    assert all(seen) and sorted(path.name for path in tmp_path.iterdir()) == ["arm.toml", "follower.json"]
+    assert str(ended.value) in ("lerobot_robot_femtorque: arm.toml: Permission denied", "")
