@@ -12,10 +12,11 @@ LEFT = "HOST_LOST"  # fault of a board whose host is lost
 
 
 def connect(port: str, mechanism: Mechanism) -> Board:
-    """Connect. A board in HELD continues to hold the arm. HOST_LOST is cleared; all other faults stay latched. Raises
-    the same BadInput and Refused as Board.connect."""
+    """Connect. A board in HELD continues to hold the arm. A motion that a killed script has just left is stopped.
+    HOST_LOST is cleared; all other faults stay latched. Raises the same BadInput and Refused as Board.connect."""
     board = Board.connect(port, mechanism)
     try:
+        board.session.rest()
         if board.status.fault == LEFT:
             board.clear()
     except BaseException:

@@ -183,6 +183,19 @@ def test_an_arm_that_its_script_has_left_is_held_and_the_next_script_takes_it_ov
     assert board.state == "FOLLOW" and all(seen) and "OUTPUTS" in board.status.flags
 
 
+def test_a_script_that_begins_while_a_killed_scripts_motion_still_runs_stops_this_motion_first(robot, chip, board, plugin):
+    robot.send_action(START | {"elbow.pos": 60.0})
+    wait(robot, 0.15)
+    assert abs(board.status.velocities[1]) > 0.1
+    seen, run = [], chip.run_until
+    chip.run_until = lambda until: (run(until), seen.append(bool(chip.driven())))
+    second = plugin.Femtorque(robot.config)
+    second.connect()
+    rest = second.get_observation()
+    wait(second, 0.5)
+    assert board.state == "FOLLOW" and all(seen) and second.get_observation() == pytest.approx(rest, abs=0.1)
+
+
 def test_a_gripper_goes_from_0_to_100(plugin):
     border = importlib.import_module("lerobot_robot_femtorque.border").Border
     arm = Mechanism.load(ROOT / "mechanisms" / "so101_sts.toml")

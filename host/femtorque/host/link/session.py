@@ -378,12 +378,16 @@ class Session:
             return ""
         try:
             self.pump()
-            if not self.in_state("HOLD"):
-                self.post("STOP")
-                self.wait(lambda: not self.in_state(*DRIVEN) or self.in_state("HOLD"), STOPPING, "did not stop")
+            self.rest()
         except Exception as error:
             return f"{LEFT} without a host ({error})"
         return f"the arm is held; {LEFT} once it misses its host" if self.in_state("HOLD") else self.describe()
+
+    def rest(self) -> None:
+        """Stop any motion on its path, and wait until the joints are held or the outputs are off. Raises Refused."""
+        if self.in_state(*DRIVEN) and not self.in_state("HOLD"):
+            self.post("STOP")
+            self.wait(lambda: not self.in_state(*DRIVEN) or self.in_state("HOLD"), STOPPING, "did not stop")
 
     def clear(self) -> None:
         """Clear a fault: FAULT or ESTOP -> DISARMED."""
