@@ -1,7 +1,7 @@
 """Environments with LeRobot, installed once by pip and stored in the cache.
 
 LeRobot 0.4.4 is the newest release for Python 3.11. LeRobot 0.6.1 is for Python 3.12, and is installed with all its
-dependencies (6 GB). Torchvision is replaced by a stand-in in this folder, as no test examines images."""
+dependencies (6 GB). For 0.4.4, torchvision is replaced by a stand-in in this folder, as no test examines images."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from tests.support.suite import ROOT
 PLUGIN = ROOT / "integrations" / "lerobot"
 HERE = Path(__file__).resolve().parent
 OLD, NEW = "0.4.4", "0.6.1"
-NEWER = (f"lerobot[core-scripts,feetech]=={NEW}", "python-can>=4.3", "setuptools>=71,<82", "pytest", "hypothesis")
+NEWER = (f"lerobot[core-scripts,async,feetech]=={NEW}", "python-can>=4.3", "setuptools>=71,<82", "pytest", "hypothesis")
 ALONE = (f"lerobot=={OLD}", "draccus==0.10.0", "pyyaml-include<2", "diffusers<0.36", "accelerate==1.14.0",
          "safetensors", "psutil", "torch")  # installed without their dependencies
 BESIDE = ("torch==2.13.0", "numpy<2.3", "huggingface-hub<0.36", "datasets<5", "mergedeep", "typing-inspect", "toml",
@@ -50,6 +50,8 @@ def made(version: str) -> Path | None:
 
 def variables(bin: Path, home: Path) -> dict[str, str]:
     """Return environment variables for programs in the environment. home: LeRobot's data folder."""
+    paths = [ROOT] if any(bin.parent.glob("lib/python*/site-packages/torchvision")) else [ROOT, HERE]
     own = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PYTEST_"))}
-    return own | {"PATH": f"{bin}:{os.environ['PATH']}", "PYTHONPATH": f"{ROOT}:{HERE}", "HF_LEROBOT_HOME": str(home),
-                  "HF_HUB_OFFLINE": "1", "FEMTORQUE_LEROBOT": "installed", "COLUMNS": "200"}
+    return own | {"PATH": f"{bin}:{os.environ['PATH']}", "PYTHONPATH": ":".join(map(str, paths)),
+                  "HF_LEROBOT_HOME": str(home), "HF_HUB_OFFLINE": "1", "FEMTORQUE_LEROBOT": "installed",
+                  "COLUMNS": "200"}
