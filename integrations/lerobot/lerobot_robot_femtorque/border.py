@@ -14,6 +14,7 @@ from femtorque.codegen.common import Array
 
 MM = 1000.0
 POSITION = ".pos"
+ROUNDED = 0.06  # a limit with one decimal may be this far beyond the exact limit, deg, mm or per cent
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,17 @@ class Border:
             k, number = self.names.index(name), _number(key, value)
             found[k] = (number - self.shift[k]) / self.scale[k]
         return np.clip(found, self.lower, self.upper)
+
+    def pose(self, where: str, places: Mapping[str, float]) -> Array:
+        """Return a pose (J,); NaN for a joint without a value. Raises BadInput, also for a place beyond its range."""
+        ends = [self.scale * end + self.shift for end in (self.lower, self.upper)]
+        for name, place in places.items():
+            if name not in self.names:
+                raise BadInput(where, name, None, "no such joint", ", ".join(self.names))
+            least, most = (end[self.names.index(name)] for end in ends)
+            if not least - ROUNDED <= place <= most + ROUNDED:
+                raise BadInput(where, name, place, f"must be within {least:.1f} .. {most:.1f}")
+        return self.taken({name + POSITION: place for name, place in places.items()})
 
 
 def _number(key: str, value: Any) -> float:

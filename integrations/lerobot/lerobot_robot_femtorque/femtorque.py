@@ -23,7 +23,7 @@ class Femtorque(Attached, Robot):
 
     def __init__(self, config: FemtorqueConfig) -> None:
         super().__init__(config)
-        self._park = self._border.taken({f"{joint}.pos": value for joint, value in config.park.items()})
+        self._park = self._border.pose("robot.park", config.park)
         self._following: Any = None
         self.cameras = make_cameras_from_configs(config.cameras)
 

@@ -152,6 +152,14 @@ def test_disconnecting_parks_where_that_is_asked_for_and_lets_go_there(plugin, b
     assert (START["wrist.pos"] - 10.0) / (board.session.clock.now() - begun) < 0.1 * limit, "slowly"
 
 
+@pytest.mark.parametrize("park, rule", [({"elbwo": 9.0}, "robot.park: elbwo: no such joint"),
+                                        ({"elbow": 150.0}, "robot.park: elbow = 150.*within -149.0 .. 149.0")])
+def test_a_park_pose_that_is_none_is_refused_before_anything_moves(plugin, park, rule):
+    with pytest.raises(BadInput, match=rule):
+        plugin.Femtorque(plugin.FemtorqueConfig(mechanism=str(ARM), park=park))
+    plugin.Femtorque(plugin.FemtorqueConfig(mechanism=str(ARM), park={"elbow": 149.0}))
+
+
 def test_a_fault_ends_the_script_by_its_name(robot, chip, board):
     robot.send_action(START)
     chip.power.estop(True)
@@ -183,7 +191,7 @@ def test_an_arm_that_its_script_has_left_is_held_and_the_next_script_takes_it_ov
     assert board.state == "FOLLOW" and all(seen) and "OUTPUTS" in board.status.flags
 
 
-def test_a_script_that_begins_while_a_killed_scripts_motion_still_runs_stops_this_motion_first(robot, chip, board, plugin):
+def test_a_script_that_begins_while_a_killed_scripts_motion_still_runs_stops_it(robot, chip, board, plugin):
     robot.send_action(START | {"elbow.pos": 60.0})
     wait(robot, 0.15)
     assert abs(board.status.velocities[1]) > 0.1
