@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -100,16 +101,20 @@ def seconds(line: str, length: int) -> str:
 
 @dataclass
 class Ran:
-    """Results of the command lines in the page. actions, states (N, J), deg: of the first stored episode. replayed,
-    killed: STATUS after the replay, and after another replay was killed."""
+    """Results of the command lines in the page. actions, states (N, J), deg: of the first stored episode. replayed:
+    STATUS after the replay. Then another replay was killed."""
 
     teleoperated: str
     actions: np.ndarray
     states: np.ndarray
     replayed: BoardStatus
-    killed: BoardStatus
     log: Any  # log of the follower's board
     pictures: int  # number of different images of a camera
+
+
+def homed(folder: Path, arm: str, url: str) -> None:
+    words = [sys.executable, "-m", "femtorque", "home", arm, "--port", url]
+    subprocess.run(words, cwd=folder, check=True, timeout=HANG)
 
 
 def looked(url: str, folder: Path, arm: str = ARM) -> BoardStatus:
@@ -128,11 +133,9 @@ def replayed_log(folder: Path, name: str) -> Any:
 def ran(typed, bin, folder) -> Ran:
     with (served(folder, "femtorque", "hil", "serve", ARM, "--port", "0", "--tape", "run.tape") as follower,
           served(folder, "assurance.bench.lerobot.led", ARM) as leader):
-        homes, (teleoperate, record, replay) = (
-            [here(one, follower, leader) for one in LINES if one.startswith(start)] for start in ("femtorque home",
-                                                                                                  "lerobot-"))
-        for line in homes:
-            subprocess.run([sys.executable, "-m", *line.split()], cwd=folder, check=True, timeout=HANG)
+        homed(folder, ARM, follower)
+        homed(folder, ARM, leader)
+        teleoperate, record, replay = (here(one, follower, leader) for one in LINES if one.startswith("lerobot-"))
         told = typed(teleoperate)
         typed(record)
         typed(f"{seconds(record, 3)} {CAMERA}".replace("wave", "seen").replace("video=false", "video=true"))
@@ -141,14 +144,13 @@ def ran(typed, bin, folder) -> Ran:
         replayed = looked(follower, folder)
         killed(replay, bin, folder)
         time.sleep(3.0)
-        left = looked(follower, folder)
     (film,) = (folder / "seen" / "videos").rglob("*.mp4")
     pictures = int(typed(f"python -c '{COUNT}' {film}").split()[-1])
     (file,) = (folder / "wave" / "data").rglob("*.parquet")
     table = parquet.read_table(file).to_pydict()
     first = np.array(table["episode_index"]) == 0
     actions, states = (np.array(table[name])[first] for name in ("action", "observation.state"))
-    return Ran(told, actions, states, replayed, left, replayed_log(folder, "run"), pictures)
+    return Ran(told, actions, states, replayed, replayed_log(folder, "run"), pictures)
 
 
 def killed(line: str, bin, folder) -> None:
@@ -196,13 +198,16 @@ def test_a_recording_is_that_of_the_hand_and_the_follower_moves_as_far(ran):
     np.testing.assert_allclose(np.ptp(ran.states, axis=0), moved, rtol=0.25)
 
 
+def followed(log: Any, what: str, most: float, least: float) -> None:
+    """In the time of the chip, the simulated arm follows the targets. most: largest rms error, rad. least: rad."""
+    moving = np.array(log.state) == "FOLLOW"
+    rms = np.sqrt(np.mean((log.target - log.position)[moving] ** 2, axis=0))
+    print(f"{what}: rms {(1e3 * rms).round(2)} mrad over {moving.sum()} STATUS")
+    assert np.all(rms < most) and np.ptp(log.position[moving], axis=0).min() > least
+
+
 def test_the_boards_targets_are_followed_closely(ran):
-    """In the time of the chip, the simulated arm follows the targets."""
-    moving = np.array(ran.log.state) == "FOLLOW"
-    error = (ran.log.target - ran.log.position)[moving]
-    rms = np.sqrt(np.mean(error**2, axis=0))
-    print(f"tracking error, rms: {(1e3 * rms).round(2)} mrad over {moving.sum()} STATUS")
-    assert np.all(rms < 5e-3) and np.ptp(ran.log.position[moving], axis=0).min() > 0.1
+    followed(ran.log, "tracking error", 5e-3, 0.1)
 
 
 def test_a_recording_is_replayed(ran):
@@ -210,11 +215,11 @@ def test_a_recording_is_replayed(ran):
     np.testing.assert_allclose(np.degrees(ran.replayed.positions), ran.actions[-1], atol=0.3)
 
 
-def test_scripts_one_after_another_never_let_a_loaded_arm_go(ran, folder):
+def test_scripts_one_after_another_never_let_a_loaded_arm_go(ran):
     """The outputs are on in these states."""
     state = np.array(ran.log.state)
     used = slice(int(np.argmax(state == "HOLD")), None)
-    assert set(state[used]) == {"HOLD", "FOLLOW", "HELD"} and ran.killed.state == "HELD"
+    assert set(state[used]) == {"HOLD", "FOLLOW", "HELD"} and state[-1] == "HELD"
     begun = np.flatnonzero((state[:-1] == "HELD") & (state[1:] != "HELD"))
     assert len(begun) == 4  # two recordings and two replays, each after another script
     moved = max(float(np.ptp(ran.log.position[k - 20:k + 3], axis=0).max()) for k in begun)
@@ -236,12 +241,11 @@ def test_a_pc_as_the_board_records_and_replays(typed, folder):
     (folder / "pc_arm.toml").write_text(text, encoding="utf-8")
     with (served(folder, "femtorque", "hil", "serve", "pc_arm.toml", "--port", f"unix:{folder}/pc") as follower,
           served(folder, "assurance.bench.lerobot.led", ARM) as leader):
-        for arm, url in (("pc_arm.toml", follower), (ARM, leader)):
-            subprocess.run([sys.executable, "-m", "femtorque", "home", arm, "--port", url], cwd=folder, check=True,
-                           timeout=HANG)
+        homed(folder, "pc_arm.toml", follower)
+        homed(folder, ARM, leader)
         for line in [one for one in LINES if re.match("lerobot-re(cord|play)", one)]:
-            typed(seconds(here(line.replace(f"robot.mechanism={ARM}", "robot.mechanism=pc_arm.toml"), follower,
-                               leader), 4).replace("wave", "pc_wave"))
+            line = here(line, follower, leader).replace(f"robot.mechanism={ARM}", "robot.mechanism=pc_arm.toml")
+            typed(seconds(line, 4).replace("wave", "pc_wave"))
         time.sleep(0.5)
         replayed = looked(follower, folder, "pc_arm.toml")
     (file,) = (folder / "pc_wave" / "data").rglob("*.parquet")
@@ -255,21 +259,11 @@ def test_a_pc_as_the_board_records_and_replays(typed, folder):
 def rolled(folder: Path, name: str) -> Iterator[str]:
     """Serve a homed arm, and yield its port. The arm must be held afterwards."""
     with served(folder, "femtorque", "hil", "serve", ARM, "--port", "0", "--tape", f"{name}.tape") as url:
-        subprocess.run([sys.executable, "-m", "femtorque", "home", ARM, "--port", url], cwd=folder, check=True,
-                       timeout=HANG)
+        homed(folder, ARM, url)
         yield f"--robot.type=femtorque --robot.mechanism={ARM} --robot.port={url} {CAMERA}"
         time.sleep(0.5)
         left = looked(url, folder)
     assert left.state in ("HOLD", "HELD")
-
-
-def followed(folder: Path, name: str) -> None:
-    """Test that the joints moved, and followed closely in the board's time."""
-    log = replayed_log(folder, name)
-    moving = np.array(log.state) == "FOLLOW"
-    rms = np.sqrt(np.mean((log.target - log.position)[moving] ** 2, axis=0))
-    print(f"{name}: a policy's chunks: rms {(1e3 * rms).round(2)} mrad over {moving.sum()} STATUS")
-    assert np.all(rms < 1e-3) and np.degrees(np.ptp(log.position[moving], axis=0)).min() > 10.0
 
 
 @pytest.mark.parametrize("bin", [environment.NEW], indirect=True)
@@ -277,29 +271,32 @@ def test_a_policy_that_thinks_in_chunks_is_followed(folder, typed):
     """lerobot-rollout uses real-time chunking. Predictions take 0.2 s, and differ from each other."""
     typed("python -m assurance.bench.lerobot.policy wave")
     with rolled(folder, "roll") as robot:
-        typed(f"lerobot-rollout --strategy.type=base --policy.path=wave --inference.type=rtc --task=wave "
+        typed(f"lerobot-rollout --strategy.type=base --policy.path=wave_policy --inference.type=rtc --task=wave "
               f"--duration=6 --fps=30 --interpolation_multiplier=2 {robot}")
-    followed(folder, "roll")
+    followed(replayed_log(folder, "roll"), "a policy's chunks", 1e-3, 0.17)
 
 
 @pytest.mark.parametrize("bin", [environment.NEW], indirect=True)
 def test_a_policy_on_a_server_is_followed_until_ctrl_c(folder, typed, bin):
     """The policy is untrained, so the arm moves to some pose and waves about it."""
     typed("python -m assurance.bench.lerobot.policy act")
-    how = {"cwd": folder, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True,
-           "env": environment.variables(bin, folder / "home")}
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with rolled(folder, "async") as robot, ExitStack() as ends:
-        for name, line in (("policy_server --host=127.0.0.1 --port", "started"), (
-                f"robot_client {robot} --policy_type=act --pretrained_name_or_path=act --actions_per_chunk=20 "
-                "--server_address", "Control loop")):
-            words = shlex.split(f"python -m lerobot.async_inference.{name}={'127.0.0.1:' * (line != 'started')}{port}")
-            program = subprocess.Popen(words, **how)
-            ends.callback(program.communicate)
+    with rolled(folder, "async") as robot, ExitStack() as ends, socket.create_server(("127.0.0.1", 0)) as free:
+        def begun(line: str, said: str) -> subprocess.Popen:
+            words = shlex.split(f"python -m lerobot.async_inference.{line}")
+            program = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                       env=environment.variables(bin, folder / "home"))
+            ends.callback(program.wait)
             ends.callback(program.kill)
-            assert any(line in said for said in program.stdout), "it ended"
+            assert any(said in one for one in program.stdout), "it ended"
+            return program
+
+        port = free.getsockname()[1]
+        free.close()
+        server = begun(f"policy_server --host=127.0.0.1 --port={port}", "started")
+        threading.Thread(target=server.stdout.read, daemon=True).start()  # the server prints much
+        client = begun(f"robot_client {robot} --policy_type=act --pretrained_name_or_path=act_policy "
+                       f"--actions_per_chunk=20 --server_address=127.0.0.1:{port}", "Control loop")
         time.sleep(10.0)
-        program.send_signal(signal.SIGINT)
-        assert "Client stopped" in program.communicate(timeout=HANG)[0]
-    followed(folder, "async")
+        client.send_signal(signal.SIGINT)
+        assert "Client stopped" in client.communicate(timeout=HANG)[0]
+    followed(replayed_log(folder, "async"), "a server's chunks", 1e-3, 0.17)

@@ -1,4 +1,5 @@
-"""Saves an untrained policy for a robot with three joints: `python -m assurance.bench.lerobot.policy wave|act`."""
+"""Saves an untrained policy for a robot with three joints in the folder KIND_policy: `python -m
+assurance.bench.lerobot.policy wave|act`."""
 
 import sys
 
@@ -32,7 +33,7 @@ def main() -> None:
                  "action": {"mean": 0.0 * one, "std": 30.0 * one}}
         policy, steps = ACTPolicy(config), make_act_pre_post_processors(config, stats)
     for part in (policy, *steps):
-        part.save_pretrained(sys.argv[1])
+        part.save_pretrained(f"{sys.argv[1]}_policy")
 
 
 if __name__ == "__main__":

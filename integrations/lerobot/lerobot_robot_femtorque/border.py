@@ -48,7 +48,7 @@ class Border:
         """Return positions (J,) in LeRobot's units."""
         return {name + POSITION: float(x) for name, x in zip(self.names, self.scale * q + self.shift, strict=True)}
 
-    def taken(self, action: Mapping[str, Any]) -> Array:
+    def taken(self, action: Mapping[str, Any], where: str = "action") -> Array:
         """Return an action's positions (J,) within the joints' ranges; NaN for a joint without a value. Raises BadInput
         for an unknown joint and for a value that is not finite. Keys without .pos are ignored."""
         found = np.full(len(self.names), np.nan)
@@ -57,21 +57,19 @@ class Border:
                 continue
             name = key.removesuffix(POSITION)
             if name not in self.names:
-                raise BadInput("action", key, None, "no such joint", ", ".join(self.names))
+                raise BadInput(where, key, None, "no such joint", ", ".join(self.names))
             k, number = self.names.index(name), _number(key, value)
             found[k] = (number - self.shift[k]) / self.scale[k]
         return np.clip(found, self.lower, self.upper)
 
     def pose(self, where: str, places: Mapping[str, float]) -> Array:
         """Return a pose (J,); NaN for a joint without a value. Raises BadInput, also for a place beyond its range."""
-        ends = [self.scale * end + self.shift for end in (self.lower, self.upper)]
-        for name, place in places.items():
-            if name not in self.names:
-                raise BadInput(where, name, None, "no such joint", ", ".join(self.names))
-            least, most = (end[self.names.index(name)] for end in ends)
-            if not least - ROUNDED <= place <= most + ROUNDED:
-                raise BadInput(where, name, place, f"must be within {least:.1f} .. {most:.1f}")
-        return self.taken({name + POSITION: place for name, place in places.items()})
+        pose = self.taken({name + POSITION: place for name, place in places.items()}, where)
+        for name, nearest in self.shown(pose).items():
+            place = places.get(name.removesuffix(POSITION), nearest)
+            if abs(place - nearest) > ROUNDED:
+                raise BadInput(where, name, place, f"is out of range: the nearest is {nearest:.1f}")
+        return pose
 
 
 def _number(key: str, value: Any) -> float:
