@@ -36,7 +36,7 @@ class Arm:
     def __init__(self, board: Board, node: AnyNode, controller: str, say: Callable[[str], None],
                  gripper: str = "") -> None:
         assert board.mechanism is not None
-        self.board, self.mechanism, self._say = board, board.mechanism, say
+        self.board, self.mechanism, self._print = board, board.mechanism, say
         self.names = [joint.called for joint in self.mechanism.streamed]
         self._clock = board.session.clock
         self._joints = Joints(self.mechanism)
@@ -46,12 +46,13 @@ class Arm:
         self._kept = np.zeros(len(self.names))  # 1 if the board has limited the joint's velocity in this motion
         self._judged: Followed | None = None  # the last report that was used to update _kept
         self._shown = ("", -math.inf)  # state, fault and time of the last diagnostics message
+        self._said = ("", -math.inf)  # last printed line and its time
         self._states = node.publisher("/joint_states", "sensor_msgs/msg/JointState")
         self._diagnostics = node.publisher("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray")
         description = node.publisher("/robot_description", "std_msgs/msg/String", latched=True)
         description.publish(message("std_msgs/msg/String", data=robot_description(self.mechanism)))
         self.controllers = [
-            Controller(self, node, name, [self.mechanism.streamed[k] for k in columns], columns, grips, say)
+            Controller(self, node, name, [self.mechanism.streamed[k] for k in columns], columns, grips, self._say)
             for name, columns, grips in split(self.mechanism, controller, gripper)]
         node.subscribe(f"/{node.name}/{COMMANDS}", "sensor_msgs/msg/JointState", self._commanded)
         for name, done in (("home", self._home), ("arm", self._arm), ("disarm", self._disarm), ("clear", self._clear)):
@@ -128,6 +129,13 @@ class Arm:
             if asked := one.asked(t):
                 q[one.columns], v[one.columns] = asked
         return q, v
+
+    def _say(self, line: str) -> None:
+        """Print a line. A sender that repeats its error does not fill the terminal."""
+        now = self.now()
+        if line != self._said[0] or now - self._said[1] >= DIAGNOSTICS:
+            self._said = (line, now)
+            self._print(line)
 
     def _commanded(self, command: Any) -> None:
         """Take positions from ros2_control's topic system as a live target. A disarmed arm ignores the target."""
