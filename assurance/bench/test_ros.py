@@ -139,8 +139,8 @@ def rclpy(request, tmp_path_factory):
         pytest.skip("ROS 2's wheels are for Python 3.12, and there is none")
     env, python = environment.variables(place, 41), place / "bin" / "python"
     arm = tmp_path_factory.mktemp("ros") / "arm.toml"
-    shoulder, elbow = (ROOT / ARM).read_text(encoding="utf-8").replace("[0.0, 0.0, -9.81]", "[0.0, -9.81, 0.0]").split(
-        'name = "elbow"')
+    shoulder, elbow = (ROOT / ARM).read_text(encoding="utf-8").replace("three-link", "upright").replace(
+        "[0.0, 0.0, -9.81]", "[0.0, -9.81, 0.0]").split('name = "elbow"')
     arm.write_text(shoulder + 'name = "elbow"' + elbow.replace("revolute", "continuous", 1).replace(
         "lower = -2.6, upper = 2.6, ", "", 1), encoding="utf-8")
     node = [NODE[0], str(arm), "--over", "rclpy", "--gripper", "wrist", "--port"]
