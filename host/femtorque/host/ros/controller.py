@@ -163,13 +163,15 @@ class Controller:
         if t >= 0.0 and t - self._fed >= FEEDBACK or t < self._fed:
             self._fed = t
             self._feed(motion, t, seen)
-        if t < motion.duration + SETTLED:
-            # the board reports a jump only later
-            off = seen.position_error if motion.duration else motion.positions[-1] - seen.positions
+        if not goal.arrived:
+            # the board's report is late for a short path: at the end, what counts is how far the joints are from there
+            off = seen.position_error if t < motion.duration + 0.5 * SETTLED else motion.positions[-1] - seen.positions
             line = _beyond(self.names, (off, seen.velocity_error), goal.path, "path", seen.limited)
             if line:
                 self.end(ABORTED, PATH_TOLERANCE, line)
-            return line
+            goal.arrived = t >= motion.duration + SETTLED
+            if line or not goal.arrived:
+                return line
         line = _beyond(self.names, (motion.positions[-1] - seen.positions, seen.velocities), goal.place, "goal",
                        seen.limited)
         if not line:

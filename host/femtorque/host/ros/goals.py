@@ -29,8 +29,8 @@ ERASED = -1.0  # value that removes the default tolerance (control_msgs/msg/Join
 @dataclass
 class Goal:
     """path, place (2, K): tolerances of position, rad or m, and velocity, during and after the motion; infinity for no
-    tolerance. grace: time after the motion to reach the goal, s. result: the goal's result; None until the goal's end.
-    """
+    tolerance. grace: time after the motion to reach the goal, s. arrived: true after the path, whose tolerances then no
+    longer count. result: the goal's result; None until the goal's end."""
 
     uuid: bytes
     accepted: Any
@@ -38,6 +38,7 @@ class Goal:
     place: Array
     grace: float
     status: int = EXECUTING
+    arrived: bool = False
     result: Any = None
     waiting: list[Callable[[Any], None]] = field(default_factory=list)
 
