@@ -335,18 +335,20 @@ def moving(app, joint):
     app.chip.counts[joint] += 4
 
 
-def limits_of(app, joint):
-    """Return the lowest and the highest wire position of a joint."""
+def limits_of(app, joint, beyond=0):
+    """Return the lowest and the highest wire position of a joint. beyond: shift outwards, coarse units."""
     row = control_source.joint_constants(app.mechanism, app.joints[joint])
-    return row.lower * control_source.COARSE, row.upper * control_source.COARSE
+    return (row.lower - beyond) * control_source.COARSE, (row.upper + beyond) * control_source.COARSE
 
 
 @pytest.mark.parametrize("joint", range(3))
 @pytest.mark.parametrize("side", [0, 1])
-def test_that_each_joint_may_be_armed_up_to_its_limit_and_no_further(joint, side):
+def test_that_each_joint_may_be_armed_a_little_beyond_its_limit_and_no_further(joint, side):
+    """Half as far as POSITION allows: 25 mrad."""
     app = App(changed(limits={"lower": -1.6, "upper": 1.6}))
+    spare = round(0.05 / (2.0 * np.pi) * 2**24) // 2
     start = to_wire([j.start for j in app.joints], app.joints).tolist()
-    at = limits_of(app, joint)[side]
+    at = limits_of(app, joint, spare)[side]
     out = -control_source.COARSE if side == 0 else control_source.COARSE
     for position, refusal in ((at, "NONE"), (at + out, "OUTSIDE_LIMITS")):
         assert app.ask(messages.Home(app.token % 255 + 1,

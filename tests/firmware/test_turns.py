@@ -92,7 +92,7 @@ def limits_are_kept(data):
     np.testing.assert_allclose(measured, end, atol=COUNT)
 
     joint, side = data.draw(st.integers(0, 2)), data.draw(st.sampled_from([lower, upper]))
-    out = 0.002 if side is upper else -0.002
+    out = 0.03 if side is upper else -0.03
     assert app.command("DISARM") == "NONE"
     outside = end.copy()
     outside[joint] = side[joint] + out

@@ -238,15 +238,23 @@ static uint32_t stack_whole(const ft_safety_input *in)
     return alarm == FT_FAULT_STACK ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t inside_limits(const ft_safety_input *in)
+/* Check that no joint is farther outside its limits than half of POSITION's
+ * margin. A joint that was held at a limit, as a closed gripper is, lies a
+ * little outside when its motor is off. */
+static uint32_t near_limits(const ft_safety_input *in)
 {
     const int32_t *at = in->seen->coarse;
     uint32_t j;
 
     FT_UNROLL
-    for (j = 0; j < FT_JOINTS; j++)
-        if ((uint32_t)at[j] - (uint32_t)ft_joint[j].lower > ft_joint[j].room)
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_joint_config *c = &ft_joint[j];
+        uint32_t above = (uint32_t)at[j] - (uint32_t)c->lower;
+        uint32_t spare = (uint32_t)c->margin / 2u;
+
+        if (above > c->room && above - c->room > spare && 0u - above > spare)
             return j;
+    }
     return FT_GOOD;
 }
 
@@ -485,7 +493,7 @@ const ft_condition ft_conditions_of_arm[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
     FT_IF(FT_CURRENT_LOOPS,
     { FT_COMMAND_ARM, FT_REFUSAL_CURRENT_SENSOR, current_zero },)
-    { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
+    { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, near_limits },
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, standing },
     FT_IF(FT_STEP_CLOSED,
     { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },)

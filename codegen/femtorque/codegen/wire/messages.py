@@ -566,7 +566,7 @@ REFUSALS = {
     "NOT_HOMED": (1, "a joint has no zero yet", "home first"),
     "WRONG_STATE": (2, "the command is not possible in this state", "read STATUS.state"),
     "ESTOP_ACTIVE": (3, "the e-stop is pressed", "release it, then clear"),
-    "OUTSIDE_LIMITS": (4, "the joint is outside its limits", "move the joint back by hand"),
+    "OUTSIDE_LIMITS": (4, "the joint is more than 25 mrad or 2.5 mm outside its limits", "move the joint back by hand"),
     "MOVING": (5, "the joint is moving", "let the joint come to rest"),
     "NOTHING_BUFFERED": (6, "no motion is buffered", "send knots before START"),
     "START_POSE": (7, "the motion does not start at the joint's held position",
