@@ -181,6 +181,7 @@ def test_a_goal_that_runs_when_the_node_ends_is_answered(graph, arm):
         finally:
             arm.close()
     later = graph.ask("/femtorque/disarm")
+    graph.waiting.append(lambda: 1 / 0)  # a message that cannot be converted
     arm.node.__exit__()
     assert result[0].status == 6 and result[0].result.error_string == "the node ends: no cable"
     assert not later[0].success, "a request after the end does nothing"

@@ -82,7 +82,7 @@ class RclpyNode:
     def __exit__(self, *how: object) -> None:
         self._ended = True
         for _ in range(ROUNDS):  # send responses that waited for the end
-            self._executor.spin_once(timeout_sec=0.0)
+            self._counted(lambda: self._executor.spin_once(timeout_sec=0.0))
         self._executor.shutdown()
         self._node.destroy_node()
         self._context.shutdown()
