@@ -7,7 +7,7 @@ RUN    := $(VENV)/bin/python
 # bytecode is made of what is imported, when it first is: of all that is installed it takes as long as installing it
 PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
-.PHONY: all demo test assure prove vendor bench soak wheel lint site hashes clean
+.PHONY: all demo test assure ros prove vendor bench soak wheel lint site hashes clean
 all: test
 
 # what running takes, or that and what testing takes at once
@@ -39,6 +39,10 @@ test: $(VENV)/.test
 # all else that must hold before a merge: assurance/README.md
 assure: $(VENV)/.test
 	@$(SUITE) -m "assure and not bench and not soak"
+
+# a node over ROS 2 Kilted's own rclpy, where a Python 3.12 is there: its wheels are fetched when they are first needed
+ros: $(VENV)/.test
+	@$(RUN) -m pytest -rs assurance/bench/test_ros.py -k "kilted and not in_time"
 
 # theorems about the firmware's own sources; the prover is fetched when it is first needed
 prove: $(VENV)/.test

@@ -173,7 +173,7 @@ def looked(url, arm=ROOT / ARM):
 
 def test_goals_of_every_kind_are_answered_on_a_real_rclpy(rclpy):
     assert rclpy["not armed"][:2] == [6, -1] and "/femtorque/arm arms it" in rclpy["not armed"][2]
-    assert rclpy["home"][0] and rclpy["arm"][0] and rclpy["discovery"] < 10.0
+    assert rclpy["home"][0] and rclpy["arm"][0]
     assert [rclpy[name] for name in ("goal", "many", "part", "second", "gripper's path")] == [[4, 0, ""]] * 5
     assert rclpy["turned"][:3] == [4, 0, ""] and rclpy["turned"][4] == pytest.approx(start()[1] - 0.2, abs=0.02)
     assert rclpy["not mine"][:2] == [6, -2] and rclpy["beyond"][:2] == [6, -1]
@@ -182,19 +182,24 @@ def test_goals_of_every_kind_are_answered_on_a_real_rclpy(rclpy):
     assert rclpy["by topic"] == pytest.approx([*(start()[:2] + [0.3, -0.2]), start()[2] + 0.1], abs=0.02)
 
 
-def test_cancel_preemption_and_disarm_are_heard_at_once_on_a_real_rclpy(rclpy):
-    assert rclpy["cancel"][0] == 0 and rclpy["cancel"][1] < 0.5 and rclpy["cancel"][2] == 5
-    assert rclpy["preempted"][:2] == [5, -1] and rclpy["preempted"][3] < 1.0
-    assert rclpy["all"][0] == 0 and rclpy["all"][1] < 0.5 and rclpy["all"][2] == 5 and rclpy["all"][5] == 100
-    *_, (disarmed, _, seconds), result = rclpy["next node"]
-    assert disarmed and seconds < 0.5 and result == [6, -1, "the arm was disarmed"]
+def test_cancel_preemption_and_disarm_are_heard_while_a_goal_runs_on_a_real_rclpy(rclpy):
+    assert rclpy["cancel"][0] == 0 and rclpy["cancel"][2] == 5 and rclpy["preempted"][:2] == [5, -1]
+    assert rclpy["all"][0] == 0 and rclpy["all"][2] == 5 and rclpy["all"][5] == 100
+    *_, (disarmed, *_), result = rclpy["next node"]
+    assert disarmed and result == [6, -1, "the arm was disarmed"]
 
 
 def test_feedback_states_and_diagnostics_come_on_a_real_rclpy(rclpy):
     """Jazzy's feedback has no index."""
-    assert len(rclpy["feedback"]) > 20 and {index for index, _ in rclpy["feedback"]} in ({0, 1}, {None})
+    assert {index for index, _ in rclpy["feedback"]} in ({0, 1}, {None})
     assert max(error for _, error in rclpy["feedback"]) < 0.02
-    assert rclpy["states a second"] > 50 and "<robot" in rclpy["described"] and "0" in rclpy["diagnosed"]
+    assert rclpy["states a second"] and "<robot" in rclpy["described"] and "0" in rclpy["diagnosed"]
+
+
+def test_answers_and_messages_come_in_time_on_a_real_rclpy(rclpy):
+    """This test alone depends on the speed of the computer."""
+    assert max(rclpy["cancel"][1], rclpy["all"][1], rclpy["next node"][-2][2]) < 0.5 and rclpy["preempted"][3] < 1.0
+    assert rclpy["discovery"] < 10.0 and len(rclpy["feedback"]) > 20 and rclpy["states a second"] > 50
 
 
 def test_a_goal_outlives_its_client_and_the_arm_its_node_on_a_real_rclpy(rclpy):
