@@ -116,17 +116,13 @@ def test_a_goal_of_another_process_is_followed_and_states_come(client):
 
 
 def test_a_node_that_is_killed_leaves_the_arm_held(client):
-    """This is the last test with this client, because the node is dead afterwards."""
+    """The arm has no gravity. This is the last test with this client, because the node is dead afterwards."""
     client.goal(trajectory([3.0], [start()]))
     time.sleep(1.0)
     client.process.kill()
     client.process.wait()
     time.sleep(3.0)
-    held(looked(client.url))
-
-
-def held(status):
-    """Check that an arm without a host and without gravity does not move."""
+    status = looked(client.url)
     assert (status.state, status.fault) == ("FAULT", "HOST_LOST")
     np.testing.assert_allclose(status.positions, status.targets, atol=0.01)
 

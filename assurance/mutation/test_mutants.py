@@ -32,7 +32,7 @@ ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("ft_sts.c", "ft_feetech.c"): ("servo_packets", "servo_frames"),
     ("ft_travel.c",): ("travel",),
     ("ft_goal.c",): ("goal",),
-    ("ft_bus.c",): ("bus", "bus_edges", "mixed_buses", "servos"),
+    ("ft_bus.c",): ("bus", "bus_edges", "mixed_buses", "servos", "cutoff", "dynamixels"),
 }
 ALL = (*FILES, *(file for files in ON_BUSES for file in files))
 
@@ -211,6 +211,25 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "ft_cubemars.c": {"ft_cubemars_hear: f->data[6] > COLDEST: boundary": "0 deg C either way"},
     "ft_bus.c": {
+        "wrapped: left >= turn - turn / 2: boundary": "half a turn is as far either way",
+        "wrapped: left < -(turn / 2): boundary": "half a turn is as far either way",
+        "halves_of: ft_family_wraps(i): never": "within_turn() removes whole turns",
+        "take_beat: d->state != FT_BUS_SILENT: always": "without an answer the same tick silences the drive again",
+        "take_rest: !b->on: always": "the count of ticks is 0 while the outputs are on",
+        "take: IS_WIRE(bus): always": "no drive on CAN counts as running",
+        "rest: IS_WIRE(ft_drive[i].bus): always": "no drive on CAN counts as running",
+        "silence: d->health = FT_BUS_SILENT: left out":
+            "without heartbeats the drive is silenced in every tick, and a heartbeat brings its state",
+        "aim: low < high: boundary": "the limits differ",
+        "aim: low < high: boundary (2)": "the limits differ",
+        "ft_bus_form: b->since < ASKED_SINCE: always": "a larger count means the same",
+        "ft_bus_form: b->since < ASKED_SINCE: boundary": "a larger count means the same",
+        "mark_unpowered: b->drive[i].age = FT_SILENT_TICKS: left out":
+            "unpowered() refuses ARM until the servos are silent",
+        "unpowered: !b->cutoff.on && IS_WIRE(ft_drive[i].bus): never": "mark_unpowered() has silenced the servos",
+        "ft_bus_heard_of: unpowered(b, i): never": "mark_unpowered() has silenced the servos",
+        "ft_bus_supply: state == FT_STATE_FAULT: always":
+            "ESTOP and LEAVING cut the supply anyway, and others latch no fault",
         "within_turn: away < 0: boundary": "0 rounds to 0",
         "take: said.volts = 0u: left out": "no drive on CAN uses the voltage",
         "ft_bus_tell: w->echoes < UINT8_MAX: boundary": "255 is 255",

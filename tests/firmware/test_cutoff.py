@@ -6,9 +6,11 @@ import pytest
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common import MECHANISMS, BadInput
+from femtorque.codegen.drive.families.feetech import frames as feetech
 from femtorque.codegen.emit import board_header
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.mechanism.description import Cutoff
+from femtorque.codegen.wire import Float, messages
 from tests.support.servos import Served, so101
 
 TICK = 1.0 / 400.0  # s
@@ -65,6 +67,21 @@ def test_that_servos_that_say_in_time_that_they_are_off_keep_their_supply(board)
     assert board.command("ARM") == "NONE"
 
 
+@pytest.mark.parametrize("phase", range(8))
+@pytest.mark.parametrize("said_off", [False, True])
+def test_that_one_that_stays_on_costs_all_their_supply_though_it_said_off_before(board, phase, said_off):
+    """An answer to a question from before the stop shows nothing. The switch is read in every eighth tick."""
+    off, on = (feetech.packet(board.servos["gripper"].id, 0, bytes([is_on])) for is_on in (0, 1))
+    held(board)
+    board.run(phase)
+    board.post("DISARM")
+    while board.chip.outputs:
+        board.spoil = lambda data: data.replace(on, off) if said_off and not board.chip.outputs else data
+        board.run(1)
+    board.spoil, since = lambda data: data.replace(off, on), now(board)
+    assert until(board, False, 40) - since <= WITHIN + 3
+
+
 def test_that_one_whose_wire_is_cut_costs_all_their_supply_within_its_time(board):
     held(board)
     list(board.servos.values())[2].cut, since = True, now(board)
@@ -83,12 +100,25 @@ def test_that_a_wire_that_is_flooded_costs_all_their_supply(board):
     assert until(board, False) - since <= BEFORE + WITHIN + 3
 
 
-def test_that_another_servo_in_the_stead_of_one_is_not_believed(board):
-    """The other servo has another position. The other servo would report that it is off."""
-    held(board)
-    board.angle["elbow_flex"] += 1.0
-    board.run(3)
-    assert board.state == "FAULT" and board.fault[0] == "ENCODER" and not supplied(board)
+@pytest.mark.parametrize(("fault", "rate"), [
+    ("ENCODER", 1.0), ("OVERSPEED", 0.02), ("FOLLOWING", 0.01), ("POSITION", 0.004), ("ENCODER_STUCK", 0.0)])
+def test_that_another_servo_in_the_stead_of_one_is_not_believed(fault, rate):
+    """The other servo has another position or motion, rad a tick. The other servo would report that it is off."""
+    m = so101()
+    joints = tuple(replace(j, limits=replace(j.limits, effort=0.2)) for j in m.joints)  # less than the weight needs
+    board = Served(replace(m, joints=m.joints if rate else joints))
+    board.run(DARK + 160)
+    board.post("ARM")
+    board.run(30 if rate else 0)
+    if fault == "POSITION":  # the motion is led by hand, so the target moves on
+        assert board.ask(Float(board.token + 1, 0)) == "NONE"
+    for _ in range(600):
+        board.angle["elbow_flex"] += rate
+        board.run(1)
+        if board.lib.fake_state_now() == messages.STATES["FAULT"][0]:
+            break
+    board.run(1)
+    assert not supplied(board) and board.state == "FAULT" and board.fault[0] == fault
 
 
 def test_that_the_e_stop_cuts_it_at_once(board):
@@ -99,6 +129,17 @@ def test_that_the_e_stop_cuts_it_at_once(board):
     board.chip.estop = 0
     assert board.command("CLEAR") == "NONE"
     assert until(board, True) - since == DARK
+    board.run(160)
+    assert supplied(board) and board.command("ARM") == "NONE"
+
+
+def test_that_a_silent_servo_is_woken_by_no_other_registers_than_its_own(board):
+    held(board)
+    board.lib.fake_tick_number(70)
+    board.servos["gripper"].cut = True
+    board.packets.clear()
+    board.run(BEFORE + WITHIN)
+    assert {p[5] for p in board.packets if p[4] == feetech.SYNC_WRITE} <= {feetech.DUTY, feetech.TORQUE_ENABLE, 55, 7}
 
 
 def test_that_without_the_table_nothing_is_switched():

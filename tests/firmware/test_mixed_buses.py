@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from femtorque.codegen.mechanism.description import Cutoff
 from femtorque.host.link import drives
 from tests.support import mixed
 from tests.support.drives import Bussed
@@ -76,16 +77,40 @@ def test_that_drives_of_all_families_tell_where_their_joints_are(app):
         assert app.found[1:] == pytest.approx(placed, abs=2e-3)  # the first drive does not know its turn
 
 
-@pytest.fixture
-def armed() -> Both:
+def held(**safety) -> Both:
     """Arm the board. The board commands torques to all drives and a duty to the last servo."""
     m = mixed.arm()
-    app = Both(replace(m, joints=tuple(replace(j, drive=replace(j.drive, pd="board")) for j in m.joints)))
-    app.run(170)
+    app = Both(replace(m, joints=tuple(replace(j, drive=replace(j.drive, pd="board")) for j in m.joints),
+                       safety=replace(m.safety, **safety)))
+    app.run(170 if not safety else 260)
     assert app.home() == "NONE" and app.command("ARM") == "NONE"
     app.run(30)
     assert app.state == "HOLD"
     return app
+
+
+@pytest.fixture
+def armed() -> Both:
+    return held()
+
+
+def test_that_only_servos_lack_the_supply_that_the_board_switches():
+    app = Both(replace(mixed.arm(), safety=replace(mixed.arm().safety, cutoff=Cutoff())))
+    app.run(40)
+    assert app.command("ARM") == "DRIVE_SILENT" and app.status.refusal_joint == 4
+    assert not app.chip.servo_supply and states(app) == ["seen"] * 4 + ["silent"] * 2
+
+
+def test_that_a_servo_costs_its_supply_while_drives_brake_only_if_it_is_silent():
+    """A servo in place of another would be believed to be off, and none is while the board brakes."""
+    app = held(cutoff=Cutoff(), sensing="brake")
+    app.drives["shoulder_pan"].position += 1.0
+    app.run(10)
+    assert app.fault == ("ENCODER", 0) and app.chip.outputs and app.chip.servo_supply
+    app = held(cutoff=Cutoff(), sensing="brake")
+    app.servos["gripper"].cut = True
+    app.run(30)
+    assert app.fault == ("DRIVE_SILENT", 5) and app.chip.outputs and not app.chip.servo_supply
 
 
 def test_that_drives_of_all_families_are_switched_on_and_get_the_torque_of_the_law(armed):

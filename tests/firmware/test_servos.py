@@ -9,9 +9,11 @@ from scservo_sdk import GroupSyncWrite, protocol_packet_handler
 
 from femtorque.codegen.drive.families.feetech import frames as feetech
 from femtorque.codegen.mechanism import Safety
+from femtorque.codegen.motion import from_rows, knots
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.host.link import drives
 from tests.firmware.frames import Port
+from tests.support import pc
 from tests.support.servos import Served, so101
 
 PAN, LIFT, ELBOW = range(3)
@@ -379,3 +381,77 @@ def test_that_the_packets_of_a_tick_are_what_the_bus_load_counts():
     app = held()
     app.run(1)
     assert len(app.sent) == len(feetech.duties(dict.fromkeys(IDS, 0.0))) + len(feetech.ask(list(IDS)))
+
+
+# ---- servos that close their position loops, on a PC -------------------------------------------------
+
+
+def holding(side: float = 0.0) -> Served:
+    """Return the arm in HOLD. The lift's servo turns the other way. side: lift and elbow are half a radian from their
+    lower (-1) or upper (1) limits, and soft, so that goals lead by more."""
+    mechanism, joints = pc.so101(holds=True), []
+    for k, joint in enumerate(mechanism.joints):
+        limits = joint.limits
+        end = (limits.upper if side > 0.0 else limits.lower) - 0.5 * side if side and k in (LIFT, ELBOW) else 0.0
+        gains = dataclasses.replace(joint.gains, ku=joint.gains.ku / (4.0 if end else 1.0))
+        joints.append(dataclasses.replace(joint, start=end, gains=gains, drive=dataclasses.replace(
+            joint.drive, sign=-1 if k == LIFT else 1)))
+    app = Served(dataclasses.replace(mechanism, joints=tuple(joints)))
+    app.run(200)
+    assert app.command("ARM") == "NONE"
+    app.run(30)
+    assert app.state == "HOLD"
+    return app
+
+
+def goal(app: Served, k: int) -> float:
+    """Return the joint's position at a servo's goal, rad."""
+    joint = app.joints[k]
+    return joint.drive.sign * COUNT * (app.servos[joint.name].get(42, 2) - 2048)
+
+
+def test_that_a_servos_own_loop_carries_the_arm_with_its_goal_and_brings_a_joint_back():
+    """At its place, the virtual servo's duty gives the torque of the feed-forward, to half a count of the goal."""
+    app = holding()
+    torques, kept = app.see().torque_ff, [goal(app, k) for k in range(6)]
+    for joint, torque in zip(app.joints, torques, strict=True):
+        servo, motor = app.servos[joint.name], joint.motor
+        duty = joint.drive.sign * servo._lib.sts_share(servo.state)
+        full = 12.0 / motor.R * motor.K * motor.gear
+        rubs = 0.0095 * full if abs(torque) < 0.05 else 0.0
+        assert duty * full == pytest.approx(torque, abs=0.6 * COUNT * joint.gains.ku + rubs)
+        app.angle[joint.name] += 0.03
+    assert abs(torques[LIFT]) > 0.5
+    app.run(5)
+    assert [goal(app, k) for k in range(6)] == pytest.approx(kept, abs=1.1 * COUNT)
+    size = len(app.sent)
+    for tick in range(6):  # no packet is without a servo whose answer is missing
+        app.servos["elbow_flex"].cut = tick == 1
+        app.run(1)
+        assert len(app.sent) == size
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_that_only_the_weight_shifts_a_goal_beyond_a_limit(side):
+    """The motion ends three counts inside the limits. Its goals lead by the back-emf, which is up to 60 counts beyond.
+    Friction is part of the torque here, but no weight: 0.14 N m are 12 counts. Beyond a limit the board's law makes the
+    torque."""
+    app, t = holding(side), np.linspace(0.0, 0.5, 26)
+    begin = np.array([joint.start for joint in app.joints])
+    moves = side * (0.5 - 3.0 * COUNT) * np.isin(np.arange(6), (LIFT, ELBOW))
+    poses = begin + np.outer(0.5 - 0.5 * np.cos(2.0 * np.pi * t), moves)
+    app.stream(knots(from_rows([j.name for j in app.joints], t, poses), app.mechanism))
+    app.post("START")
+    beyond = []
+    for _ in range(120):
+        row = app.run(1)[-1]
+        for joint, target in zip(app.joints, row["target"] * (math.tau / 2.0**32), strict=True):
+            app.angle[joint.name] = joint.drive.sign * target
+        beyond.append([side * (goal(app, k) - row["torque_ff"][k] / app.joints[k].gains.ku - begin[k]) - 0.5
+                       for k in (LIFT, ELBOW)])
+    assert app.state == "HOLD" and np.all(np.max(beyond, axis=0) < 12.0 * COUNT)
+    for k in (LIFT, ELBOW):
+        joint = app.joints[k]
+        app.angle[joint.name] = joint.drive.sign * (begin[k] + side * (0.5 + 2.0 * COUNT))
+        app.run(3)
+        assert app.state == "HOLD" and abs(goal(app, k) - begin[k] - 0.5 * side) < 0.3

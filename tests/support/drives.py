@@ -16,7 +16,7 @@ from femtorque.codegen.wire import Drives
 from tests.firmware.app import App
 from tests.support import dialects
 
-LONG = 1 << 31
+LONG, REMOTE = 1 << 31, 1 << 30
 BROADCAST, WRITTEN = 0x7FF, 0x55  # of Damiao's registers
 HOST, STATE, ENABLE, READ, WRITE = 0xFD, 0x02, 0x03, 0x11, 0x12  # of RobStride's frames
 ANSWER = Layout(tuple(Field(name, 16) for name in ("position", "velocity", "torque", "temperature")))
@@ -190,7 +190,8 @@ class Bussed(App):
 
     def _deliver(self, number: int, name: str) -> None:
         count = self.lib.fake_bus_sent(number, self.frames)
-        self.sent = [Frame(f.id & ~LONG, bytes(f.data)[:f.size], extended=bool(f.id & LONG))
+        self.sent = [Frame(f.id & ~(LONG | REMOTE), bytes(f.data)[:f.size * (not f.id & REMOTE)],
+                           extended=bool(f.id & LONG), remote=bool(f.id & REMOTE))
                      for f in (self.frames[k] for k in range(count))]
         for frame in self.sent:
             for drive in self.drives.values():

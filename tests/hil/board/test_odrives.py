@@ -9,10 +9,8 @@ from femtorque.codegen.control import feedback_age
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.verify.bus_budget import ages as bus_ages, bus_loads
-from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.bus.frame import image
 from femtorque.hil.play import run_closed_loop
-from tests.hil.board.test_boards import armed
 from tests.hil.board.test_drives import board, drives, moved, watched
 from tests.support.bus_arm import ARM
 
@@ -73,17 +71,3 @@ def test_joints_are_where_they_should_be_though_their_positions_are_old(off, mon
     result = run_closed_loop(mechanism, Trajectory.load(STOCK.with_suffix(".csv"), mechanism), out=tmp_path)
     assert result.ended == "done" and result.bit_identical is True
     assert np.all(1e3 * result.tracking_rms < most), result.tracking_rms
-
-
-def test_a_drive_without_heartbeats_is_silent_and_one_that_loses_them_ends_the_motion():
-    """The drive answers all requests for its position."""
-    with board(KIND) as on:
-        session = armed(on)
-        on.run(0.1)
-        drives(on)[1].beat = 0.0
-        on.run(0.02)
-        assert all(drive.driving for drive in drives(on))
-        on.run(0.05)
-        assert not any(drive.driving for drive in drives(on))
-        session.wait(lambda: session.status.fault != 0, 0.5, "no fault")
-        assert session.status.fault == FAULTS["DRIVE_SILENT"][0]
