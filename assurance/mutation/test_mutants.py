@@ -218,18 +218,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "take_rest: !b->on: always": "the count of ticks is 0 while the outputs are on",
         "take: IS_WIRE(bus): always": "no drive on CAN counts as running",
         "rest: IS_WIRE(ft_drive[i].bus): always": "no drive on CAN counts as running",
-        "silence: d->health = FT_BUS_SILENT: left out":
-            "without heartbeats the drive is silenced in every tick, and a heartbeat brings its state",
+        "silence: d->health = FT_BUS_SILENT: left out": "silenced again in every tick without heartbeats",
         "aim: low < high: boundary": "the limits differ",
         "aim: low < high: boundary (2)": "the limits differ",
         "ft_bus_form: b->since < ASKED_SINCE: always": "a larger count means the same",
         "ft_bus_form: b->since < ASKED_SINCE: boundary": "a larger count means the same",
-        "mark_unpowered: b->drive[i].age = FT_SILENT_TICKS: left out":
-            "unpowered() refuses ARM until the servos are silent",
+        "mark_unpowered: b->drive[i].age = FT_SILENT_TICKS: left out": "unpowered() refuses ARM until then",
         "unpowered: !b->cutoff.on && IS_WIRE(ft_drive[i].bus): never": "mark_unpowered() has silenced the servos",
         "ft_bus_heard_of: unpowered(b, i): never": "mark_unpowered() has silenced the servos",
-        "ft_bus_supply: state == FT_STATE_FAULT: always":
-            "ESTOP and LEAVING cut the supply anyway, and others latch no fault",
+        "ft_bus_supply: state == FT_STATE_FAULT: always": "ESTOP and LEAVING cut it anyway; others latch no fault",
         "within_turn: away < 0: boundary": "0 rounds to 0",
         "take: said.volts = 0u: left out": "no drive on CAN uses the voltage",
         "ft_bus_tell: w->echoes < UINT8_MAX: boundary": "255 is 255",

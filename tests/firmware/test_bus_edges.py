@@ -324,12 +324,8 @@ def two_buses(**safety: str) -> Mechanism:
                    safety=Safety(host="coast", **safety), board=replace(mechanism.board, use="robomaster-c"))
 
 
-@pytest.fixture
-def polled() -> Polled:
-    return Polled(two_buses())
-
-
-def test_that_polled_drives_are_asked_in_every_tick_after_all_commands(polled):
+def test_that_polled_drives_are_asked_in_every_tick_after_all_commands():
+    polled = Polled(two_buses())
     poll = [(d.drive.id << 5 | 9, True) for d in polled.polled.values()]
     for command in ("DISARM", "ARM"):
         for _ in range(10):
@@ -357,12 +353,11 @@ def test_that_a_polled_drive_that_brakes_is_damped_by_its_own_velocity():
 @pytest.mark.parametrize(("happens", "fault", "after"), [
     ({"mute": True}, "DRIVE_SILENT", "silent"), ({"deaf": True}, "DRIVE_SILENT", "silent"),
     ({"error": 4}, "DRIVE_FAULT", "seen"), ({"enabled": False}, "DRIVE_FAULT", "seen")])
-def test_that_a_polled_drive_needs_answers_and_heartbeats_without_an_error(polled, happens, fault, after):
+def test_that_a_polled_drive_needs_answers_and_heartbeats_without_an_error(happens, fault, after):
     """A drive is silent without its answers for 5 ticks, and without heartbeats for 50 ticks. The last heartbeat has
     been heard a tick before. The board clears the error."""
-    while polled.ticks % 10:
-        polled.run(1)
-    polled.run(1)
+    polled = Polled(two_buses())
+    polled.run(11 - polled.ticks % 10)
     vars(polled.polled["elbow"]).update(happens)
     polled.run({"mute": 49, "deaf": SILENT + 1, "error": 9, "enabled": 9}[next(iter(happens))])
     assert state(polled) == "HOLD"

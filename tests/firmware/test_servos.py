@@ -391,8 +391,8 @@ def holding(side: float = 0.0) -> Served:
     lower (-1) or upper (1) limits, and soft, so that goals lead by more."""
     mechanism, joints = pc.so101(holds=True), []
     for k, joint in enumerate(mechanism.joints):
-        limits = joint.limits
-        end = (limits.upper if side > 0.0 else limits.lower) - 0.5 * side if side and k in (LIFT, ELBOW) else 0.0
+        limit = joint.limits.upper if side > 0.0 else joint.limits.lower
+        end = limit - 0.5 * side if side and k in (LIFT, ELBOW) else 0.0
         gains = dataclasses.replace(joint.gains, ku=joint.gains.ku / (4.0 if end else 1.0))
         joints.append(dataclasses.replace(joint, start=end, gains=gains, drive=dataclasses.replace(
             joint.drive, sign=-1 if k == LIFT else 1)))
@@ -436,13 +436,12 @@ def test_that_only_the_weight_shifts_a_goal_beyond_a_limit(side):
     """The motion ends three counts inside the limits. Its goals lead by the back-emf, which is up to 60 counts beyond.
     Friction is part of the torque here, but no weight: 0.14 N m are 12 counts. Beyond a limit the board's law makes the
     torque."""
-    app, t = holding(side), np.linspace(0.0, 0.5, 26)
+    app, t, beyond = holding(side), np.linspace(0.0, 0.5, 26), []
     begin = np.array([joint.start for joint in app.joints])
     moves = side * (0.5 - 3.0 * COUNT) * np.isin(np.arange(6), (LIFT, ELBOW))
     poses = begin + np.outer(0.5 - 0.5 * np.cos(2.0 * np.pi * t), moves)
     app.stream(knots(from_rows([j.name for j in app.joints], t, poses), app.mechanism))
     app.post("START")
-    beyond = []
     for _ in range(120):
         row = app.run(1)[-1]
         for joint, target in zip(app.joints, row["target"] * (math.tau / 2.0**32), strict=True):

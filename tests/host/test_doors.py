@@ -16,13 +16,16 @@ import pytest
 
 from femtorque import BadInput, Board, Mechanism, Refused
 from femtorque.hil.play import session_tape
+from femtorque.host.link import Errors
 from femtorque.host.live import Hand, TipJog
 from femtorque.host.live.external_targets import Pipe, Port, relay, udp
 from femtorque.host.live.page_control import by_hand
+from femtorque.host.live.teleop import Leading, lead
 from femtorque.host.ros import Arm, RclpyNode, interfaces, keys, node as ros
 from femtorque.host.ros.interfaces import message
 from tests.host.ros.test_rclpy_node import graph  # noqa: F401
 from tests.integrations.lerobot.conftest import plugin  # noqa: F401
+from tests.support.fake_board import a_session
 from tests.support.rig import ROOT
 from tests.support.suite import HANG
 
@@ -123,7 +126,21 @@ def by_page(f, rng) -> tuple[int, int]:
     return good, len(answers) - good
 
 
-LIVE: dict[str, Callable] = {"stdin": by_stdin, "datagrams": by_datagrams, "page": by_page}
+def by_leader(f, rng) -> tuple[int, int]:
+    """Read a leader over a bad wire. Its STATUS contains any positions."""
+    arm = Mechanism.load(ARM)
+    leader, board = a_session(f.session.clock, seed=7)
+    board.to_host.drop, board.to_host.flip, end = 0.1, 0.4, leader.clock.now() + 6.0
+
+    def over() -> bool:
+        board.target = rng.integers(-2**62, 2**62, 3) >> rng.integers(63)
+        f.session.pump()
+        return leader.clock.now() > end
+
+    return lead(leader, f, Leading.of(arm, arm, {}, {}, {}), 0, over, Errors(3)), leader.link.bad
+
+
+LIVE: dict[str, Callable] = {"stdin": by_stdin, "datagrams": by_datagrams, "page": by_page, "leader": by_leader}
 
 
 @pytest.mark.parametrize("door", LIVE)
