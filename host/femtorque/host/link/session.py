@@ -167,11 +167,10 @@ class Session:
         raise Refused(f"{self.link.port}: no answer to HELLO in {HELLO_TIMEOUT:g} s, the line is {cause}")
 
     def _another_configuration(self, here: Configuration, there: Configuration) -> str:
-        return (
-            f"{self.link.port}: the board carries another configuration: {there.name} on {there.board}, digest "
-            f"{there.digest.hex()[:16]}, while {here.source or here.name} is {here.name} on {here.board}, digest "
-            f"{here.digest.hex()[:16]}; "
-            f"{f'start `femtorque hil serve {here.source or here.name}`' if self.virtual else here.mend}")
+        file, serves = here.source or here.name, self.virtual and not here.pil
+        return (f"{self.link.port}: the board carries another configuration: {there.name} on {there.board}, digest "
+                f"{there.digest.hex()[:16]}, while {file} is {here.name} on {here.board}, digest "
+                f"{here.digest.hex()[:16]}; {f'start `femtorque hil serve {file}`' if serves else here.mend}")
 
     # -- pumping ------------------------------------------------------------------------------------------------------
 
