@@ -27,7 +27,7 @@ KP, KD = 630.0, 35.0  # bandwidth of 4 Hz (1/s^2), damping ratio of 0.7 (1/s)
 RATES = (30, 50, 100, 250)  # Hz
 LONGEST = 0.2  # largest delay in the search, s
 
-FOLLOW, STAIRS, LINES, OPTIMAL = "FOLLOW", "stairs to the drive", "lines on the host", "ruckig on the host"
+FOLLOW, STAIRS, LINES, OPTIMAL = "FOLLOW", "direct targets", "linear interpolation", "ruckig"
 COLOURS = {FOLLOW: colours.FEED_FORWARD, STAIRS: colours.FEEDBACK, LINES: colours.REST, OPTIMAL: colours.DESIRED}
 
 

@@ -30,7 +30,7 @@ def test_live_targets_are_followed_with_a_tenth_of_the_torque_noise_of_others():
     for line in LINES_OF:
         for hz in RATES:
             ways = compared(line, hz)
-            assert ways[FOLLOW].jerk < 400.0 and ways[FOLLOW].noise < ways["lines on the host"].noise, (line, hz)
+            assert ways[FOLLOW].jerk < 400.0 and ways[FOLLOW].noise < ways["linear interpolation"].noise, (line, hz)
 
 
 def ticks(mechanism, targets, out):
